@@ -26,6 +26,8 @@ LOST = (
     LocalModelError,
 )
 """Errors after which a turn can be taken without its model; what is wrong with one reply alone is not among them."""
+NO_REPLY = "no_reply"
+"""Stage of the gap of a turn whose model is there and gave nothing that can be used."""
 
 
 def is_lost(error: PreflightError) -> bool:
@@ -51,5 +53,5 @@ class ModelUse:
 
     def lost(self, model: str, error: PreflightError) -> ModelUse:
         """The same after the model could not be reached, or may not be asked any more."""
-        stage = "budget" if isinstance(error, BudgetUsedUp) else "model"
+        stage = "budget" if isinstance(error, BudgetUsedUp) else "model" if is_lost(error) else NO_REPLY
         return replace(self, missing=Gap(stage=stage, item=model, error=str(error)))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from preflight_rag.models.chat.chat_models import OFFLINE, model_name, open_chat_model
 from preflight_rag.models.protocol import Reader
 from preflight_rag.models.reading.extractive_reader import BUNDLED
+from preflight_rag.state.context import ReplyForm
 from preflight_rag.state.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def open_reader(
     deadline: float = 120.0,
     temperature: float = 0.0,
     context_window: int | None = None,
+    form: ReplyForm = "auto",
     extractive_reader: str = BUNDLED,
     library: Collection | None = None,
 ) -> Reader:
@@ -36,6 +38,7 @@ def open_reader(
         deadline: Seconds that one model call may take.
         temperature: Of a model that is opened here; one that is passed keeps its own.
         context_window: Tokens that the model reads and writes in one call; None: as its server says.
+        form: How extracts and relations are asked for, `reply_form` of the settings.
         extractive_reader: What the offline reader reads with, as `open_extractive_reader` takes it.
         library: The collection, which tells the offline reader how rare the words of a question are.
 
@@ -54,7 +57,7 @@ def open_reader(
         from preflight_rag.models.chat.chat_reader import ChatReader
 
         chat_model = open_chat_model(name, timeout=deadline, temperature=temperature, context_window=context_window)
-        return ChatReader(chat_model, deadline=deadline, context_window=context_window)
+        return ChatReader(chat_model, deadline=deadline, context_window=context_window, form=form)
     if isinstance(model, Reader):
         return model
     from langchain_core.runnables import Runnable
@@ -62,7 +65,7 @@ def open_reader(
     if isinstance(model, Runnable):
         from preflight_rag.models.chat.chat_reader import ChatReader
 
-        return ChatReader(model, deadline=deadline, context_window=context_window)
+        return ChatReader(model, deadline=deadline, context_window=context_window, form=form)
     raise UsageError(
         f"model={model!r} is no chat model",
         help='Pass a LangChain chat model, a Runnable that yields messages, "provider:name" or "offline".',

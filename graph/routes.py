@@ -39,8 +39,13 @@ AFTER_PLAIN: Branches = {
     "on to COrg": "relate_contexts",
     "one group": "aggregate_groups",
 }
-AFTER_REDUCE: Branches = {"answered": "cite", NOTHING: "abstain", "on to COrg": "relate_contexts"}
-AFTER_AGGREGATE: Branches = {"answered": "cite", NOTHING: "abstain"}
+AFTER_REDUCE: Branches = {
+    "answered": "cite",
+    NOTHING: "abstain",
+    "on to COrg": "relate_contexts",
+    "back to plain": "answer_plain",
+}
+AFTER_AGGREGATE: Branches = {"answered": "cite", NOTHING: "abstain", "back to plain": "answer_plain"}
 AFTER_CLARIFY: Branches = {"one group": "answer_plain", "several groups": "answer_group", NOTHING: "abstain"}
 AFTER_ORGANIZE: Branches = {"ask first": "clarify", **AFTER_CLARIFY}
 _ONWARD = {node: str(branch) for branch, node in (AFTER_PLAIN | AFTER_REDUCE).items()}
@@ -91,8 +96,10 @@ def after_preflight(state: Routed) -> list[Send] | str:
 
 
 def after_draft(state: Onward) -> list[Send] | str:
-    """Where the node that drafted sent the turn: to its end, to the groups' answer, or to a dearer route."""
+    """Where the node that drafted sent the turn: to its end, to the groups' answer, to a dearer route, or back."""
     onward = state["onward"]
+    if onward == "answer_plain":
+        return [Send("answer_plain", _first_partition(state))]
     return _partitions(state) if onward == "map_context" else _ONWARD[onward]
 
 
@@ -132,6 +139,18 @@ def after_clarify(state: Organised) -> list[Send] | str:
         )
         for number, ranks in enumerate(groups, 1)
     ]
+
+
+def _first_partition(state: Onward) -> Chosen:
+    """What the plain answer reads where a dearer route gave nothing."""
+    return Chosen(
+        standalone_question=state["standalone_question"],
+        options=state.get("options") or [],
+        passages=_of(state["partitions"][0], state["passages"]),
+        decision=state.get("decision") or {},
+        escalations=state.get("escalations") or [],
+        instructions=state.get("instructions") or "",
+    )
 
 
 def _partitions(state: Routed | Onward) -> list[Send]:

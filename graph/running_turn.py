@@ -28,8 +28,10 @@ from preflight_rag.graph.requests import Ask
 from preflight_rag.graph.tracing import TurnSpan
 from preflight_rag.models.budget import Budget
 from preflight_rag.models.chat.chat_models import OFFLINE
+from preflight_rag.models.planning import within_time
 from preflight_rag.models.protocol import Reader, limited, sampled
 from preflight_rag.models.reading.extractive_reader import NO_READER
+from preflight_rag.models.unfinished import may_be_spared
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import (
     AllPartitionsFailed,
@@ -65,13 +67,14 @@ class TurnStart:
         """Whether the turn was interrupted by a question to the person, whose choice it is given now."""
         return isinstance(self.given, Command)
 
-    def can_go_offline(self, *, budget: bool) -> bool:
+    def can_go_offline(self, *, spared: bool) -> bool:
         """Whether the turn may be begun again without its model; not one that goes on with work of before.
 
-        A turn whose budget is used up may always: what its documents say costs nothing more.
+        One whose model gave no reply in time, or none that can be used, or may not be asked any more, may always: what
+        its documents say costs nothing more.
         """
         new = self.given is not None and not self.goes_on
-        return new and (self.ask.use.or_offline or budget) and not self.reader.by_rule
+        return new and (self.ask.use.or_offline or spared) and not self.reader.by_rule
 
     def answer(self, state: Mapping[str, Any], seconds: float) -> Answer:
         """The answer that the graph's state holds; what the turn was taken without stands among its gaps."""
@@ -119,7 +122,7 @@ class RunningTurn:
         tokens: bool,
         progress: bool,
     ) -> None:
-        turn, settings = start.turn, start.ask.settings
+        turn, settings = start.turn, within_time(start.ask.settings, start.reader)
         self.start = start
         self.narrator = Narrator(tokens=tokens)
         self.span = TurnSpan(turn.question, turn.thread_id, turn.turn)
@@ -229,7 +232,8 @@ class RunningTurn:
         if isinstance(cause, PassageGone) and not self.start.goes_on and not self.narrator.shown:
             self.start = await self._anew(cause)
             return "the documents have just been changed; searching again"
-        if (budget or is_lost(cause)) and self.start.can_go_offline(budget=budget):
+        spared = isinstance(cause, ModelError) and may_be_spared(cause)
+        if (spared or is_lost(cause)) and self.start.can_go_offline(spared=spared):
             self.start = await self._offline(cause)
             return f"{cause.message}; going on without {'the model' if budget else 'it'}"
         raise cause from error if cause is not error else None
@@ -253,7 +257,7 @@ class RunningTurn:
 
     async def _context(self) -> Context:
         start = self.start
-        settings, use = start.ask.settings, start.ask.use
+        settings, use = within_time(start.ask.settings, start.reader), start.ask.use
         pubmed = self._pubmed() if self._pubmed is not None and settings.pubmed else None
         reading = settings.extractive_reader
         if start.reader.by_rule or reading == NO_READER:  # nothing is opened
@@ -266,9 +270,11 @@ class RunningTurn:
             seconds=settings.turn_seconds,
             spent=await self._spent_before(),
             purses=use.purses,
+            reply_tokens=settings.reply_tokens,
         )
+        asked = start.ask.settings.k
         reader = limited(sampled(start.reader, use.sampling), self._budget)
-        return Context(reader, self._library, settings, pubmed, extractive, self.span.context, known={})
+        return Context(reader, self._library, settings, pubmed, extractive, self.span.context, known={}, asked_k=asked)
 
     async def _spent_before(self) -> Usage:
         """What a turn had spent before it was cut off, asked the person, or was begun again, and now goes on."""

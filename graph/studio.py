@@ -22,7 +22,7 @@ from preflight_rag.library.opening import LibraryPlace, open_library
 from preflight_rag.library.pubmed import EntrezClient
 from preflight_rag.models.protocol import Reader
 from preflight_rag.state.calls import CHOICES, RERANKERS, checked_choices, narrowed
-from preflight_rag.state.context import ENVIRONMENT_PREFIX, Context, Settings
+from preflight_rag.state.context import ENVIRONMENT_PREFIX, Context, ReplyForm, Settings
 from preflight_rag.state.errors import UsageError
 
 FIRST = ("library", "model", "instructions", "route", "k", "clarify", "pubmed")
@@ -126,7 +126,7 @@ def resolve(given: Any) -> Context:
     """
     studio = given if isinstance(given, StudioContext) else StudioContext(**(given or {}))
     settings = Settings.model_validate(studio.model_dump(exclude={"library", "model"}))
-    of_model = settings.deadline, settings.temperature, settings.context_window
+    of_model = settings.deadline, settings.temperature, settings.context_window, settings.reply_form
     library = _library(OFFERED.library(studio.library))
     reader = _reader(library, studio.model, settings.extractive_reader, *of_model)
     extractive = extractive_for(reader, settings.extractive_reader)
@@ -148,6 +148,7 @@ def _reader(
     deadline: float,
     temperature: float,
     context_window: int | None,
+    form: ReplyForm,
 ) -> Reader:
     return open_reader(
         model or None,
@@ -155,6 +156,7 @@ def _reader(
         deadline=deadline,
         temperature=temperature,
         context_window=context_window,
+        form=form,
         extractive_reader=extractive_reader,
         library=library,
     )

@@ -100,6 +100,7 @@ def summarize_file(
         deadline=numbers.deadline,
         temperature=numbers.temperature,
         context_window=numbers.context_window,
+        form=numbers.reply_form,
         extractive_reader=numbers.extractive_reader,
     )
     subject = subject_of_file(path, opened.count_tokens)

@@ -10,6 +10,7 @@ from langgraph.runtime import Runtime
 from preflight_rag.corg.composition import Groups, compose
 from preflight_rag.corg.contexts import contexts_of, in_passages
 from preflight_rag.corg.group_answers import as_evidence, chosen
+from preflight_rag.routing.decision import back_to_plain, partition, plain_stands
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import AllPartitionsFailed
 from preflight_rag.state.reading import ContextNote, Draft
@@ -22,11 +23,13 @@ async def aggregate_groups(state: Answered, runtime: Runtime[Context]) -> State:
     """Put the groups' answers together; when the reader found nothing in any group, the turn abstains.
 
     Raises:
-        AllPartitionsFailed: No group could be answered.
+        AllPartitionsFailed: No group could be answered, and what is wrong with the model would be so of any other call.
     """
     drafts = sorted(state["group_drafts"], key=lambda draft: draft["group"])
     statuses = {draft["status"] for draft in drafts}
     if statuses == {"failed"}:
+        if any(draft.get("spared") for draft in drafts):
+            return _without_groups(state, runtime.context)
         raise AllPartitionsFailed.of(f"{len(drafts)} groups could be answered", "answer_group", state["gaps"])
     if not statuses & {"answered", "unreadable"}:
         return {"draft": Draft("", found=False).dump(), "entries": [], "onward": "abstain"}
@@ -60,3 +63,17 @@ async def aggregate_groups(state: Answered, runtime: Runtime[Context]) -> State:
         "gaps": composed.gaps,
         "onward": "cite" if draft.found else "abstain",
     }
+
+
+def _without_groups(state: Answered, context: Context) -> State:
+    """Where nothing came of any group: the answer that map/reduce gave, or a plain one from the first passages."""
+    before, direct = state.get("escalations") or [], Draft.load(state["draft"]) if state.get("draft") else None
+    if before and direct is not None and direct.found and direct.text:
+        step = plain_stands("corg", before[-1]["from"])
+        update: State = {"draft": direct.dump(), "entries": [], "onward": "cite"}
+    else:
+        parts = partition(len(state["passages"]), context.settings.partition_size, context.settings.max_partitions)
+        step = back_to_plain("corg", state["passages"], parts[0])
+        update = {"partitions": parts, "entries": [], "onward": "answer_plain"}
+    gap = {"stage": "aggregate_groups", "item": "route", "error": step["reason"]}
+    return {**update, "escalations": [*before, step], "gaps": [gap]}

@@ -22,7 +22,7 @@ from langgraph.runtime import Runtime
 from preflight_rag.corg.contexts import contexts_of
 from preflight_rag.corg.group_answers import answered_or_nothing, asked_in_plural, group_draft, unusable
 from preflight_rag.models.protocol import instructed
-from preflight_rag.models.unfinished import unfinished
+from preflight_rag.models.unfinished import may_be_spared, unfinished
 from preflight_rag.routing.decision import (
     current_route,
     decide,
@@ -129,6 +129,7 @@ async def answer_only_group(state: Chosen, context: Context) -> State:
     question, options = state["standalone_question"], state["options"]
     reader = instructed(context.reader, state.get("instructions") or "")
     status: GroupStatus
+    spared = False
     try:
         if asked_in_plural(sources, context.settings) and not options:
             reply = await reader.answer_group(question=question, sources=sources, plural=True)
@@ -137,17 +138,28 @@ async def answer_only_group(state: Chosen, context: Context) -> State:
         status = answered_or_nothing(reply.value)
     except ModelError as error:
         reply, status = _begun(error, options)
+        spared = status == "failed"
     update = _drafted(reply)
-    update["onward"], update["group_drafts"] = "aggregate_groups", [group_draft(1, sources, reply.value, status)]
+    update["onward"], update["group_drafts"] = (
+        "aggregate_groups",
+        [group_draft(1, sources, reply.value, status, spared=spared)],
+    )
     return update
 
 
 def _begun(error: ModelError, options: Sequence[str]) -> tuple[Reply[Draft], GroupStatus]:
-    """What there is of the reply; where that is nothing, what was noted of the contexts stands in for it."""
+    """What there is of the reply; where that is nothing, what was noted of the contexts stands in for it.
+
+    Where none came in time the group has failed, and the turn goes back to fewer passages.
+    """
     try:
         return unfinished(error, options), "answered"
     except BadReply:
         return unusable(error), "unreadable"
+    except ModelError:
+        if not may_be_spared(error):
+            raise
+        return unusable(error), "failed"
 
 
 def _drafted(reply: Reply[Draft]) -> State:

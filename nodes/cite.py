@@ -18,7 +18,7 @@ from preflight_rag.conversation.follow_ups import repeats, shown_again
 from preflight_rag.corg.choices import left_out_note
 from preflight_rag.models.reading.statements import check
 from preflight_rag.models.unfinished import incomplete_note
-from preflight_rag.routing.decision import unread_note
+from preflight_rag.routing.decision import fallback_note, unread_note
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import ExtractiveReaderError
 from preflight_rag.state.reading import Draft
@@ -56,7 +56,10 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
         draft, groups, numbers = Draft(answer, claims=False), [], {}
     by_number = {n: passages[rank] for rank, n in numbers.items() if rank in passages}
     statements, problems = await _checked(context, state["standalone_question"], answer, groups, by_number)
-    answer += unread_note(state["extracts"]) + left_out_note(state.get("left_out") or []) + incomplete_note(draft)
+    fallen = fallback_note(state.get("escalations") or [])
+    answer += (
+        (fallen or unread_note(state["extracts"])) + left_out_note(state.get("left_out") or []) + incomplete_note(draft)
+    )
     return {
         "draft": draft.dump(),
         "answer": answer,

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from langgraph.runtime import Runtime
 
+from preflight_rag.models.unfinished import may_be_spared
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import ModelError
 from preflight_rag.state.reading import Extract
@@ -24,7 +25,7 @@ async def map_context(state: Partition, runtime: Runtime[Context]) -> State:
         )
     except ModelError as error:
         return {
-            "extracts": [Extract("", partition=number, failed=True).dump()],
+            "extracts": [Extract("", partition=number, failed=True, spared=may_be_spared(error)).dump()],
             "gaps": [{"stage": "map_context", "item": str(number), "error": str(error)}],
             "spent": [{"stage": "map_context", **Usage.of_failed(error.spent).model_dump()}],
         }

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from langgraph.runtime import Runtime
 
 from preflight_rag.library.collection import PhraseSearch, indexed_terms
+from preflight_rag.models.planning import expected_seconds, speed_of, takes_too_long
 from preflight_rag.routing.decision import decide, decide_early, partition, unmentioned, unmentioned_decision
 from preflight_rag.routing.library_risk import risk_model_of
 from preflight_rag.routing.model_profile import profile_of_reader
@@ -23,9 +24,23 @@ async def preflight(state: Retrieved, runtime: Runtime[Context]) -> State:
     refs, context = state["passages"], runtime.context
     sources = await context.sources(refs)
     decision, unchecked = await asyncio.to_thread(_decided, state["standalone_question"], refs, sources, context)
+    decision = _in_time(decision, refs, context)
+    unchecked = unchecked and not context.is_planned()
     size, most = context.settings.partition_size, context.settings.max_partitions
     partitions = partition(len(refs), size, most) if decision.name == "map_reduce" else []
     return {"decision": decision.model_dump(), "unchecked": unchecked, "partitions": partitions}
+
+
+def _in_time(decision: RouteDecision, refs: Sequence[PassageRef], context: Context) -> RouteDecision:
+    """The decision; plain in the place of a dearer route that nobody forced and that takes too long with this model."""
+    speed, tokens = speed_of(context.reader), sum(ref["tokens"] for ref in refs)
+    if speed is None or decision.forced or decision.name not in ("map_reduce", "corg"):
+        return decision
+    if not takes_too_long(decision.name, tokens, len(refs), context.settings, speed):
+        return decision
+    seconds = expected_seconds(decision.name, tokens, len(refs), context.settings, speed)
+    why = f"it would take about {seconds:,.0f} s with this model, so the passages are read at once"
+    return decision.model_copy(update={"name": "plain", "reason": f"{decision.reason}; {why}"})
 
 
 def _decided(

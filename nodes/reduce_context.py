@@ -2,6 +2,8 @@
 
 Where partitions answer differently, the reader resolves it with a reason. A turn whose route was chosen freely goes on
 to COrg when they do so for one and the same thing; a question with options does not, since one has to be chosen.
+Where no answer can be made of them, the extracts are shown. Where there are none, since no reply came in time or none
+that can be used, the turn goes back to plain, over the first partition.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from langgraph.runtime import Runtime
 
 from preflight_rag.models.protocol import instructed
 from preflight_rag.models.unfinished import unfinished
-from preflight_rag.routing.decision import contradiction, may_escalate
+from preflight_rag.routing.decision import back_to_plain, contradiction, may_escalate, plain_stands
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import AllPartitionsFailed, BudgetUsedUp, ModelError
 from preflight_rag.state.reading import Draft, Extract, Reply
@@ -28,11 +30,13 @@ async def reduce_context(state: Mapped, runtime: Runtime[Context]) -> State:
     """Drop empty extracts and have the reader make one answer of the rest; nothing is asked when none is left.
 
     Raises:
-        AllPartitionsFailed: No partition could be read.
+        AllPartitionsFailed: No partition could be read, and what is wrong with the model would be so of any other call.
     """
     extracts = sorted(map(Extract.load, state["extracts"]), key=lambda extract: extract.partition)
     if all(extract.failed for extract in extracts):
-        raise AllPartitionsFailed.of(f"{len(extracts)} partitions could be read", "map_context", state["gaps"])
+        if not any(extract.spared for extract in extracts):
+            raise AllPartitionsFailed.of(f"{len(extracts)} partitions could be read", "map_context", state["gaps"])
+        return _without_extracts(state)
     given = [extract for extract in extracts if extract.text]
     if not given:
         return {"draft": Draft("", found=False).dump(), "onward": "abstain"}
@@ -41,10 +45,8 @@ async def reduce_context(state: Mapped, runtime: Runtime[Context]) -> State:
         reply = await instructed(runtime.context.reader, state.get("instructions") or "").reduce(
             question=state["standalone_question"], extracts=given, options=state["options"]
         )
-    except BudgetUsedUp as error:
-        reply = _found_so_far(error, given) if not error.partial else unfinished(error, state["options"])
     except ModelError as error:
-        reply = unfinished(error, state["options"])
+        reply = _begun(error, given, state["options"])
     update: State = {
         "draft": reply.value.dump(),
         "onward": "cite" if reply.value.found else "abstain",
@@ -61,12 +63,37 @@ async def reduce_context(state: Mapped, runtime: Runtime[Context]) -> State:
     return update
 
 
-def _found_so_far(error: BudgetUsedUp, extracts: Sequence[Extract]) -> Reply[Draft]:
+def _without_extracts(state: Mapped) -> State:
+    """Where nothing came of any partition: the plain answer of before, or one from the first partition."""
+    before = state.get("escalations") or []
+    if before and state.get("draft"):
+        draft, step = Draft.load(state["draft"]), plain_stands("map_reduce", before[-1]["from"])
+        update: State = {"draft": draft.dump(), "onward": "cite" if draft.found else "abstain"}
+    else:
+        step, update = (
+            back_to_plain("map_reduce", state["passages"], state["partitions"][0]),
+            {"onward": "answer_plain"},
+        )
+    gap = {"stage": "reduce_context", "item": "route", "error": step["reason"]}
+    return {**update, "escalations": [*before, step], "gaps": [gap]}
+
+
+def _begun(error: ModelError, extracts: Sequence[Extract], options: Sequence[str]) -> Reply[Draft]:
+    """The beginning of an answer; where there is none, what the partitions say."""
+    try:
+        return unfinished(error, options)
+    except ModelError:
+        return _found_so_far(error, extracts)
+
+
+def _found_so_far(error: ModelError, extracts: Sequence[Extract]) -> Reply[Draft]:
     """What the partitions say, one below the other: evidence, since nobody has weighed it."""
     quotes = tuple(quote for extract in extracts for quote in extract.quotes)
     text = "\n\n".join([FOUND_SO_FAR, *(extract.text for extract in extracts)])
-    draft = Draft(text, quotes, claims=False, incomplete="budget")
-    return Reply(draft, Usage.model_validate(error.spent or {}), (str(error),))
+    used_up = isinstance(error, BudgetUsedUp)
+    draft = Draft(text, quotes, claims=False, incomplete="budget" if used_up else "")
+    spent = Usage.model_validate(error.spent or {}) if used_up else Usage.of_failed(error.spent)
+    return Reply(draft, spent, (str(error),))
 
 
 async def _with_sources(state: Mapped, extracts: Sequence[Extract], context: Context) -> list[Extract]:

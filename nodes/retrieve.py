@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from langgraph.runtime import Runtime
 
 from preflight_rag.library.search.retrieval import Retrieval, retrieve_passages
+from preflight_rag.models.planning import plan_note
 from preflight_rag.models.protocol import within_window
 from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.schema import State
@@ -24,7 +25,8 @@ async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
     context = runtime.context
     settings, retrieval, pruned = await asyncio.to_thread(_retrieved, state, context)
     context.has_read(candidate.passage for candidate in retrieval.chosen)
-    problems = [*retrieval.problems, *_left_out(retrieval, settings, context.settings)]
+    left_out = _for_time(retrieval, context) or _left_out(retrieval, settings, context.settings)
+    problems = [*retrieval.problems, *left_out]
     k = context.settings.k
     return {
         "passages": retrieval.references(),
@@ -65,6 +67,14 @@ def _left_out(retrieval: Retrieval, settings: Settings, asked: Settings) -> list
     if settings == asked or chosen >= wanted:
         return []
     return [("k", f"{chosen} of {wanted} passages go on: more do not fit into the model's context window")]
+
+
+def _for_time(retrieval: Retrieval, context: Context) -> list[tuple[str, str]]:
+    """What is said where fewer passages go on than were asked for, since the model is slow."""
+    wanted, chosen = min(context.asked_k or 0, len(retrieval.found.fused)), len(retrieval.chosen)
+    if not context.is_planned() or chosen >= wanted:
+        return []
+    return [("time", plan_note(context.reader, chosen, wanted))]
 
 
 def _prune(retrieval: Retrieval, questions: Sequence[str], context: Context) -> list[PrunedPassage]:

@@ -154,6 +154,7 @@ class Preflight:
                 deadline=settings.deadline,
                 temperature=settings.temperature,
                 context_window=settings.context_window,
+                form=settings.reply_form,
                 extractive_reader=settings.extractive_reader,
                 library=library,
             )
@@ -354,6 +355,7 @@ class Preflight:
         model: str | None = None,
         sampling: Mapping[str, Any] | None = None,
         purses: Sequence[Purse] = (),
+        limit: int | None = None,
     ) -> tuple[str, Usage]:
         """One call of the language model with messages of your own, on the loop that its turns run on.
 
@@ -362,6 +364,7 @@ class Preflight:
             model: Another model than the application's, by its name.
             sampling: Options of the call, such as `{"temperature": 0.2}`.
             purses: Who pays for it, besides what a turn may spend.
+            limit: Tokens that its reply is to have at most; None: as the model has it.
 
         Raises:
             UsageError: There is no language model.
@@ -375,10 +378,16 @@ class Preflight:
             raise UsageError(f"{reader.name} writes no messages", help="Open the library with a language model.")
 
         limits = self.settings
-        budget = Budget(calls=limits.turn_calls, tokens=limits.turn_tokens, seconds=limits.turn_seconds, purses=purses)
+        budget = Budget(
+            calls=limits.turn_calls,
+            tokens=limits.turn_tokens,
+            seconds=limits.turn_seconds,
+            purses=purses,
+            reply_tokens=limits.reply_tokens,
+        )
 
         async def replies() -> AsyncGenerator[tuple[str, Usage], None]:
-            yield await reader.sampled(sampling or {}).limited(budget).complete(messages)
+            yield await reader.sampled(sampling or {}).limited(budget).complete(messages, limit=limit)
 
         async with aclosing(self._loop.iterate(replies())) as made:
             return await anext(made)
@@ -579,6 +588,7 @@ class Preflight:
                     deadline=numbers.deadline,
                     temperature=numbers.temperature,
                     context_window=numbers.context_window,
+                    form=numbers.reply_form,
                     extractive_reader=numbers.extractive_reader,
                     library=self.library,
                 )

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from preflight_rag.prompts import fences
-from preflight_rag.prompts.replies import NOT_FOUND, clean, parse_draft
+from preflight_rag.prompts.replies import ANSWER_TOKENS, NOT_FOUND, QUOTE_TOKENS, clean, parse_draft, tokens_of
 from preflight_rag.state.reading import Draft, Source
 
 SYSTEM = f"""\
@@ -60,6 +60,16 @@ def render(*, question: str, sources: Sequence[Source], instructions: str = "") 
 def render_plural(*, question: str) -> list[BaseMessage]:
     """Messages for the model that puts the question in the plural."""
     return [SystemMessage(PLURAL_SYSTEM), HumanMessage(PLURAL_USER.format(question=fences.fenced(question)))]
+
+
+def reply_tokens(contexts: int) -> int:
+    """Room for the answers and the quotes of all contexts."""
+    return ANSWER_TOKENS + QUOTE_TOKENS * contexts
+
+
+def plural_tokens(question: str) -> int:
+    """Room for the question in the plural."""
+    return tokens_of(question)
 
 
 def parse_plural(reply: str) -> str | None:

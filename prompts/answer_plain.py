@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from preflight_rag.prompts import fences
-from preflight_rag.prompts.replies import NOT_FOUND, parse_draft
+from preflight_rag.prompts.replies import ANSWER_TOKENS, NOT_FOUND, QUOTE_TOKENS, parse_draft
 from preflight_rag.state.reading import Draft, Source
 
 SYSTEM = f"""\
@@ -43,6 +43,11 @@ def render(
         "options": fences.options(options),
     }
     return [SystemMessage(SYSTEM + fences.instructions(instructions)), HumanMessage(USER.format(**values))]
+
+
+def reply_tokens(passages: int) -> int:
+    """Room for the answer and the quotes of all passages."""
+    return ANSWER_TOKENS + QUOTE_TOKENS * passages
 
 
 def parse(reply: str, options: Sequence[str] = ()) -> Draft:

@@ -26,6 +26,8 @@ USER = """\
 </conversation>
 The new summary:"""
 
+REPLY_TOKENS = 1_024
+"""Room for the 200 words in any language."""
 LONGEST_REPLY = 4_000
 """Characters; a guess, above three times the 200 words asked for: a longer reply is no summary."""
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from preflight_rag.prompts import fences
-from preflight_rag.prompts.replies import clean, split_quotes
+from preflight_rag.prompts.replies import ANSWER_TOKENS, clean, split_quotes
 from preflight_rag.state.reading import Draft, Message, Source
 from preflight_rag.text.citations import separate_marks
 
@@ -47,6 +47,11 @@ def render(
         "message": fences.fenced(message),
     }
     return [SystemMessage(SYSTEM + fences.instructions(instructions)), HumanMessage(USER.format(**values))]
+
+
+def reply_tokens() -> int:
+    """Room for a reply, which may be the last answer again."""
+    return ANSWER_TOKENS
 
 
 def parse(reply: str) -> Draft:

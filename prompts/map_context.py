@@ -11,11 +11,22 @@ so that it can be read off whether partitions answer differently (BriefContext, 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from preflight_rag.prompts import fences
-from preflight_rag.prompts.replies import NO_INFORMATION, clean, says, split_answer, split_quotes
+from preflight_rag.prompts.replies import (
+    FACT_TOKENS,
+    LINE_TOKENS,
+    NO_INFORMATION,
+    clean,
+    json_values,
+    object_schema,
+    says,
+    split_answer,
+    split_quotes,
+)
 from preflight_rag.state.reading import Extract, Source
 from preflight_rag.text.citations import separate_marks
 
@@ -37,20 +48,70 @@ Question: {question}
 What do these passages say that helps to answer: {question}{options}"""
 
 
-def render(*, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> list[BaseMessage]:
+AS_JSON = """\
+Write this as one JSON object: "facts" has the statements, each with the number of its passage, and "answer" what these
+passages by themselves answer, or null. When none of them helps, "facts" is empty."""
+FACT_CHARS = 400
+"""Characters of a statement in JSON: two sentences. A guess."""
+
+
+def schema(passages: Sequence[int]) -> dict[str, Any]:
+    """What a reply looks like as JSON; only passages of these numbers can be named."""
+    fact = object_schema(
+        statement={"type": "string", "maxLength": FACT_CHARS}, passage={"type": "integer", "enum": list(passages)}
+    )
+    answer = {"anyOf": [{"type": "string", "maxLength": FACT_CHARS}, {"type": "null"}]}
+    return object_schema(facts={"type": "array", "items": fact, "maxItems": 3 * len(passages)}, answer=answer)
+
+
+def render(
+    *, question: str, sources: Sequence[Source], options: Sequence[str] = (), as_json: bool = False
+) -> list[BaseMessage]:
     """Messages for the model."""
     values = {
         "question": fences.fenced(question),
         "passages": fences.passages(sources),
         "options": fences.listed(options),
     }
-    return [SystemMessage(SYSTEM), HumanMessage(USER.format(**values))]
+    user = USER.format(**values)
+    return [SystemMessage(SYSTEM), HumanMessage(f"{user}\n\n{AS_JSON}" if as_json else user)]
+
+
+def reply_tokens(passages: int) -> int:
+    """Room for a few facts of each passage and what they answer."""
+    return FACT_TOKENS * passages + LINE_TOKENS
 
 
 def parse(reply: str, options: Sequence[str] = ()) -> Extract:
     """The extract; empty when the reply is that there is nothing."""
-    statements, answer = split_answer(clean(reply), options)
+    statements, answer = split_answer(_as_lines(clean(reply)), options)
     text, quotes = split_quotes(statements)
     if says(NO_INFORMATION, text) or not (text.strip() or answer):
         return Extract("", quotes)
     return Extract(separate_marks(text).strip() or answer, quotes, answer=answer)
+
+
+def _as_lines(reply: str) -> str:
+    """A reply in JSON as the lines that it stands for, also one that was cut off; any other reply as it is."""
+    if not reply.lstrip().startswith("{"):
+        return reply
+    lines, answers, is_ours = [], [], False
+    for value in json_values(reply):
+        is_ours = is_ours or (isinstance(value, dict) and ("facts" in value or "statement" in value))
+        for fact in _facts(value):
+            statement = " ".join(str(fact["statement"]).split()).rstrip(" .")
+            lines.append(f"{statement} [{fact['passage']}].")
+        if isinstance(value, dict) and isinstance(value.get("answer"), str):
+            answers.append(" ".join(value["answer"].split()))
+    if not is_ours and not reply.lstrip().startswith('{"facts"'):
+        return reply
+    if not lines and not answers:
+        return NO_INFORMATION
+    return "\n".join([*lines, f"ANSWER: {answers[-1] if answers else 'none'}"])
+
+
+def _facts(value: Any) -> list[dict[str, Any]]:
+    """The statements with a passage's number that decoded JSON holds."""
+    found = value.get("facts", [value]) if isinstance(value, dict) else []
+    facts = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+    return [each for each in facts if each.get("statement") and isinstance(each.get("passage"), int)]

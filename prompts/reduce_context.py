@@ -8,7 +8,7 @@ from dataclasses import replace
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from preflight_rag.prompts import fences
-from preflight_rag.prompts.replies import NOT_FOUND, parse_draft, split_dispute
+from preflight_rag.prompts.replies import ANSWER_TOKENS, NOT_FOUND, parse_draft, split_dispute
 from preflight_rag.state.reading import Draft, Extract
 
 SYSTEM = f"""\
@@ -41,6 +41,11 @@ def render(
         "options": fences.options(options),
     }
     return [SystemMessage(SYSTEM + fences.instructions(instructions)), HumanMessage(USER.format(**values))]
+
+
+def reply_tokens() -> int:
+    """Room for the answer; the quotes are the extracts'."""
+    return ANSWER_TOKENS
 
 
 def parse(reply: str, options: Sequence[str] = ()) -> Draft:

@@ -12,16 +12,15 @@ lines. Contexts are numbered from 1 within a prompt; the first is the one that t
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from preflight_rag.prompts import fences
-from preflight_rag.prompts.replies import clean
+from preflight_rag.prompts.replies import LINE_TOKENS, NOTE_TOKENS, RELATION_TOKENS, clean, json_values, object_schema
 from preflight_rag.state.reading import ContextNote, RelationReply, Source
 from preflight_rag.state.values import RelationKind
 
@@ -98,6 +97,13 @@ Some relations are missing or could not be read. Reply with one line for each of
 Context2 - Counterfactual
 with one of Distracting, Counterfactual, Duplicated, Ambiguous, None, Irrelevant."""
 
+AS_JSON = """\
+Write this as one JSON object: "notes" has for each context its number, entity, descriptor and answer, "relations" for
+each context but the first its number and its relation. Null stands for what a context does not say."""
+
+NAMES = ["Distracting", "Counterfactual", "Duplicated", "Ambiguous", "None", "Irrelevant"]
+NOTE_CHARS = 120
+"""Characters of a value in JSON: a few words. A guess."""
 KINDS: dict[str, RelationKind | None] = {
     "distracting": "distracting",
     "distraction": "distracting",
@@ -125,8 +131,6 @@ _CLOSEST = 0.8
 """Similarity (difflib) from which a word counts as a misspelt relation: "counterfactal" is, "counter" is not."""
 _LONGEST_WORDS = 12
 """Words up to which a line without a reference may name a relation; a guess: longer ones are prose."""
-JSON_STARTS = 200
-"""Brackets of a reply that are tried as the beginning of JSON; each costs a look through the rest. A guess."""
 _CONTEXTS = r"\b(?:contexts?|kontexte?|ctx|passages?|documents?|docs?|c)"
 _NUMBER = r"\s*+(?:no\.?|nr\.?|number)?[\s#_:(\[-]*+\d{1,3}\b[)\]]?"
 _MORE = r"(?:(?:contexts?|kontexte?|ctx|c)[\s#_]*)?\d{1,3}\b(?![.,%]?\d)"
@@ -149,15 +153,49 @@ _FIELD = re.compile(
 _MARKUP = re.compile(r"[*_`]{1,3}")
 
 
-def render(*, question: str, contexts: Sequence[Source], printed: bool = False) -> list[BaseMessage]:
-    """Messages for the model; the first context is the pivot. `printed` asks as COrg's Figure 9, relations alone."""
+def schema(contexts: int) -> dict[str, Any]:
+    """What a reply looks like as JSON: a note of each context, and the relation of each but the first."""
+    text = {"type": "string", "maxLength": NOTE_CHARS}
+    note = {
+        "context": {"type": "integer", "enum": list(range(1, contexts + 1))},
+        "entity": text,
+        "descriptor": {"anyOf": [text, {"type": "null"}]},
+        "answer": {"anyOf": [text, {"type": "null"}]},
+    }
+    relation = {
+        "context": {"type": "integer", "enum": list(range(2, contexts + 1))},
+        "relation": {"type": "string", "enum": NAMES},
+    }
+    return object_schema(
+        notes={"type": "array", "items": object_schema(**note), "minItems": contexts, "maxItems": contexts},
+        relations={
+            "type": "array",
+            "items": object_schema(**relation),
+            "minItems": contexts - 1,
+            "maxItems": contexts - 1,
+        },
+    )
+
+
+def render(
+    *, question: str, contexts: Sequence[Source], printed: bool = False, as_json: bool = False
+) -> list[BaseMessage]:
+    """Messages for the model; the first context is the pivot.
+
+    Args:
+        question: The question.
+        contexts: What is related.
+        printed: Ask as COrg's Figure 9 does, for relations alone.
+        as_json: Ask for the form of `schema`.
+    """
     values = {
         "question": fences.fenced(question),
         "contexts": "\n\n".join(_block(i, source) for i, source in enumerate(contexts, 1)),
     }
     if printed:
         return [SystemMessage(PRINTED), HumanMessage(PRINTED_USER.format(**values))]
-    return [SystemMessage(SYSTEM), HumanMessage(USER.format(**values))]
+    user = USER.format(**values)
+    return [SystemMessage(SYSTEM), HumanMessage(f"{user}\n\n{AS_JSON}" if as_json else user)]
 
 
 def _block(number: int, source: Source) -> str:
@@ -170,6 +208,16 @@ def _block(number: int, source: Source) -> str:
 def repair(missing: Sequence[int]) -> str:
     """What is asked once more."""
     return REPAIR.format(missing=", ".join(f"Context{n}" for n in missing))
+
+
+def reply_tokens(contexts: int) -> int:
+    """Room for a note of each context, and a relation of each but the first."""
+    return (NOTE_TOKENS + RELATION_TOKENS) * contexts + LINE_TOKENS
+
+
+def repair_tokens(missing: Sequence[int]) -> int:
+    """Room for what is asked once more."""
+    return RELATION_TOKENS * len(missing) + LINE_TOKENS
 
 
 def parse(reply: str, count: int) -> RelationReply:
@@ -328,24 +376,9 @@ def _one_kind(word: str) -> str | None:
 
 def _read_json(text: str, count: int, into: RelationReply) -> bool:
     """Read what JSON the reply holds; False when it holds none that speaks of contexts."""
-    for value in _json_values(text):
+    for value in json_values(text):
         _read_value(value, None, count, into)
     return bool(into.kinds or into.notes)
-
-
-def _json_values(text: str) -> Iterator[Any]:
-    decoder, at = json.JSONDecoder(), 0
-    for _ in range(JSON_STARTS):
-        match = re.compile(r"[\[{]").search(text, at)
-        if match is None:
-            return
-        try:
-            value, at = decoder.raw_decode(text, match.start())
-            yield value
-        except ValueError:
-            at = match.end()
-        except RecursionError:  # brackets in brackets in brackets: no reply, and no error of the turn's
-            return
 
 
 def _read_value(value: Any, key: str | None, count: int, into: RelationReply) -> None:

@@ -13,15 +13,33 @@ and what small local models make of it is accepted: bold or numbered headings, m
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from string import whitespace
+from typing import Any
 
 from preflight_rag.prompts.fences import letter
 from preflight_rag.state.reading import Draft
 from preflight_rag.text.citations import JOINT_MARK, separate_marks, without_marks
 from preflight_rag.text.words import encodable
 
+ANSWER_TOKENS = 2_048
+"""Room for an answer: of 600 words in any language; an answer has 50 to 400. Set by hand, as what follows is."""
+QUOTE_TOKENS = 96
+"""Room for the quote of a passage, of two sentences."""
+FACT_TOKENS = 160
+"""Room for what an extract takes from one passage."""
+NOTE_TOKENS = 96
+"""Room for what is noted of one context: its entity, descriptor and answer, as a line or as JSON."""
+RELATION_TOKENS = 32
+"""Room for one relation."""
+LINE_TOKENS = 64
+"""Room for a label, or for a letter with a few words around it."""
+CHARS_A_TOKEN = 3
+"""Of a text that a reply repeats: fewer than the four of English, more than Chinese has."""
+JSON_STARTS = 200
+"""Brackets of a reply that are tried as the beginning of JSON; each costs a look through the rest. A guess."""
 NOT_FOUND = "NOT IN THE PASSAGES"
 NO_INFORMATION = "NO RELEVANT INFORMATION"
 
@@ -37,10 +55,42 @@ _NO_ANSWER = frozenset(
 """What an `ANSWER: ` or `DISPUTED: ` line says where it names nothing; "no" is an answer to a yes/no question."""
 _QUOTE = re.compile(r"^[\s*_>-]*+(?:\d+[.)]\s++)?[\[(](\d{1,6})[\])][\s:–—-]*(.+)", re.DOTALL)
 _ANSWER_LABEL = re.compile(r"^\s*+[#*_]*+\s*+answer\s*+[*_]*+\s*+:\s*+[*_]*+\s*+", re.IGNORECASE)
+_STATEMENT_END = re.compile(r"[.!?][\"'”»)\]]{0,3}(?=\s|$)|\[\d{1,4}\](?=\s|$)")
 _LONE_THOUGHT = re.compile(r"^.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 """The thoughts of a model whose server has swallowed the tag that opens them."""
 _THOUGHTS_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+
+
+def tokens_of(text: str) -> int:
+    """Room for a reply that repeats a text."""
+    return LINE_TOKENS + len(text) // CHARS_A_TOKEN
+
+
+def json_values(text: str) -> Iterator[Any]:
+    """The JSON that a text holds, from left to right; of an outer one that was cut off, what is whole inside it."""
+    decoder, at = json.JSONDecoder(), 0
+    for _ in range(JSON_STARTS):
+        match = re.compile(r"[\[{]").search(text, at)
+        if match is None:
+            return
+        try:
+            value, at = decoder.raw_decode(text, match.start())
+            yield value
+        except ValueError:
+            at = match.end()
+        except RecursionError:  # brackets in brackets in brackets: no reply, and no error of the turn's
+            return
+
+
+def object_schema(**properties: Any) -> dict[str, Any]:
+    """The JSON schema of an object that has exactly these, as servers with strict schemas want it."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
 
 
 def says(phrase: str, text: str) -> bool:
@@ -95,6 +145,21 @@ def before_cut_quotes(reply: str) -> str | None:
     if at is None or not "".join(lines[:at]).strip():
         return None
     return "\n".join(lines[: max(at, len(lines) - 1)])
+
+
+def without_cut_end(reply: str) -> str:
+    """A reply that was cut off without its last line, or the last statement of its only one, which is not whole.
+
+    All of it where it has no more than that.
+    """
+    text = reply.rstrip()
+    if text != reply and reply[len(text) :].count("\n"):
+        return text  # it was cut between two lines
+    whole, _, _ = text.rpartition("\n")
+    if not whole.strip():
+        ends = [match.end() for match in _STATEMENT_END.finditer(text)]
+        whole = text[: ends[-1]] if ends else ""
+    return whole if whole.strip() else text
 
 
 def split_choice(text: str, options: Sequence[str]) -> tuple[str, str | None]:

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from preflight_rag.prompts import fences
-from preflight_rag.prompts.replies import clean
+from preflight_rag.prompts.replies import clean, tokens_of
 from preflight_rag.state.reading import Message, Rewrite
 
 SYSTEM = """\
@@ -50,6 +50,10 @@ LONGEST_REPLY = 1_000
 """Characters of a standalone question; a guess: what is longer is an answer or a copy of the conversation."""
 MOST_PARTS, MOST_CONCEPTS, MOST_EXPRESSIONS = 4, 8, 8
 """What is taken of a reply; guesses, above what the prompt asks for, against models that go round in circles."""
+LINES = MOST_PARTS + 6
+"""Lines of a reply that are as long as the message at most: the question, its parts, concepts, four searches."""
+CONVERSATION_CHARS = 300
+"""What a standalone question may take over from the conversation, in each line; a guess."""
 _LABEL = re.compile(
     r"^[\s*_#>-]*(?:\d+[.)]\s*)?(?P<label>(?:standalone |rewritten )?(?:question|message)|(?:sub-?question|part)s?"
     r"|(?:key )?concepts?|search(?:es| expressions?)?|kind)[\s*_]*+\d*+[\s*_]*+:[\s*_]*+",
@@ -64,6 +68,16 @@ def render(*, message: str, history: Sequence[Message]) -> list[BaseMessage]:
     """Messages for the model."""
     values = {"history": fences.conversation(history), "message": fences.fenced(message)}
     return [SystemMessage(SYSTEM), HumanMessage(USER.format(**values))]
+
+
+def reply_tokens(message: str) -> int:
+    """Room for all lines."""
+    return LINES * tokens_of(message + " " * CONVERSATION_CHARS)
+
+
+def repair_tokens(message: str) -> int:
+    """Room for the question alone."""
+    return tokens_of(message + " " * CONVERSATION_CHARS)
 
 
 def parse(reply: str) -> Rewrite | None:

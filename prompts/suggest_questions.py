@@ -12,6 +12,8 @@ from preflight_rag.prompts.replies import clean
 from preflight_rag.state.reading import Source
 
 MOST = 3
+REPLY_TOKENS = 512
+"""Room for three questions in any language."""
 SYSTEM = """\
 A person has asked a question and read the answer. Suggest what they could ask next.
 - Write at most three short questions, one a line, in the language of the person's question, and nothing else.

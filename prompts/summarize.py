@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from preflight_rag.prompts import fences
-from preflight_rag.prompts.replies import parse_draft
+from preflight_rag.prompts.replies import ANSWER_TOKENS, QUOTE_TOKENS, parse_draft
 from preflight_rag.state.reading import Draft, Extract, Source
 
 _RULES = """\
@@ -47,6 +47,11 @@ def render(
         SystemMessage((SYSTEM_PARTS if parts else SYSTEM) + fences.instructions(instructions)),
         HumanMessage(USER.format(**values)),
     ]
+
+
+def reply_tokens(sections: Sequence[Sequence[Source]], parts: Sequence[Extract] = ()) -> int:
+    """Room for the summary and the quotes of all sentences; the parts bring theirs."""
+    return ANSWER_TOKENS + (0 if parts else QUOTE_TOKENS * sum(len(section) for section in sections))
 
 
 def parse(reply: str) -> Draft:

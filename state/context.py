@@ -28,6 +28,7 @@ PreflightRule = Literal["calibrated", "iou"]
 PubMedSources = Literal["D1", "D1+D2", "D1+D2+D3"]
 Diversity = Literal["none", "mmr", "fps", "modified-fps"]
 Fusion = Literal["rrf", "combsum"]
+ReplyForm = Literal["auto", "text", "schema"]
 Ordering = Literal["score", "index", "1:1", "2:1", "3:1"]
 ENVIRONMENT_PREFIX = "PREFLIGHT_"
 
@@ -150,6 +151,16 @@ class Settings(BaseModel):
     )
     max_concurrency: int = Field(default=8, ge=1, le=256, description="Model calls at once within a turn.")
     deadline: float = Field(default=120.0, gt=0, description="Seconds that one model call may take in all.")
+    reply_tokens: int = Field(
+        default=0,
+        ge=0,
+        description="Least limit of a model's reply in tokens; each prompt has one of its own, which this raises.",
+    )
+    answer_seconds: float = Field(
+        default=60.0,
+        ge=0,
+        description="Seconds in which a turn is planned to end where its model is known to be slow; 0: no plan.",
+    )
     turn_calls: int = Field(default=200, ge=1, description="Most model calls of one turn.")
     turn_tokens: int = Field(default=1_000_000, ge=1, description="Most tokens of one turn's prompts and replies.")
     turn_seconds: float = Field(default=600.0, gt=0, description="Seconds in which one turn may call its model.")
@@ -160,6 +171,11 @@ class Settings(BaseModel):
         default=40, ge=1, description="Steps of the graph in one turn; the longest way through it takes eleven."
     )
     temperature: float = Field(default=0.0, ge=0, le=2, description="Of a language model that is opened by its name.")
+    reply_form: ReplyForm = Field(
+        default="auto",
+        description="How extracts and relations are asked of a model: as text, by a JSON schema where its server takes "
+        "one, or as was measured to be better.",
+    )
     context_window: int | None = Field(
         default=None,
         ge=1024,
@@ -260,6 +276,8 @@ class GivenWithoutK(TypedDict, total=False):
     history_tokens: int | None
     max_concurrency: int | None
     deadline: float | None
+    reply_tokens: int | None
+    answer_seconds: float | None
     turn_calls: int | None
     turn_tokens: int | None
     turn_seconds: float | None
@@ -267,6 +285,7 @@ class GivenWithoutK(TypedDict, total=False):
     max_steps: int | None
     temperature: float | None
     context_window: int | None
+    reply_form: ReplyForm | None
     max_question_chars: int | None
     keep_turns: int | None
     lock_wait: float | None
@@ -283,7 +302,7 @@ WITHOUT_OPTION = frozenset(
         *("rerank_deadline", "document_share", "candidates", "fusion", "rrf_k", "top_n", "threshold", "partition_size"),
         *("map_prompt_tokens", "corg", "corg_threshold", "corg_mode", "relation_prompt_tokens"),
         *("keep_duplicates", "keep_undescribed", "no_grouping", "no_reformulation", "random_duplicate"),
-        *("history_tokens", "max_concurrency", "deadline", "temperature", "context_window"),
+        *("history_tokens", "max_concurrency", "deadline", "temperature", "context_window", "reply_form"),
         *("turn_calls", "turn_tokens", "turn_seconds", "max_partitions", "max_steps"),
         *("max_question_chars", "keep_turns", "lock_wait"),
     }
@@ -310,6 +329,7 @@ class Context:
         trace: The OpenTelemetry context of the turn's span, which the stages' spans belong to.
         calls_ahead: Whether a model may be called before it is certain that its answer counts. In an experiment it may
             not: what such a call costs depends on which of two things ends first.
+        asked_k: The passages that were asked for, where the time has room for fewer (`settings.k`).
         known: The passages that the run's stages have read, by id; None where nothing is to be kept. What an id names
             never changes; that it is still in the library is found out when citations are checked.
     """
@@ -322,6 +342,11 @@ class Context:
     trace: Opaque = None
     calls_ahead: bool = True
     known: Annotated[dict[str, Any] | None, SkipJsonSchema()] = None
+    asked_k: Annotated[int | None, SkipJsonSchema()] = None
+
+    def is_planned(self) -> bool:
+        """Whether the turn reads fewer passages than were asked for, since its model is slow."""
+        return self.asked_k is not None and self.asked_k > self.settings.k
 
     async def passages(self, refs: Sequence[PassageRef]) -> list[Passage]:
         """The referenced passages with their text, in order."""

@@ -214,7 +214,9 @@ class ExpressionRefused(PubMedError):
     """NCBI does not take the expression."""
 
 
-FellShort = Literal["", "length", "deadline", "unfinished", "content_filter", "refusal", "empty", "malformed"]
+FellShort = Literal[
+    "", "length", "deadline", "unfinished", "repetition", "content_filter", "refusal", "empty", "malformed"
+]
 """How a reply fell short of a whole one; "" where that has no name of its own."""
 
 
@@ -224,8 +226,8 @@ class ModelError(PreflightError):
     Attributes:
         spent: What the failed call cost, as `Usage.model_dump()`.
         reason: How its reply fell short: its own token limit ("length"), ours of time ("deadline"), its stream ended
-            without saying so ("unfinished"), its server's filter took it, it refused, it is empty, or no completion
-            ("malformed").
+            without saying so ("unfinished"), it went round in circles ("repetition"), its server's filter took it, it
+            refused, it is empty, or no completion ("malformed").
         partial: What there is of a reply that did not come to its end.
     """
 
@@ -293,7 +295,7 @@ class AllPartitionsFailed(TurnError):
     def of(cls, work: str, stage: str, gaps: Sequence[Mapping[str, str]]) -> AllPartitionsFailed:
         """The error with what the first failure of a stage reported; `work` is as in "3 groups could be answered"."""
         first = next((gap["error"] for gap in gaps if gap["stage"] == stage), "no reason recorded")
-        return cls(f"none of the {work}: {first}")
+        return cls(f"none of the {work}: {first.rstrip('.')}")
 
 
 class ThreadNotFound(TurnError):

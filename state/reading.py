@@ -222,6 +222,7 @@ class Extract(Stored):
         sources: The partition's passages, for a reader that answers from these rather than from the text.
         partition: Its number within the turn, from 1.
         failed: Whether it could not be read; it stands in the turn's gaps then.
+        spared: Whether the turn may go on without what failed: no reply came in time, or none that can be used.
     """
 
     text: str
@@ -230,6 +231,7 @@ class Extract(Stored):
     partition: int = 0
     failed: bool = False
     answer: str = ""
+    spared: bool = False
 
     NOT_STORED: ClassVar[frozenset[str]] = frozenset({"sources"})
 

@@ -85,7 +85,10 @@ GroupStatus = Literal["answered", "nothing", "unreadable", "failed"]
 
 
 class GroupDraft(TypedDict):
-    """What one group's contexts gave: `nothing` when the reader says they hold no answer; the option it chose."""
+    """What one group's contexts gave: `nothing` when the reader says they hold no answer; the option it chose.
+
+    `spared` says of a failed one that the turn may go on without it, as an `Extract` does.
+    """
 
     group: int
     ranks: list[int]
@@ -93,6 +96,7 @@ class GroupDraft(TypedDict):
     quotes: list[tuple[int, str]]
     status: GroupStatus
     choice: NotRequired[str | None]
+    spared: NotRequired[bool]
 
 
 class EntryState(TypedDict):
@@ -104,10 +108,10 @@ class EntryState(TypedDict):
     ranks: list[int]
 
 
-Stop = Literal["cite", "abstain", "map_context", "relate_contexts", "aggregate_groups", "retrieve"]
+Stop = Literal["cite", "abstain", "map_context", "relate_contexts", "aggregate_groups", "answer_plain", "retrieve"]
 
 Escalation = TypedDict("Escalation", {"from": str, "to": str, "reason": str})
-"""One step from a route to a dearer one, and what was seen."""
+"""One step from a route to a dearer one, and what was seen; or back to plain, and why the dearer one gave nothing."""
 
 
 def add_messages(left: Any, right: Any) -> Any:
@@ -181,7 +185,8 @@ class State(TypedDict, total=False):
     entries: list[EntryState]
     """The answers of the groups, before citations are numbered."""
     escalations: list[Escalation]
-    """Steps to a dearer route within the turn; one at most."""
+    """Steps to another route within the turn: to a dearer one, of which there is one at most, then back to plain where
+    that one failed."""
     onward: Stop
     """Where the turn goes after a draft, as the node that drafted decided."""
     draft: dict[str, Any]

@@ -123,6 +123,7 @@ class Mapped(TypedDict):
     partitions: list[list[int]]
     extracts: list[dict[str, Any]]
     gaps: list[dict[str, str]]
+    draft: NotRequired[dict[str, Any]]
     decision: NotRequired[dict[str, Any]]
     escalations: NotRequired[list[Escalation]]
     instructions: NotRequired[str]
@@ -136,6 +137,9 @@ class Onward(TypedDict):
     options: NotRequired[list[str]]
     passages: list[PassageRef]
     partitions: list[list[int]]
+    decision: NotRequired[dict[str, Any]]
+    escalations: NotRequired[list[Escalation]]
+    instructions: NotRequired[str]
 
 
 class Related(TypedDict):
@@ -198,6 +202,7 @@ class Answered(TypedDict):
     group_drafts: list[GroupDraft]
     draft: dict[str, Any]
     gaps: list[dict[str, str]]
+    escalations: NotRequired[list[Escalation]]
 
 
 class Drafted(TypedDict):
@@ -211,6 +216,7 @@ class Drafted(TypedDict):
     extracts: list[dict[str, Any]]
     entries: NotRequired[list[EntryState]]
     left_out: NotRequired[list[str]]
+    escalations: NotRequired[list[Escalation]]
 
 
 class Unanswered(TypedDict):

@@ -13,7 +13,9 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 for _name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "PREFLIGHT_MODEL", "LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2"):
     os.environ.pop(_name, None)
 
+import atexit
 import shutil
+import tempfile
 import time
 from pathlib import Path
 
@@ -32,6 +34,11 @@ from preflight_rag.models.embedding.embedder import Embedder
 from preflight_rag.models.opening import open_embedder
 from preflight_rag.nodes.retrieve import retrieve
 from preflight_rag.state.context import Context, Settings
+
+if "PREFLIGHT_CACHE" not in os.environ:
+    # What tests measure of scripted servers is no speed of a model of the person who runs them.
+    os.environ["PREFLIGHT_CACHE"] = tempfile.mkdtemp(prefix="preflight-tests-")
+    atexit.register(shutil.rmtree, os.environ["PREFLIGHT_CACHE"], ignore_errors=True)
 
 DEMO = Path(preflight_rag.__file__).parent / "demo"
 ROOT = Path(__file__).parents[1]

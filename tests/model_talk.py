@@ -32,9 +32,10 @@ def healthy(body):
 class Talk:
     """One application and one scripted server, whose replies each test sets."""
 
-    def __init__(self, folder, server, deadline):
+    def __init__(self, folder, server, deadline, *, whole=False):
         self.server, self.script = server, healthy
         model = open_chat_model("openai:m", base_url=server.url, timeout=deadline)
+        model.disable_streaming = whole
         self.app = Preflight.open(folder, model, deadline=deadline, rewrite="rules", partition_size=1, k=3)
 
     def requests(self, text=""):
@@ -68,6 +69,16 @@ class Talk:
         self.server.wait_idle()
         return taken
 
+    def answer(self, script, *, route, **settings):
+        """The answer where the model says what the script says; else the error."""
+        self.script = script
+        try:
+            return self.app.ask(QUESTION, route=route, **settings)
+        except PreflightError as error:
+            return error
+        finally:
+            self.server.wait_idle()
+
 
 def make_library(folder, embedder):
     """A library of the three documents."""
@@ -77,10 +88,10 @@ def make_library(folder, embedder):
 
 
 @contextmanager
-def talking(folder, deadline):
-    """A `Talk` whose calls may take so many seconds."""
+def talking(folder, deadline, *, whole=False):
+    """A `Talk` whose calls may take so many seconds; with `whole` nothing is streamed."""
     talks = []
     with ScriptedServer(lambda body: talks[0].script(body)) as server:
-        talks.append(Talk(folder, server, deadline))
+        talks.append(Talk(folder, server, deadline, whole=whole))
         with talks[0].app:
             yield talks[0]

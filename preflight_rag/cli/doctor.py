@@ -214,7 +214,7 @@ def language_model(model: str | None) -> Iterator[Finding]:
         yield Finding("model", "problem", f"{name}: {failure.message}", failure.help)
         return
     yield Finding("model", "ok", f"{name} replied {str(reply.text)[:40]!r}")
-    yield from local_model(chat_model)
+    yield from local_model(chat_model) if local else _known_of_model(chat_model)
 
 
 def local_model(chat_model: BaseChatModel) -> Iterator[Finding]:
@@ -237,6 +237,32 @@ def local_model(chat_model: BaseChatModel) -> Iterator[Finding]:
     schema = chat_model.keeps_to_schemas()
     found = "a reply's form can be asked for by JSON schema" if schema else "a JSON schema is not kept to"
     yield Finding("model: forms", "ok" if schema else "note", found)
+
+
+def _known_of_model(chat_model: BaseChatModel) -> Iterator[Finding]:
+    """How fast the model was at its calls, and whether its server takes a JSON schema, which is tried once."""
+    from preflight_rag.models.chat.model_calls import OF_SCHEMA, known_of, schema_option
+    from preflight_rag.models.chat.model_errors import refuses
+    from preflight_rag.models.chat.runnables import is_openais, name_of
+    from preflight_rag.prompts.replies import object_schema
+
+    known = known_of(chat_model, name_of(chat_model))
+    if known.speed is None:
+        yield Finding("model: speed", "ok", "not measured yet", "it is measured at the first long call")
+    else:
+        read, written = known.speed.reads, known.speed.writes
+        yield Finding("model: speed", "ok", f"reads {read:,.0f} tokens a second here, writes {written:,.0f}")
+    if known.takes_schema is None and is_openais(chat_model):
+        option = schema_option(object_schema(ready={"type": "boolean"}))
+        try:
+            reply = chat_model.bind(max_tokens=32, extra_body=option).invoke("Are you ready?")
+        except Exception as error:  # the SDKs' own; what says nothing of schemas leaves the question open
+            if refuses(error, *OF_SCHEMA):
+                known.found_schema(taken=False)
+        else:
+            known.found_schema(taken=str(reply.text).lstrip().startswith("{"))
+    forms = {True: "taken by its server", False: "not taken by its server", None: "not tried, or not found out"}
+    yield Finding("model: replies by schema", "ok", forms[known.takes_schema])
 
 
 def ncbi(*, wanted: bool) -> Iterator[Finding]:

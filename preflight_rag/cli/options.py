@@ -19,7 +19,7 @@ RETRIEVAL = (
 )
 SELECTION = ("diversity", "preset", "alpha", "window", "budget_tokens", "compression", "ordering")
 ROUTING = ("route", "preflight", "thoroughness", "k", "clarify", "clarify_above")
-READING = ("instructions", "extractive_reader", "prune", "check_citations")
+READING = ("instructions", "reply_tokens", "answer_seconds", "extractive_reader", "prune", "check_citations")
 SEARCH = ("preflight", "k", *RETRIEVAL, "subtree", "mesh", *SELECTION)
 TURN = (*ROUTING, *READING, *REWRITING, *RETRIEVAL, *SELECTION)
 PANELS = {

@@ -75,7 +75,9 @@ def _of_version(label: str, source: Source | None) -> str:
     return label if not name or name in label else f"{label} ({name})".lstrip()
 
 
-def group_draft(number: int, sources: Sequence[Source], draft: Draft, status: GroupStatus) -> GroupDraft:
+def group_draft(
+    number: int, sources: Sequence[Source], draft: Draft, status: GroupStatus, *, spared: bool = False
+) -> GroupDraft:
     """A group's draft as the state holds it; what is not an answer has no text."""
     found: GroupDraft = {
         "group": number,
@@ -84,6 +86,8 @@ def group_draft(number: int, sources: Sequence[Source], draft: Draft, status: Gr
         "quotes": list(draft.quotes),
         "status": status,
     }
+    if status == "failed":
+        return {**found, "spared": spared}
     return {**found, "choice": draft.choice} if draft.choice and status == "answered" else found
 
 

@@ -34,19 +34,28 @@ class Budget:
         seconds: How long calls may be made, from now on; one that runs then is ended.
         spent: What the turn spent before it was cut off and resumed.
         purses: Others that pay for the same calls.
+        reply_tokens: Least limit of a reply's tokens; a prompt that asks for more has its own.
 
     Attributes:
         used_up: The first refusal; None as long as nothing was refused.
     """
 
     def __init__(
-        self, *, calls: int, tokens: int, seconds: float, spent: Usage | None = None, purses: Sequence[Purse] = ()
+        self,
+        *,
+        calls: int,
+        tokens: int,
+        seconds: float,
+        spent: Usage | None = None,
+        purses: Sequence[Purse] = (),
+        reply_tokens: int = 0,
     ) -> None:
         self._calls, self._tokens, self._seconds = calls, tokens, seconds
         self._end = time.monotonic() + seconds
         self._made = spent.calls if spent else 0
         self._used = spent.input_tokens + spent.output_tokens if spent else 0
         self._purses = tuple(purses)
+        self.reply_tokens = reply_tokens
         self.used_up: BudgetUsedUp | None = None
 
     async def begin(self, tokens: int) -> None:

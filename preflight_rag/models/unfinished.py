@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from preflight_rag.prompts.replies import before_cut_quotes, parse_draft
-from preflight_rag.state.errors import BudgetUsedUp, ModelError
+from preflight_rag.state.errors import BadReply, BudgetUsedUp, ModelError, ModelTimeout
 from preflight_rag.state.reading import Draft, Reply
 from preflight_rag.state.values import Usage
 
@@ -14,6 +14,7 @@ SENTENCES = {
     "length": "the language model stopped at its limit of tokens",
     "deadline": "the language model did not come to an end in time",
     "unfinished": "the language model's reply broke off",
+    "repetition": "the language model repeated itself and was stopped",
     "budget": "what one turn may spend on its language model is used up",
 }
 """What ended an answer, for people."""
@@ -35,6 +36,20 @@ def unfinished(error: ModelError, options: Sequence[str] = ()) -> Reply[Draft]:
     begun = draft if whole else replace(draft, incomplete=name)
     note = f"{error.message}; {'its quotes are not whole' if whole else 'what there is of it is shown'}"
     return Reply(begun, Usage.of_failed(error.spent), (note,))
+
+
+FELL_SHORT = ("length", "deadline", "unfinished", "repetition", "empty")
+"""Ways in which a reply falls short of one that can be used, though its model is there and was not kept from it."""
+
+
+def may_be_spared(error: ModelError) -> bool:
+    """Whether a turn may go on without a reply that did not come, or is none that can be used.
+
+    What is wrong with the model itself is not among these: its server, its key, its name. Whoever named it has to know.
+    Nor is a refusal, which is an answer of the model's.
+    """
+    late = isinstance(error, ModelTimeout | BudgetUsedUp)
+    return late or (isinstance(error, BadReply) and error.reason in FELL_SHORT)
 
 
 def incomplete_note(draft: Draft) -> str:

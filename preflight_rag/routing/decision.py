@@ -294,6 +294,31 @@ def may_escalate(decision: Mapping[str, Any], escalations: Sequence[Escalation],
     return decision.get("name") == route and not decision.get("forced") and not escalations
 
 
+def back_to_plain(route: str, refs: Sequence[PassageRef], first: Sequence[int]) -> Escalation:
+    """The step from a route of which nothing came: the passages that rank first are read at once."""
+    failed = "no part of the passages could be read" if route == "map_reduce" else "no group could be answered"
+    few = f"the first {len(first)} of {len(refs)}" if len(first) < len(refs) else f"all {len(refs)}"
+    return {"from": route, "to": "plain", "reason": f"{failed}; {few} passages were read at once instead"}
+
+
+def plain_stands(route: str, kept: str) -> Escalation:
+    """The step from a route of which nothing came, back to an answer that there was before; `kept` says which."""
+    failed = "no part of the passages could be read" if route == "map_reduce" else "no group could be answered"
+    return {"from": route, "to": kept, "reason": f"{failed}; the answer of before stands"}
+
+
+def fallback_note(escalations: Sequence[Escalation]) -> str:
+    """A sentence about a route of which nothing came; empty where the turn ended on the one that it had chosen."""
+    last = escalations[-1] if escalations else None
+    return f"\n\nNote: {last['reason']}." if last and is_fallback(last) else ""
+
+
+def is_fallback(step: Escalation) -> bool:
+    """Whether a step led back, to a cheaper route."""
+    order = ("plain", "map_reduce", "corg")
+    return order.index(step["to"]) < order.index(step["from"])
+
+
 def differing(answers: Sequence[str], options: Sequence[str] = ()) -> tuple[str, ...]:
     """The answers of partitions of one question's passages that another one of them contradicts, each once.
 

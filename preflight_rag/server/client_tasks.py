@@ -67,6 +67,12 @@ _QUOTED = re.compile(r'(?:"""|```)(.*?)(?:"""|```)', re.DOTALL)
 _RESPONSES = "Responses from models:"
 
 
+REPLY_TOKENS: dict[Kind, int] = {
+    "title": 256, "emoji": 64, "tags": 256, "follow_ups": 512, "queries": 512, "image_prompt": 512, "completion": 512
+}  # fmt: skip
+"""Room for the reply to a task, by its kind, in any language; others have none of ours. Set by hand."""
+
+
 @dataclass(frozen=True)
 class Task:
     """What a client wants beside the conversation.
@@ -148,7 +154,7 @@ async def answer_task(
     """
     messages = [_message(role, text) for role, text in task.messages if text.strip()]
     try:
-        made = await watch.complete(messages, sampling, purses)
+        made = await watch.complete(messages, sampling, purses, REPLY_TOKENS.get(task.kind))
     except BadReply as error:
         if error.reason not in ENDS:
             raise

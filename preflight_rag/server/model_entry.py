@@ -94,6 +94,7 @@ class ModelEntry:
             library.embedder,
             deadline=settings.deadline,
             context_window=settings.context_window,
+            form=settings.reply_form,
             extractive_reader=settings.extractive_reader,
             library=library,
         )

@@ -62,9 +62,13 @@ class ModelWatch:
         return self._name
 
     async def complete(
-        self, messages: Sequence[BaseMessage], sampling: Mapping[str, Any], purses: Sequence[Purse] = ()
+        self,
+        messages: Sequence[BaseMessage],
+        sampling: Mapping[str, Any],
+        purses: Sequence[Purse] = (),
+        limit: int | None = None,
     ) -> tuple[str, Usage] | None:
-        """The model's reply to messages of a client's own; None where there is no model.
+        """The model's reply to messages of a client's own, of so many tokens at most; None where there is no model.
 
         Raises:
             ModelError: There is no whole reply.
@@ -76,7 +80,9 @@ class ModelWatch:
         if reader.by_rule:
             return None
         try:
-            made = await self._preflight.complete(messages, model=self._wanted, sampling=sampling, purses=purses)
+            made = await self._preflight.complete(
+                messages, model=self._wanted, sampling=sampling, purses=purses, limit=limit
+            )
         except LOST as error:
             self.lost(str(error))
             raise

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import quote
 
+from preflight_rag.graph.model_use import NO_REPLY
 from preflight_rag.server.access import User
 from preflight_rag.server.errors import Refused, describe
 from preflight_rag.server.model_watch import MODEL
@@ -26,6 +27,7 @@ NOTE = "> Note: "
 WITHOUT = {
     MODEL: "the language model is away",
     "budget": "what may be spent on the language model is used up",
+    NO_REPLY: "the language model gave no reply that can be used",
 }
 """Why an answer was made without its model, by the stage of its first gap."""
 _NOTES = re.compile(rf"^{NOTE}[^\n]*(?:\n+|\Z)", re.MULTILINE)

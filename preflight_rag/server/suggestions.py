@@ -67,7 +67,8 @@ async def _by_model(answer: Answer, service: Service, user: User) -> list[str]:
         return []
     sources = [Source(n, each.id, each.title, each.text) for n, each in enumerate(passages, 1)]
     prompt = suggest_questions.render(question=answer.standalone_question, answer=answer.answer, sources=sources)
-    made = await service.watch.complete(prompt, {}, service.spending.of(user.name))
+    paid = service.spending.of(user.name)
+    made = await service.watch.complete(prompt, {}, paid, suggest_questions.REPLY_TOKENS)
     if made is None:
         return []
     reply, usage = made

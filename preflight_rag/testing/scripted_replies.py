@@ -6,7 +6,7 @@ import json
 import re
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 
@@ -55,6 +55,17 @@ def prompt_of(body: Mapping[str, Any]) -> str:
 def tokens(text: str) -> int:
     """About as many as a model would count."""
     return max(1, len(text) // 4)
+
+
+def within_limit(reply: Reply, body: Mapping[str, Any]) -> Reply:
+    """The reply as a model gives it that stops at the request's limit of tokens."""
+    limit = body.get("max_completion_tokens") or body.get("max_tokens")
+    if limit is None or (tokens(reply.text) <= limit and not reply.endless):
+        return reply
+    text = reply.text
+    if reply.endless:
+        text = " ".join([text] * (4 * limit // max(1, len(text)) + 1))
+    return replace(reply, text=text[: 4 * limit], finish_reason="length", endless=False)
 
 
 def usage(reply: Reply, body: Mapping[str, Any]) -> dict[str, int]:

@@ -32,7 +32,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from preflight_rag.testing.scripted_replies import Reply, chunk, completion, deltas, prompt_of, usage
+from preflight_rag.testing.scripted_replies import Reply, chunk, completion, deltas, prompt_of, usage, within_limit
 
 
 class Rule(NamedTuple):
@@ -81,6 +81,8 @@ class ScriptedServer:
         api_key: When set, requests with another bearer token get a 401.
         models: When set, requests that name another model get a 404.
         windows: Context windows that the list of models says, as vLLM does.
+        refuses: Options of a request, such as `max_tokens`, that get a 400 as from a server that does not take them.
+        keeps_limits: Whether replies end at the limit of tokens that a request has, as those of a model do.
         port: 0 for a free one.
         log: A file that gets one JSON line when a request arrives and one when it is finished.
     """
@@ -94,6 +96,8 @@ class ScriptedServer:
         api_key: str | None = None,
         models: Sequence[str] | None = None,
         windows: Mapping[str, int] | None = None,
+        refuses: Sequence[str] = (),
+        keeps_limits: bool = False,
         port: int = 0,
         log: Path | None = None,
     ) -> None:
@@ -104,6 +108,8 @@ class ScriptedServer:
         self.api_key = api_key
         self.models = models
         self.windows = windows or {}
+        self.refuses = tuple(refuses)
+        self.keeps_limits = keeps_limits
         self.closing = threading.Event()
         self._script = script if callable(script) else None
         self._rules = [] if callable(script) else [Rule(*rule) for rule in script]
@@ -148,8 +154,12 @@ class ScriptedServer:
 
     def reply_to(self, body: dict[str, Any]) -> Reply:
         """The scripted reply to a request."""
+        if refused := next((name for name in self.refuses if body.get(name) is not None), None):
+            return Reply(f"Unsupported parameter: '{refused}' is not supported with this model.", status=400)
         reply = self._script(body) if self._script else self._match(prompt_of(body))
         reply = Reply(reply) if isinstance(reply, str) else reply
+        if self.keeps_limits:
+            reply = within_limit(reply, body)
         return replace(reply, delay=reply.delay + self.delay)
 
     def begin(self, body: dict[str, Any]) -> Received:

@@ -26,11 +26,10 @@ from preflight_rag.state.errors import (
     ModelAuthError,
     ModelError,
     ModelRateLimited,
-    ModelTimeout,
     ModelUnavailable,
     UnknownModel,
 )
-from preflight_rag.testing import Reply, ScriptedServer
+from preflight_rag.testing import Reply, ScriptedServer, prompt_of
 
 pytestmark = pytest.mark.slow
 
@@ -47,6 +46,13 @@ BEGUN = "1,001 people live in Broken Bow [1], and of those who"
 def hasty(broken_bow):
     """Whose calls may take a second."""
     with talking(broken_bow, 1.0) as talk:
+        yield talk
+
+
+@pytest.fixture(scope="module")
+def whole(broken_bow):
+    """Whose model streams nothing."""
+    with talking(broken_bow, 20.0, whole=True) as talk:
         yield talk
 
 
@@ -72,9 +78,6 @@ FAILURES = {
     ),
     "refusal": (Reply(refusal="I cannot help with that"), BadReply, "refused to answer", 1),
     "content filter": (Reply(BEGUN, finish_reason="content_filter"), BadReply, "server's content filter", 1),
-    "null content": (Reply(content_null=True), BadReply, "sent an empty reply", 1),
-    "spaces": (Reply("   \n  "), BadReply, "sent an empty reply", 1),
-    "nothing before its limit": (Reply("", finish_reason="length"), BadReply, "cut off at its token limit", 1),
     "redirect": (
         Reply(raw="", status=307, headers={"Location": "http://127.0.0.2:1/v1/chat/completions"}),
         ModelUnavailable,
@@ -94,6 +97,13 @@ FAILURES = {
         1,
     ),
 }
+NOTHING = {
+    "null content": (Reply(content_null=True), "sent an empty reply", 1),
+    "spaces": (Reply("   \n  "), "sent an empty reply", 1),
+    # That may be a model that thinks: it is asked once more without our limit.
+    "nothing before its limit": (Reply("", finish_reason="length"), "cut off at its token limit", 2),
+}
+"""Replies of which nothing can be used: the model is there, and the turn goes on without what it did not give."""
 WHOLE = {
     "html": (Reply(raw="<html>Sign in</html>"), BadReply, "not a chat completion", 1),
     "half a JSON": (Reply(raw='{"id": "x", "choices": [{"mess', headers=JSON), BadReply, "not a chat completion", 1),
@@ -105,9 +115,6 @@ WHOLE = {
     "not UTF-8": (Reply(raw=b'{"choices": [{"\xff\xfe"', headers=JSON), BadReply, "not a chat completion", 1),
 }
 STREAMED = {
-    "html": (Reply(raw="<html>Sign in</html>"), BadReply, "sent an empty stream", 1),
-    "half a JSON": (Reply(raw='{"id": "x", "choices": [{"mess', headers=JSON), BadReply, "an empty stream", 1),
-    "empty choices": (Reply(raw=EMPTY, headers=JSON), BadReply, "sent an empty stream", 1),
     "invalid events": (Reply(raw="data: {nonsense\n\n", headers=EVENTS), BadReply, "not a chat completion", 1),
     "not UTF-8": (Reply(raw=CHUNK % b"caf\xff\xfe", headers=EVENTS), BadReply, "not a chat completion", 1),
     "too long a length": (
@@ -157,12 +164,27 @@ def test_each_failure_of_a_plain_turn_has_its_sentence_and_its_calls(talk, case,
     assert time.monotonic() - began < 20
 
 
+@named(NOTHING)
+@pytest.mark.parametrize("route", ROUTES)
+def test_where_no_reply_can_be_used_the_evidence_is_shown_or_what_was_noted(talk, route, case):
+    reply, says, requests = case
+    text, answer = talk.ask(reply, route=route)
+    assert isinstance(answer, Answer), answer
+    assert any(says in gap.error for gap in answer.gaps)
+    assert answer.citations
+    assert all(citation.verified for citation in answer.citations)
+    assert text == answer.answer
+    if route == "plain":
+        assert answer.gaps[0].stage == "no_reply"
+        assert talk.requests() <= requests
+
+
 @named(WHOLE)
-def test_a_whole_reply_that_is_none_is_named(talk, case):
-    _, error = talk.ask(case[0], tokens=False)
+def test_a_whole_reply_that_is_none_is_named(whole, case):
+    _, error = whole.ask(case[0], tokens=False)
     assert isinstance(error, case[1])
     assert case[2] in str(error)
-    assert talk.requests() == case[3]
+    assert whole.requests() == case[3]
 
 
 @named(STREAMED)
@@ -175,17 +197,54 @@ def test_a_stream_that_is_none_is_named(talk, case):
 
 def test_no_two_states_are_named_in_the_same_words(talk):
     states = ["400", "401", "403", "404", "429 for an hour", "429", "500", "refusal", "content filter", "null content"]
-    told = [FAILURES[state][2] for state in states] + [says for _, says in PARTIAL.values()]
+    told = [(FAILURES | {name: ("", "", case[1]) for name, case in NOTHING.items()})[state][2] for state in states] + [
+        says for _, says in PARTIAL.values()
+    ]
     assert len(set(told)) == len(told)
 
 
 @named(SILENT)
 @pytest.mark.parametrize("tokens", [True, False], ids=["streamed", "whole"])
 def test_a_silent_model_is_given_up_after_its_deadline(hasty, case, tokens):
-    _, error = hasty.ask(case, tokens=tokens)
-    assert isinstance(error, ModelTimeout)
-    assert "did not reply in time" in str(error)
+    text, answer = hasty.ask(case, tokens=tokens)
+    assert isinstance(answer, Answer), answer
+    assert "did not reply in time" in answer.gaps[0].error
+    assert answer.receipt.model == "preflight reader"
+    assert all(citation.verified for citation in answer.citations)
+    assert text in (answer.answer, "")
     assert hasty.requests() == 1
+
+
+@named(SILENT)
+@pytest.mark.parametrize("route", ["map-reduce", "corg"])
+def test_a_dearer_route_of_which_nothing_comes_goes_back_to_plain(hasty, case, route):
+    """Everything but the plain prompt over the first passage hangs."""
+    several = {"map-reduce": "What do these passages say", "corg": '<passage n="2"'}[route]
+    asked = []
+
+    def replies(body):
+        asked.append(prompt_of(body))
+        hangs = several in asked[-1] or "Context2\n" in asked[-1]
+        return case if hangs else "1,001 people live in Broken Bow [1]."
+
+    hasty.server.requests.clear()
+    answer = hasty.answer(replies, route=route)
+    assert isinstance(answer, Answer), answer
+    assert answer.answer.startswith("1,001 people live in Broken Bow [1].")
+    assert "the first 1 of 3 passages were read at once instead" in answer.answer.splitlines()[-1]
+    assert answer.route.name == "plain"
+    assert answer.route.forced
+    assert any(gap.item == "route" and "were read at once instead" in gap.error for gap in answer.gaps)
+    assert answer.outcome == "answered"
+
+
+def test_extracts_of_which_no_answer_can_be_made_are_shown(hasty):
+    text, answer = hasty.ask(Reply(delay=math.inf), route="map-reduce", where="<extract")
+    assert isinstance(answer, Answer), answer
+    assert answer.outcome == "evidence"
+    assert all(people in answer.answer for people in ("1,001", "1,002", "1,003"))
+    assert "no answer was made of it" in answer.answer
+    assert text == answer.answer
 
 
 @named(PARTIAL)
@@ -215,12 +274,29 @@ def test_an_answer_that_is_whole_above_its_cut_quotes_is_not_called_incomplete(h
 
 @pytest.mark.parametrize("tokens", [True, False], ids=["streamed", "whole"])
 def test_a_megabyte_is_cut_and_marked(talk, tokens):
-    text, answer = talk.ask(Reply(("1,001-people-live-there-" * 40 + "[1]. ") * 1_036), tokens=tokens)
+    sentences = (
+        "-".join(f"{n}-people-live-there" for n in range(at, at + 40)) + "[1]. " for at in range(0, 41_440, 40)
+    )
+    text, answer = talk.ask(Reply("".join(sentences)), tokens=tokens)
     assert answer.incomplete == "length"
     # What has arrived by then is read to its end.
     assert len(answer.answer) < 3 * LONGEST_REPLY
     assert text in (answer.answer, "")
     assert f"more than {LONGEST_REPLY:,} characters" in answer.gaps[0].error
+    assert talk.requests() == 1
+
+
+@pytest.mark.parametrize("tokens", [True, False], ids=["streamed", "whole"])
+def test_an_answer_that_goes_round_in_circles_is_stopped_and_marked(talk, tokens):
+    loop = "The town is the largest one of its county. "
+    text, answer = talk.ask(
+        Reply(f"1,001 people live there [1].\n{loop}", endless=True, chunk_delay=0.001), tokens=tokens
+    )
+    assert answer.incomplete == "repetition"
+    assert answer.answer.startswith("1,001 people live there [1].")
+    assert answer.answer.count(loop.strip()) <= 1
+    assert answer.answer.splitlines()[-1].endswith("the language model repeated itself and was stopped.")
+    assert text.endswith(answer.answer) or not tokens
     assert talk.requests() == 1
 
 

@@ -19,7 +19,7 @@ async def test_a_partition_keeps_the_passages_own_numbers(library, chat_reader, 
             await part(retrieved, [5, 6]), Runtime(context=Context(chat_reader(server), library))
         )
     assert update["extracts"] == [
-        {"partition": 2, "text": "It is hot [5].", "quotes": [], "failed": False, "answer": "464 °C"}
+        {"partition": 2, "text": "It is hot [5].", "quotes": [], "failed": False, "answer": "464 °C", "spared": False}
     ]
     assert '<passage n="5"' in server.requests[0].prompt
     assert '<passage n="1"' not in server.requests[0].prompt
@@ -42,9 +42,9 @@ async def test_no_information_is_an_empty_extract(library, chat_reader, retrieve
 
 
 async def test_a_failure_is_a_gap_of_this_partition_with_its_cost(library, chat_reader, retrieved):
-    with ScriptedServer(default=Reply("cut", finish_reason="length")) as server:
+    with ScriptedServer(default=Reply("no", status=400)) as server:
         update = await map_context(await part(retrieved, [5]), Runtime(context=Context(chat_reader(server), library)))
     assert update["extracts"][0]["failed"]
     assert update["gaps"][0]["item"] == "2"
-    assert "cut off" in update["gaps"][0]["error"]
-    assert update["spent"][0]["output_tokens"] > 0
+    assert "does not accept the call" in update["gaps"][0]["error"]
+    assert update["spent"][0]["calls"] == 1

@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.messages.utils import count_tokens_approximately
 
 from preflight_rag.models.chat.context_window import ContextWindow
-from preflight_rag.models.chat.model_calls import ModelCalls
+from preflight_rag.models.chat.model_calls import ModelCalls, Received
 from preflight_rag.models.chat.runnables import AnyModel, name_of
 from preflight_rag.prompts import (
     answer_group,
@@ -25,7 +25,8 @@ from preflight_rag.prompts import (
     summarize,
 )
 from preflight_rag.prompts.leaks import NOTHING_ELSE, without_leaks
-from preflight_rag.prompts.replies import choices_line, match_option
+from preflight_rag.prompts.replies import LINE_TOKENS, choices_line, match_option, without_cut_end
+from preflight_rag.state.context import ReplyForm
 from preflight_rag.state.errors import ContextOverflow, ModelError
 from preflight_rag.state.reading import (
     ContextNote,
@@ -39,7 +40,7 @@ from preflight_rag.state.reading import (
     Source,
     Talk,
 )
-from preflight_rag.state.values import Usage
+from preflight_rag.state.values import Speed, Usage
 from preflight_rag.text.concepts import expressions, rewrite_by_rules
 from preflight_rag.text.condense import condense as condense_by_rule
 from preflight_rag.text.inert import inert
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
 
 G = TypeVar("G", Source, Extract)
 V = TypeVar("V")
+DEFAULT_FORM: ReplyForm = "text"
+"""Of extracts and relations where nobody says; which is better was measured with small models (docs/RESULTS.md)."""
 
 
 class ChatReader:
@@ -64,6 +67,7 @@ class ChatReader:
         name: How receipts name it.
         deadline: Seconds that one call may take in all, retries and streaming included.
         context_window: Tokens that the model reads and writes in one call; None: as its server says.
+        form: How extracts and relations are asked for, `reply_form` of the settings.
     """
 
     by_rule = False
@@ -76,11 +80,13 @@ class ChatReader:
         name: str | None = None,
         deadline: float = 120.0,
         context_window: int | None = None,
+        form: ReplyForm = "auto",
     ) -> None:
         self.name = name or name_of(chat_model)
         self.window = ContextWindow(chat_model, context_window)
         self._calls = ModelCalls(chat_model, name=self.name, deadline=deadline)
         self._instructions = ""
+        self._form = form
 
     @property
     def chat_model(self) -> AnyModel:
@@ -109,13 +115,13 @@ class ChatReader:
         reader._instructions = instructions
         return reader
 
-    async def complete(self, messages: Sequence[BaseMessage]) -> tuple[str, Usage]:
-        """The model's reply to messages of a caller's own, as it is.
+    async def complete(self, messages: Sequence[BaseMessage], *, limit: int | None = None) -> tuple[str, Usage]:
+        """The model's reply to messages of a caller's own, as it is, of so many tokens at most.
 
         Raises:
             ModelError: There is no whole reply.
         """
-        return await self._call([*messages], guarded=False)
+        return await self._call([*messages], limit, guarded=False)
 
     async def rewrite(self, *, message: str, history: Sequence[Message]) -> Reply[Rewrite]:
         """The model's rewrite; what it leaves out is filled in by rule.
@@ -125,10 +131,12 @@ class ChatReader:
         message without history, the message stands as it is.
         """
         prompt = rewrite.render(message=message, history=history)
-        text, usage = await self._call(prompt)
-        made = rewrite.parse(text)
+        received = await self._calls.ask(prompt, limit=rewrite.reply_tokens(message), whole=False)
+        text, usage = received.text, received.usage
+        made = rewrite.parse(without_cut_end(text) if received.cut else text)
         if made is None:
-            text, more = await _after(usage, self._repair(prompt, text, rewrite.REPAIR))
+            repair = self._repair(prompt, text, rewrite.REPAIR, rewrite.repair_tokens(message))
+            text, more = await _after(usage, repair)
             usage, made = usage + more, rewrite.parse(text)
         problem = _problem_of(made, message, history)
         if made is None or problem:
@@ -142,7 +150,7 @@ class ChatReader:
 
         async def ask(some: Sequence[Source]) -> Reply[Draft]:
             prompt = answer_plain.render(question=question, sources=some, options=options, instructions=own)
-            return await self._draft(prompt, options)
+            return await self._draft(prompt, options, answer_plain.reply_tokens(len(some)))
 
         return await self._fitting(sources, ask)
 
@@ -150,8 +158,12 @@ class ChatReader:
         """What one partition says, and what it answers by itself."""
 
         async def ask(some: Sequence[Source]) -> Reply[Extract]:
-            received = await self._calls.ask(map_context.render(question=question, sources=some, options=options))
-            return Reply(map_context.parse(received.text, options), received.usage, received.notes)
+            schema = map_context.schema([source.n for source in some]) if self._by_schema() else None
+            prompt = map_context.render(question=question, sources=some, options=options, as_json=schema is not None)
+            limit = map_context.reply_tokens(len(some))
+            received = await self._calls.ask(prompt, limit=limit, whole=False, schema=schema)
+            text = _whole_of(received)
+            return Reply(map_context.parse(text, options), received.usage, received.notes)
 
         return await self._fitting(sources, ask)
 
@@ -161,7 +173,7 @@ class ChatReader:
 
         async def ask(some: Sequence[Extract]) -> Reply[Draft]:
             prompt = reduce_context.render(question=question, extracts=some, options=options, instructions=own)
-            return await self._draft(prompt, options)
+            return await self._draft(prompt, options, reduce_context.reply_tokens())
 
         reply = await self._fitting(extracts, ask)
         draft = reduce_context.settled(reply.value)
@@ -173,14 +185,19 @@ class ChatReader:
     ) -> Reply[RelationReply]:
         """How the pivot relates to each other context; relations that are missing are asked for once more, together."""
         contexts = [pivot, *others]
-        prompt = relate_contexts.render(question=question, contexts=contexts, printed=printed)
+        schema = relate_contexts.schema(len(contexts)) if self._by_schema() and not printed else None
+        as_json = schema is not None
+        prompt = relate_contexts.render(question=question, contexts=contexts, printed=printed, as_json=as_json)
         # A model may well copy the example's lines; what is shown of a reply are the notes, which are looked at below.
-        text, usage = await self._call(prompt, guarded=False)
-        reply = relate_contexts.parse(text, len(contexts))
+        limit = relate_contexts.reply_tokens(len(contexts))
+        received = await self._calls.ask(prompt, limit=limit, guarded=False, whole=False, schema=schema)
+        text, usage = received.text, received.usage
+        reply = relate_contexts.parse(_whole_of(received), len(contexts))
         missing = [n for n in range(2, len(contexts) + 1) if n not in reply.kinds]
-        if missing:
+        if missing and not received.cut:  # a model that found no end would find none once more
+            room = relate_contexts.repair_tokens(missing)
             try:
-                text, more = await self._repair(prompt, text, relate_contexts.repair(missing))
+                text, more = await self._repair(prompt, text, relate_contexts.repair(missing), room)
             except ModelError as error:
                 more = Usage.of_failed(error.spent)
             else:
@@ -189,16 +206,16 @@ class ChatReader:
             usage = usage + more
         own = {n: source.n for n, source in enumerate(contexts, 1)}
         notes = {own[n]: replace(note, rank=own[n]) for n, note in reply.notes.items() if not _leaks(note, prompt)}
-        return Reply(RelationReply({own[n]: kind for n, kind in reply.kinds.items()}, notes), usage)
+        kinds = {own[n]: kind for n, kind in reply.kinds.items()}
+        return Reply(RelationReply(kinds, notes), usage, received.notes)
 
     async def answer_group(self, *, question: str, sources: Sequence[Source], plural: bool) -> Reply[Draft]:
         """One answer for each entity of the group's contexts; in the plural, another question in the same prompt."""
         asked, before = await self.plural(question) if plural and len(sources) > 1 else (question, Usage())
 
         async def ask(some: Sequence[Source]) -> Reply[Draft]:
-            received = await self._calls.ask(
-                answer_group.render(question=asked, sources=some, instructions=self._instructions)
-            )
+            prompt = answer_group.render(question=asked, sources=some, instructions=self._instructions)
+            received = await self._calls.ask(prompt, limit=answer_group.reply_tokens(len(some)))
             return Reply(answer_group.parse(received.text), received.usage, received.notes)
 
         reply = await _after(before, self._fitting(sources, ask))
@@ -214,7 +231,8 @@ class ChatReader:
         if by_rule and (ruled := plural_question(question)):
             return ruled, Usage()
         try:
-            text, usage = await self._call(answer_group.render_plural(question=question))
+            prompt = answer_group.render_plural(question=question)
+            text, usage = await self._call(prompt, answer_group.plural_tokens(question))
         except ModelError as error:
             return question, Usage.of_failed(error.spent)
         made = answer_group.parse_plural(text)
@@ -225,7 +243,7 @@ class ChatReader:
     ) -> Reply[Draft]:
         """One summary of a document's sentences, or of its parts' summaries; their quotes come along."""
         prompt = summarize.render(title=title, sections=sections, parts=parts, instructions=self._instructions)
-        received = await self._calls.ask(prompt)
+        received = await self._calls.ask(prompt, limit=summarize.reply_tokens(sections, parts))
         draft = summarize.parse(received.text)
         quotes = draft.quotes or tuple(quote for part in parts for quote in part.quotes)
         return Reply(replace(draft, quotes=quotes), received.usage, received.notes)
@@ -234,12 +252,12 @@ class ChatReader:
         """The model's own words, whatever the talk is about; they may cite the last answer's sources."""
         own, sources = self._instructions, earlier.sources
         prompt = converse.render(message=message, history=history, sources=sources, instructions=own)
-        received = await self._calls.ask(prompt)
+        received = await self._calls.ask(prompt, limit=converse.reply_tokens())
         return Reply(converse.parse(received.text or NOTHING_ELSE), received.usage, received.notes)
 
     async def condense(self, *, summary: str, messages: Sequence[Message]) -> Reply[str]:
         """The model's summary; where it is none, one made by rule."""
-        text, usage = await self._call(condense.render(summary=summary, messages=messages))
+        text, usage = await self._call(condense.render(summary=summary, messages=messages), condense.REPLY_TOKENS)
         short = condense.parse(text)
         if short is None:
             return Reply(
@@ -251,30 +269,41 @@ class ChatReader:
         """Tokens that the model reads and writes in one call, where that is known."""
         return self.window.tokens()
 
+    def speed(self) -> Speed | None:
+        """How fast the model reads and writes here, where that was measured."""
+        return self._calls.speed()
+
     def count_tokens(self, text: str) -> int:
         """Tokens of a text, estimated (about four characters each)."""
         return count_tokens_approximately([HumanMessage(text)])
 
-    async def _draft(self, prompt: list[BaseMessage], options: Sequence[str]) -> Reply[Draft]:
-        received = await self._calls.ask(prompt)
+    async def _draft(self, prompt: list[BaseMessage], options: Sequence[str], limit: int) -> Reply[Draft]:
+        received = await self._calls.ask(prompt, limit=limit)
         draft = answer_plain.parse(received.text, options)
         if not options or draft.choice or not draft.found:
             return Reply(draft, received.usage, received.notes)
         ask = f"Which option is it? Reply with one letter of {choices_line(options)} and nothing else."
         try:
-            text, more = await self._repair(prompt, received.text, ask)
+            text, more = await self._repair(prompt, received.text, ask, LINE_TOKENS)
         except ModelError as error:  # the answer stands, without a choice
             text, more = "", Usage.of_failed(error.spent)
         choice = match_option(text, options)
         notes = received.notes if choice else (*received.notes, "the reply names none of the options")
         return Reply(Draft(draft.text, draft.quotes, True, choice), received.usage + more, notes)
 
-    async def _repair(self, prompt: list[BaseMessage], reply: str, ask: str) -> tuple[str, Usage]:
-        return await self._call([*prompt, AIMessage(reply), HumanMessage(ask)])
+    def _by_schema(self) -> bool:
+        """Whether extracts and relations are asked for as JSON of a schema."""
+        form = DEFAULT_FORM if self._form == "auto" else self._form
+        return form == "schema" and self._calls.wants_schema()
 
-    async def _call(self, prompt: list[BaseMessage], *, guarded: bool = True) -> tuple[str, Usage]:
+    async def _repair(self, prompt: list[BaseMessage], reply: str, ask: str, limit: int) -> tuple[str, Usage]:
+        return await self._call([*prompt, AIMessage(reply), HumanMessage(ask)], limit)
+
+    async def _call(
+        self, prompt: list[BaseMessage], limit: int | None = None, *, guarded: bool = True
+    ) -> tuple[str, Usage]:
         """The text of a reply and what it cost."""
-        received = await self._calls.ask(prompt, guarded=guarded)
+        received = await self._calls.ask(prompt, limit=limit, guarded=guarded)
         return received.text, received.usage
 
     async def _fitting(self, given: Sequence[G], ask: Callable[[Sequence[G]], Awaitable[Reply[V]]]) -> Reply[V]:
@@ -296,6 +325,12 @@ class ChatReader:
         reader = copy(self)
         reader._calls = calls
         return reader
+
+
+def _whole_of(received: Received) -> str:
+    """A reply without the end that was cut off; of JSON its reader takes what is whole."""
+    is_json = received.text.lstrip().startswith("{")
+    return without_cut_end(received.text) if received.cut and not is_json else received.text
 
 
 def _leaks(note: ContextNote, prompt: Sequence[BaseMessage]) -> bool:

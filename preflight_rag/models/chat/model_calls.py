@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage
@@ -15,21 +16,42 @@ from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.outputs import ChatGenerationChunk
 
 from preflight_rag.models.chat.loop_clients import LoopLocalClients
-from preflight_rag.models.chat.model_errors import in_our_words, refuses_temperature
-from preflight_rag.models.chat.reply_checks import LONGEST_REPLY, too_long, unread_note, whole_text
+from preflight_rag.models.chat.measured_speed import MeasuredSpeed
+from preflight_rag.models.chat.model_errors import (
+    in_our_words,
+    is_empty_stream,
+    refuses,
+    refuses_temperature,
+    shown_address,
+)
+from preflight_rag.models.chat.reply_checks import (
+    LONGEST_REPLY,
+    in_circles,
+    only_thought,
+    too_long,
+    unread_note,
+    whole_text,
+)
 from preflight_rag.models.chat.runnables import (
+    LIMITS,
     AnyModel,
+    always_streams,
     as_message,
     base_url_of,
     config_for,
     is_openais,
     takes_options,
     with_handler,
+    with_newer_limit,
+    with_reply_limit,
+    with_stream_usage,
+    without_streams,
     without_temperature,
 )
 from preflight_rag.prompts.leaks import NOTE, without_leaks
-from preflight_rag.state.errors import BadReply, ModelError, ModelTimeout
-from preflight_rag.state.values import Usage
+from preflight_rag.state.errors import BadReply, FellShort, ModelError, ModelTimeout
+from preflight_rag.state.values import Speed, Usage
+from preflight_rag.text.circles import CircleDetector, before_circles
 from preflight_rag.text.inert import inert
 from preflight_rag.text.words import without_controls
 
@@ -39,21 +61,56 @@ if TYPE_CHECKING:
 COMMON_OPTIONS = ("temperature", "top_p")
 """Options of sampling that the chat models of all providers know by these names."""
 
+BROKEN_OFF: tuple[FellShort, ...] = ("length", "deadline", "unfinished", "repetition")
+"""How a reply may have no end, of which its beginning is worth something."""
+
+
+OF_SCHEMA = ("response_format", "json_schema", "json schema", "grammar", "structured")
+"""Words of a server's refusal of a schema."""
+
+
+def known_of(chat_model: AnyModel, name: str) -> MeasuredSpeed:
+    """What is kept of a model, by its name and the address of its server where a person named one."""
+    where = base_url_of(chat_model)
+    return MeasuredSpeed(f"{name} {shown_address(where)}" if where else name)
+
+
+def schema_option(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """What a request says to have its reply as JSON of a schema."""
+    form = {"name": "reply", "strict": True, "schema": dict(schema)}
+    return {"response_format": {"type": "json_schema", "json_schema": form}}
+
 
 @dataclass(frozen=True)
 class Received:
-    """A reply's text, what it cost, and what the person is to know about it."""
+    """A reply's text, what it cost, and what the person is to know about it; `cut` says why it has no end."""
 
     text: str
     usage: Usage
     notes: tuple[str, ...] = ()
+    cut: FellShort = ""
 
 
 @dataclass
 class _SharedModel:
-    """The model, shared by calls with other options or budgets: what is learned of it holds for all of them."""
+    """The model, shared by calls with other options or budgets: what is learned of it holds for all of them.
+
+    Attributes:
+        speed: How fast it is here.
+        takes_limit: Whether it takes a limit of a reply's tokens.
+        takes_usage: Whether its server takes to be asked what a stream costs.
+        streams: Whether its streams are not empty, as those of a server are that knows whole replies alone.
+        in_flight: How many of its calls are being made.
+        thinks: Whether it spends tokens on thoughts, of which nobody can say how many they will be.
+    """
 
     model: AnyModel
+    speed: MeasuredSpeed
+    takes_limit: bool = True
+    takes_usage: bool = True
+    streams: bool = True
+    thinks: bool = False
+    in_flight: int = 0
 
 
 class ModelCalls:
@@ -66,17 +123,22 @@ class ModelCalls:
     """
 
     def __init__(self, chat_model: AnyModel, *, name: str, deadline: float) -> None:
-        self._shared = _SharedModel(chat_model)
+        self._shared = _SharedModel(chat_model, known_of(chat_model, name))
         self.name = name
         self.deadline = deadline
         self._clients = LoopLocalClients()
         self._sampling: dict[str, Any] = {}
         self._budget: Budget | None = None
+        self._schema: dict[str, Any] = {}
 
     @property
     def chat_model(self) -> AnyModel:
         """The model that is asked."""
         return self._shared.model
+
+    def speed(self) -> Speed | None:
+        """How fast the model reads and writes, as measured so far."""
+        return self._shared.speed.speed
 
     async def aclose(self) -> None:
         """Close the connections that were opened on the loop that runs."""
@@ -102,35 +164,80 @@ class ModelCalls:
         calls._sampling = {name: value for name, value in options.items() if self.takes_option(name)}
         return calls
 
-    async def ask(self, prompt: list[BaseMessage], *, guarded: bool = True) -> Received:
+    async def ask(
+        self,
+        prompt: list[BaseMessage],
+        *,
+        limit: int | None = None,
+        guarded: bool = True,
+        whole: bool = True,
+        schema: Mapping[str, Any] | None = None,
+    ) -> Received:
         """A whole reply, or what is whole of it, within the turn's budget.
 
         What it repeats of its instructions is left out; the text is empty where that was all.
 
         Args:
             prompt: The messages.
+            limit: Tokens of the reply, as its prompt says, which the turn's `reply_tokens` may raise; None: no limit.
+            schema: Of the reply, as JSON, where the model's server takes one.
+            whole: Whether a reply without an end is an error; else what there is of it is given, and a note.
             guarded: Whether a reply that repeats the instructions is cut; a partial one, which is shown, always is.
 
         Raises:
             ModelError: There is no whole reply.
         """
         try:
-            received = await self._within_budget(prompt)
+            received = await (self if schema is None else self._in_form(schema))._with_room_to_think(prompt, limit)
         except ModelError as error:
             error.partial = inert(without_leaks(error.partial, prompt))
-            raise
+            if whole or error.reason not in BROKEN_OFF or not error.partial.strip():
+                raise
+            note = f"{error.message}; what there is of it is used"
+            return Received(error.partial, Usage.of_failed(error.spent), (note,), error.reason)
         text = without_leaks(received.text, prompt) if guarded else received.text
         return received if text == received.text else replace(received, text=text, notes=(*received.notes, NOTE))
 
-    async def _within_budget(self, prompt: list[BaseMessage]) -> Received:
+    def wants_schema(self) -> bool:
+        """Whether replies are to be asked for by a JSON schema, as far as is known: the model's server may take one."""
+        known = self._shared.speed.takes_schema
+        return is_openais(self.chat_model) and takes_options(self.chat_model) and known is not False
+
+    def _in_form(self, schema: Mapping[str, Any]) -> ModelCalls:
+        """The same, whose replies are JSON of the schema.
+
+        It is sent beside what LangChain knows of: that would have OpenAI's client parse the reply, which fails for one
+        that was cut off, and is not told what servers of others answer.
+        """
+        calls = copy(self)
+        calls._schema = schema_option(schema)
+        return calls
+
+    async def _with_room_to_think(self, prompt: list[BaseMessage], limit: int | None) -> Received:
+        """A reply within its limit of tokens; of a model that turns out to spend that on its thoughts, one without."""
+        least = self._budget.reply_tokens if self._budget else 0
+        most = None if limit is None or self._shared.thinks else max(limit, least)
+        try:
+            return await self._within_budget(prompt, most)
+        except _OnlyThought as thought:
+            self._shared.thinks = True
+            before = Usage.of_failed(thought.spent)
+        try:
+            received = await self._within_budget(prompt, None)
+        except ModelError as error:
+            error.spent = (before + Usage.of_failed(error.spent)).model_dump()
+            raise
+        return replace(received, usage=before + received.usage)
+
+    async def _within_budget(self, prompt: list[BaseMessage], limit: int | None) -> Received:
         """A whole reply, or what is whole of it, that the turn's budget has room for."""
         budget = self._budget
         if budget is None:
-            return await self._reply_within(prompt, self.deadline)
+            return await self._reply_within(prompt, limit, self.deadline)
         tokens = spent = count_tokens_approximately(prompt)
         await budget.begin(tokens)
         try:
-            received = await self._reply_within(prompt, min(self.deadline, max(budget.seconds_left(), 0.0)))
+            received = await self._reply_within(prompt, limit, min(self.deadline, max(budget.seconds_left(), 0.0)))
             spent = received.usage.input_tokens + received.usage.output_tokens
         except ModelError as error:
             used = Usage.model_validate(error.spent or {})
@@ -144,51 +251,118 @@ class ModelCalls:
             await budget.end(tokens, spent)
         return received
 
-    async def _reply_within(self, prompt: list[BaseMessage], seconds: float) -> Received:
+    async def _reply_within(self, prompt: list[BaseMessage], limit: int | None, seconds: float) -> Received:
         """A whole reply, or what is whole of it; every other way in which one can fall short is an error of ours."""
-        started, limit = perf_counter(), asyncio.timeout(seconds)
+        started, end = perf_counter(), asyncio.timeout(seconds)
         loop = asyncio.get_running_loop()
-        written = _Written(LONGEST_REPLY, lambda: limit.reschedule(loop.time()))
+        kind = _WantsStream if always_streams(self.chat_model) and self._shared.streams else _Written
+        written = kind(LONGEST_REPLY, lambda: end.reschedule(loop.time()))
+        self._shared.in_flight += 1
+        alone = self._shared.in_flight == 1
         try:
-            async with limit:
-                message = await self._invoke(prompt, written)
+            async with end:
+                message = await self._invoke(prompt, limit, written)
         except Exception as error:
             failure = in_our_words(error, self.name, base_url=base_url_of(self.chat_model))
             text, took = written.text(), perf_counter() - started
             if isinstance(failure, ModelTimeout) and written.too_much:
                 failure = too_long(self.name, text)
+            elif isinstance(failure, ModelTimeout) and written.circles:
+                failure = in_circles(self.name, before_circles(text))
             elif isinstance(failure, ModelTimeout) and text.strip():
                 problem = f"{self.name} did not come to an end within {seconds:g} s"
                 failure = ModelTimeout(problem, help="Try again, or raise PREFLIGHT_DEADLINE.")
                 failure.reason, failure.partial = "deadline", text
             estimate = [AIMessage(text)] if text else []
-            failure.spent = _estimated(prompt if text else [], estimate, took).model_dump()
+            usage = _estimated(prompt if text else [], estimate, took)
+            failure.spent = usage.model_dump()
+            if alone:
+                self._measure(usage, written, started, cached=0)
             raise failure from error
+        finally:
+            alone = alone and self._shared.in_flight == 1
+            self._shared.in_flight -= 1
         usage = _usage_of(prompt, message, perf_counter() - started)
+        if alone:
+            self._measure(usage, written, started, cached=_cached(message))
         try:
-            text, notes = whole_text(message, self.name, self.chat_model)
+            text, notes = whole_text(message, self.name, self.chat_model, limited=limit is not None)
         except BadReply as error:
             error.spent = usage.model_dump()
+            if error.reason == "length" and limit is not None and only_thought(message):
+                thought = _OnlyThought(error.message, help=error.help, reason="length", partial=error.partial)
+                thought.spent = error.spent
+                raise thought from error
             raise
         return Received(text, usage, (*notes, *unread_note(self.name, prompt, usage)))
 
-    async def _invoke(self, prompt: list[BaseMessage], written: _Written) -> AIMessage:
-        """The model's message; one that takes no temperature is asked without from then on."""
-        try:
-            return await self._reply(prompt, written)
-        except Exception as error:
-            plain = without_temperature(self.chat_model)
-            asked = "temperature" in self._sampling
-            if not refuses_temperature(error) or (plain is self.chat_model and not asked):
-                raise
-        self._shared.model = plain
-        self._sampling = {name: value for name, value in self._sampling.items() if name != "temperature"}
-        return await self._reply(prompt, written)
+    def _measure(self, usage: Usage, written: _Written, started: float, *, cached: int) -> None:
+        """Note how fast the model was at a streamed call that was alone."""
+        if written.first is not None and written.last is not None:
+            self._shared.speed.measured(
+                read=usage.input_tokens - cached,
+                seconds_to_first=written.first - started,
+                written=usage.output_tokens,
+                seconds_after=written.last - written.first,
+            )
 
-    async def _reply(self, prompt: list[BaseMessage], written: _Written) -> AIMessage:
-        model = self._clients.of(self.chat_model)
+    async def _invoke(self, prompt: list[BaseMessage], limit: int | None, written: _Written) -> AIMessage:
+        """The model's message; what it takes of a call's options is found out once, by what it refuses."""
+        shared, whole = self._shared, False
+        while True:
+            try:
+                message = await self._reply(prompt, limit, written, whole=whole)
+            except Exception as error:
+                if shared.streams and not whole and is_empty_stream(error):
+                    whole = True  # its server may know whole replies alone
+                elif not self._learn(error, limited=limit is not None):
+                    raise
+            else:
+                shared.streams = shared.streams and not whole
+                return message
+
+    def _learn(self, error: Exception, *, limited: bool) -> bool:
+        """Whether a call failed for an option that the model does not take, which it is asked without from then on."""
+        shared = self._shared
+        if refuses_temperature(error):
+            plain, asked = without_temperature(self.chat_model), "temperature" in self._sampling
+            self._sampling = {name: value for name, value in self._sampling.items() if name != "temperature"}
+            learned, shared.model = plain is not shared.model or asked, plain
+            return learned
+        if shared.takes_usage and refuses(error, "stream_options", "include_usage"):
+            shared.takes_usage = False
+            return True
+        if self._schema and refuses(error, *OF_SCHEMA):
+            self._schema = {}
+            shared.speed.found_schema(taken=False)
+            return True
+        if limited and shared.takes_limit and refuses(error, *LIMITS, "max_completion_tokens"):
+            newer = with_newer_limit(shared.model)
+            shared.takes_limit, shared.model = newer is not shared.model, newer
+            return True
+        return False
+
+    async def _reply(
+        self, prompt: list[BaseMessage], limit: int | None, written: _Written, *, whole: bool
+    ) -> AIMessage:
+        model: AnyModel = self._clients.of(self.chat_model)
+        if limit is not None and self._shared.takes_limit and not self._sampling.keys() & {*LIMITS}:
+            model = with_reply_limit(model, limit)
+        if whole or not self._shared.streams:
+            model = without_streams(model)
+        if self._shared.takes_usage:
+            model = with_stream_usage(model)
         config = with_handler(config_for(model), written)
-        return as_message(await model.ainvoke(prompt, config, **self._sampling), self.name)
+        options = {**self._sampling, **({"extra_body": self._schema} if self._schema else {})}
+        message = as_message(await model.ainvoke(prompt, config, **options), self.name)
+        if self._schema and self._shared.speed.takes_schema is None:
+            # A server that knows no schemas answers in words, and says nothing of it.
+            self._shared.speed.found_schema(taken=str(message.text).lstrip().startswith("{"))
+        return message
+
+
+class _OnlyThought(BadReply):
+    """A reply that ended at our limit of tokens, of which its model's thoughts have taken some or all."""
 
 
 class _Written(BaseCallbackHandler):
@@ -206,6 +380,10 @@ class _Written(BaseCallbackHandler):
         self._run: object = None
         self._pieces: list[str] = []
         self._length = 0
+        self._detector = CircleDetector()
+        self.circles = False
+        self.first: float | None = None
+        self.last: float | None = None
 
     def on_chat_model_start(self, serialized: dict[str, Any], messages: list[list[BaseMessage]], **kwargs: Any) -> None:
         """Nothing; without this LangChain writes the whole prompt as a text, for a listener that wants no messages."""
@@ -214,10 +392,15 @@ class _Written(BaseCallbackHandler):
         """Note a piece; one of another attempt begins anew."""
         if run_id != self._run:
             self._run, self._pieces, self._length = run_id, [], 0
+            self._detector, self.circles, self.first = CircleDetector(), False, None
         piece = str(chunk.message.text) if isinstance(chunk, ChatGenerationChunk) else str(token)
+        if piece:
+            self.last = perf_counter()
+            self.first = self.last if self.first is None else self.first
         self._pieces.append(piece)
         self._length += len(piece)
-        if self.too_much:
+        self.circles = self.circles or self._detector.feed(piece)
+        if self.too_much or self.circles:
             self._stop()
 
     @property
@@ -230,6 +413,18 @@ class _Written(BaseCallbackHandler):
         return without_controls("".join(self._pieces))
 
 
+class _WantsStream(_Written):
+    """The same; that it has these methods is what makes LangChain stream a call, whoever else listens."""
+
+    def tap_output_aiter(self, run_id: UUID, output: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """The stream as it is."""
+        return output
+
+    def tap_output_iter(self, run_id: UUID, output: Iterator[Any]) -> Iterator[Any]:
+        """The stream as it is."""
+        return output
+
+
 def _usage_of(prompt: list[BaseMessage], message: AIMessage, seconds: float) -> Usage:
     """What a call cost, as its server says, else estimated."""
     reported = message.usage_metadata
@@ -238,6 +433,13 @@ def _usage_of(prompt: list[BaseMessage], message: AIMessage, seconds: float) -> 
             calls=1, input_tokens=reported["input_tokens"], output_tokens=reported["output_tokens"], seconds=seconds
         )
     return _estimated(prompt, [message], seconds)
+
+
+def _cached(message: AIMessage) -> int:
+    """Tokens of a prompt that the server had read for a call before."""
+    usage = message.usage_metadata
+    details = usage.get("input_token_details") if usage else None
+    return (details.get("cache_read") or 0) if details else 0
 
 
 def _estimated(prompt: list[BaseMessage], reply: Sequence[BaseMessage], seconds: float) -> Usage:

@@ -61,7 +61,7 @@ def _unusable(error: Exception, model: str, base_url: str | None) -> ModelError:
     if isinstance(error, IndexError) and inside == "langchain_core":
         problem = f"{model} sent a completion without a choice"
         return BadReply(problem, help="Try again, or take another model.", reason="malformed")
-    empty = isinstance(error, ValueError) and "no generation" in message.lower()
+    empty = is_empty_stream(error)
     if not empty and inside not in _CLIENTS:
         help = others_help(error, "the model")
         return ModelError(f"{model} failed: {type(error).__name__}: {message}", help=help)
@@ -165,6 +165,18 @@ def seconds_asked(headers: Mapping[str, str]) -> float:
     return max(0.0, until.timestamp() - time.time())
 
 
+def is_empty_stream(error: Exception) -> bool:
+    """Whether a stream ended before it began, as LangChain says."""
+    return isinstance(error, ValueError) and "no generation" in str(error).lower()
+
+
 def refuses_temperature(error: Exception) -> bool:
     """Whether a model takes no temperature but its own, as its server says."""
-    return getattr(error, "status_code", None) == 400 and "temperature" in str(error).lower()
+    return refuses(error, "temperature")
+
+
+def refuses(error: Exception, *options: str) -> bool:
+    """Whether a server, or the client before it, does not take an option of a call, as it says."""
+    if isinstance(error, TypeError):
+        return "unexpected keyword argument" in str(error) and any(name in str(error) for name in options)
+    return getattr(error, "status_code", None) in (400, 422) and any(name in str(error).lower() for name in options)

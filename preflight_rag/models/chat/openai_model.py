@@ -1,15 +1,37 @@
-"""`ChatOpenAI` whose streams say that a model refused: LangChain drops that, and an empty reply is left of it."""
+"""`ChatOpenAI` as a model is opened by its name: its streams say that it refused, and servers know its limit's name."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_openai import ChatOpenAI
 
+OPENAI = "api.openai.com"
+
 
 class OpenAIModel(ChatOpenAI):
-    """A model of OpenAI's API, as it is opened by its name; a streamed refusal stands where a whole reply has it."""
+    """A model of OpenAI's API, as it is opened by its name.
+
+    A streamed refusal, which LangChain drops, stands where a whole reply has it. A server of somebody's own is told the
+    limit of a reply as `max_tokens`: Ollama, for one, does not read OpenAI's newer `max_completion_tokens`, and says
+    nothing. One that refuses the old name is told the new one.
+
+    Attributes:
+        newer_limit: Whether a server of somebody's own has refused the old name.
+        always_streams: That replies are streamed whoever listens (`runnables.always_streams`).
+    """
+
+    newer_limit: bool = False
+    always_streams: ClassVar[bool] = True
+
+    def _get_request_payload(self, input_: Any, *, stop: list[str] | None = None, **kwargs: Any) -> dict[str, Any]:
+        payload: dict[str, Any] = super()._get_request_payload(input_, stop=stop, **kwargs)
+        own = self.openai_api_base and urlsplit(self.openai_api_base).hostname != OPENAI
+        if own and not self.newer_limit and "max_completion_tokens" in payload:
+            payload["max_tokens"] = payload.pop("max_completion_tokens")
+        return payload
 
     def _convert_chunk_to_generation_chunk(
         self, chunk: dict[str, Any], default_chunk_class: type, base_generation_info: dict[str, Any] | None

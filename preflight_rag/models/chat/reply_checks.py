@@ -9,9 +9,11 @@ from preflight_rag.models.chat.runnables import AnyModel, is_openais
 from preflight_rag.prompts.replies import before_cut_quotes
 from preflight_rag.state.errors import BadReply
 from preflight_rag.state.values import Usage
+from preflight_rag.text.circles import before_circles
 from preflight_rag.text.words import without_controls
 
 _CUT_OFF = "Raise the model's max_tokens; where it sets none, its context window is full: ask with a smaller k."
+_CUT_BY_US = "Raise PREFLIGHT_REPLY_TOKENS; where its context window is full, ask with a smaller k."
 _FILTERED = ("content_filter", "safety")
 LONGEST_REPLY = 100_000
 """Characters after which a model is stopped: it goes round in circles. A guess, some forty pages; answers have one."""
@@ -22,13 +24,16 @@ READ_SHARE = 0.5
 characters a token."""
 
 
-def whole_text(message: AIMessage, name: str, chat_model: AnyModel) -> tuple[str, tuple[str, ...]]:
+def whole_text(
+    message: AIMessage, name: str, chat_model: AnyModel, *, limited: bool = False
+) -> tuple[str, tuple[str, ...]]:
     """The text of a reply, and notes on it.
 
     Args:
         message: The reply.
         name: How the model is named in an error.
         chat_model: The model: OpenAI's client says for each whole reply why it ended.
+        limited: Whether the limit of its tokens is ours.
 
     Raises:
         BadReply: It is not whole, and not because it broke off among its quotes.
@@ -46,7 +51,9 @@ def whole_text(message: AIMessage, name: str, chat_model: AnyModel) -> tuple[str
         if (whole := before_cut_quotes(text)) is not None:
             return whole, (f"{name}'s reply was cut off in its quotes",)
         problem = f"{name}'s reply was cut off at its token limit"
-        raise BadReply(problem, help=_CUT_OFF, reason="length", partial=text)
+        if (kept := before_circles(text)) != text:
+            raise in_circles(name, kept)
+        raise BadReply(problem, help=_CUT_BY_US if limited else _CUT_OFF, reason="length", partial=text)
     if len(text) > LONGEST_REPLY:
         raise too_long(name, text[:LONGEST_REPLY])
     if reason is None and is_openais(chat_model, metadata.get("model_provider")):
@@ -56,6 +63,19 @@ def whole_text(message: AIMessage, name: str, chat_model: AnyModel) -> tuple[str
         help = "Try again, or take another model."
         raise BadReply(f"{name} sent an empty reply", help=help, reason="empty")
     return text, ()
+
+
+def in_circles(name: str, kept: str) -> BadReply:
+    """The error of a reply that was stopped because it repeated itself."""
+    problem = f"{name} repeated itself and was stopped"
+    return BadReply(problem, help="Try again, or take another model.", reason="repetition", partial=kept)
+
+
+def only_thought(message: AIMessage) -> bool:
+    """Whether a model that was cut off at its limit had spent that on its thoughts, in part or altogether."""
+    usage, text = message.usage_metadata, str(message.text)
+    details = usage.get("output_token_details") if usage else None
+    return bool(details and details.get("reasoning")) or not text.strip() or "<think" in text or "</think" in text
 
 
 def too_long(name: str, text: str) -> BadReply:

@@ -78,6 +78,57 @@ def without_temperature(model: AnyModel) -> AnyModel:
     return with_models(model, plain)
 
 
+def always_streams(model: AnyModel) -> bool:
+    """Whether every chat model inside is one of ours, of which a stream says all that a whole reply does.
+
+    A reply that is not streamed is lost where its time runs out, and is not seen to go round in circles. But another
+    class's stream may lack what its whole replies have, such as a refusal; it streams where somebody listens.
+    """
+    inside = models_in(model)
+    return bool(inside) and all(getattr(type(inner), "always_streams", False) for inner in inside)
+
+
+def without_streams(model: AnyModel) -> AnyModel:
+    """The model that gives whole replies alone."""
+    return with_models(model, lambda inner: inner.model_copy(update={"disable_streaming": True}))
+
+
+LIMITS = ("max_tokens", "max_output_tokens", "num_predict", "max_new_tokens")
+"""Fields of chat models, by provider, for the most tokens of a reply."""
+
+
+def with_reply_limit(model: AnyModel, tokens: int) -> AnyModel:
+    """The model whose replies have so many tokens at most; a limit that the person has set on it stays."""
+
+    def limited(inner: BaseChatModel) -> BaseChatModel:
+        name = next((each for each in LIMITS if each in type(inner).model_fields), None)
+        if name is None or (name in inner.model_fields_set and getattr(inner, name) is not None):
+            return inner
+        return inner.model_copy(update={name: tokens})
+
+    return with_models(model, limited)
+
+
+def with_stream_usage(model: AnyModel) -> AnyModel:
+    """The model whose streams say what they cost, where nobody has set whether they do."""
+
+    def counted(inner: BaseChatModel) -> BaseChatModel:
+        unset = "stream_usage" in type(inner).model_fields and getattr(inner, "stream_usage") is None  # noqa: B009
+        return inner.model_copy(update={"stream_usage": True}) if unset else inner
+
+    return with_models(model, counted)
+
+
+def with_newer_limit(model: AnyModel) -> AnyModel:
+    """The model whose server is told a reply's limit by its newer name; itself where that was so, or is not ours."""
+
+    def newer(inner: BaseChatModel) -> BaseChatModel:
+        old = getattr(inner, "newer_limit", None) is False
+        return inner.model_copy(update={"newer_limit": True}) if old else inner
+
+    return with_models(model, newer)
+
+
 def is_openais(model: AnyModel, provider: str | None = None) -> bool:
     """Whether the model is asked by OpenAI's client; a reply's own word for its provider comes first."""
     if provider is not None:

@@ -41,7 +41,7 @@ export function sentence(answer, size = 4) {
   if (route.name === "listing") return "Listed by words, over all documents; nothing was read for an answer.";
   if (route.name === "metadata") return "Looked up in what is known of the document.";
   if (route.name === "abstain") return "Nothing was found that could be read.";
-  if (then !== undefined) return escalated(route, then, size);
+  if (then !== undefined) return route.name === "plain" ? "Read in one go, since reading in parts or comparing gave nothing." : escalated(route, then, size);
   if (route.name === "plain") return `Read in one go${route.forced ? AS_ASKED : `, since ${plainly(route, first)}.`}`;
   if (route.name === "map_reduce") {
     const how = `Read in ${plural(parts(route, size), "part")}`;
@@ -95,6 +95,9 @@ const SIGNALS = {
 const GAPS = {
   model: "The language model could not be reached, so this was answered without it.",
   budget: "What may be spent on the language model is used up, so this was answered without it.",
+  time: "The language model is slow here, so it read fewer passages.",
+  route: "The route chosen gave nothing in time, so fewer passages were read at once.",
+  no_reply: "The language model gave no reply that can be used, so this was answered without it.",
   rewrite: "The question was taken as it stands.",
   instructions: "Some of the instructions for answers were not followed.",
   retrieve: "One of the searches failed, so something may be missing.",

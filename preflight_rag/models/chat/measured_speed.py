@@ -1,0 +1,116 @@
+"""What is found out of a model at its calls, kept for each model in the user's cache folder: its speed, its forms.
+
+It belongs to a model and a machine, not to a library. What is measured: from when a call is sent until its first piece
+comes, the prompt is read; from then on the reply is written. Only streamed calls that were alone say so; beside others
+a call waits for its turn.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any
+
+from preflight_rag.cache import cache_dir
+from preflight_rag.state.values import Speed
+
+log = logging.getLogger(__name__)
+FILE = "models.json"
+MOST = 100
+"""Models that are kept, the last ones used; a guess."""
+LEAST_READ, LEAST_WRITTEN = 150, 8
+"""Tokens below which a call says nothing of a speed: the way to the server takes most of its time. Guesses."""
+WEIGHT = 0.3
+"""Of a new measurement against those before it; set by hand, so that three busy minutes are not forgotten at once."""
+WORTH_KEEPING = 0.1
+"""Share by which a speed changes before it is written again."""
+_lock = threading.Lock()
+
+
+class MeasuredSpeed:
+    """The speed of one model, as measured so far in any process, and whether its server takes schemas of replies.
+
+    Args:
+        model: Its name, with the address of its server where a person named one.
+        folder: Where it is kept; None: the user's cache folder.
+    """
+
+    def __init__(self, model: str, folder: Path | None = None) -> None:
+        self._model = model
+        self._path = (folder or cache_dir()) / FILE
+        self._speed = _speed_of(_read(self._path).get(model))
+        self._kept = self._speed
+        taken = _read(self._path).get(model)
+        self.takes_schema: bool | None = taken.get("schema") if isinstance(taken, dict) else None
+
+    def found_schema(self, *, taken: bool) -> None:
+        """Keep whether its server takes a JSON schema for replies."""
+        if self.takes_schema is not taken:
+            self.takes_schema = taken
+            _write(self._path, self._model, {"schema": taken})
+
+    @property
+    def speed(self) -> Speed | None:
+        """Tokens a second; None where nothing was measured yet."""
+        return self._speed
+
+    def measured(self, *, read: int, seconds_to_first: float, written: int, seconds_after: float) -> None:
+        """Take in what a call took.
+
+        Args:
+            read: Tokens of the prompt that the server had not read before.
+            seconds_to_first: Until the first piece of the reply.
+            written: Tokens of the reply.
+            seconds_after: From its first piece to its last.
+        """
+        if read < LEAST_READ or written < LEAST_WRITTEN or seconds_to_first <= 0 or seconds_after <= 0:
+            return
+        new, old = Speed(reads=read / seconds_to_first, writes=written / seconds_after), self._speed
+        if old is not None:
+            reads = (1 - WEIGHT) / old.reads + WEIGHT / new.reads
+            writes = (1 - WEIGHT) / old.writes + WEIGHT / new.writes
+            new = Speed(reads=1 / reads, writes=1 / writes)
+        self._speed = new
+        kept = self._kept
+        if kept is None or max(abs(new.reads / kept.reads - 1), abs(new.writes / kept.writes - 1)) > WORTH_KEEPING:
+            self._kept = new
+            _write(self._path, self._model, {"reads": round(new.reads, 2), "writes": round(new.writes, 2)})
+
+
+def _speed_of(entry: object) -> Speed | None:
+    """What an entry of the file says; None where it is not one."""
+    if not isinstance(entry, Mapping):
+        return None
+    values = [entry.get("reads"), entry.get("writes")]
+    known = [value for value in values if isinstance(value, int | float) and value > 0]
+    return Speed(reads=known[0], writes=known[1]) if len(known) == 2 else None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """The file's entries; none where it is not there or cannot be read: it is measured again."""
+    try:
+        entries = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return entries if isinstance(entries, dict) else {}
+
+
+def _write(path: Path, model: str, entry: Mapping[str, Any]) -> None:
+    """Replace one entry in one step; where that cannot be written, the next process measures again."""
+    with _lock:
+        entries = _read(path)
+        before = entries.pop(model, None)
+        entries[model] = {**before, **entry} if isinstance(before, dict) else dict(entry)
+        kept = dict(list(entries.items())[-MOST:])
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
+                json.dump(kept, file, indent=1)
+            os.replace(file.name, path)
+        except OSError as error:
+            log.debug("the speed of %s is not kept: %s", model, error)

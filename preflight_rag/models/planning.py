@@ -1,0 +1,105 @@
+"""How much a turn reads, and how, so that it is expected to end in the time that the person has set.
+
+Only of a model whose speed is known, and with which a usual turn would take longer: any other turn stays as it is.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Protocol, runtime_checkable
+
+from preflight_rag.models.protocol import PROMPT_TOKENS, TAG_TOKENS
+from preflight_rag.state.context import Settings
+from preflight_rag.state.values import Speed
+
+PASSAGE_TOKENS = 200
+"""Of a passage and its tags; those of the benchmarks' libraries have 185 tokens on average."""
+ANSWER_TOKENS, EXTRACT_TOKENS, NOTE_TOKENS = 200, 100, 30
+"""Tokens that a model writes: an answer with quotes, an extract, a note of a context. Set by hand; answers of the
+scripted models and of SmolLM2 had 50 to 400."""
+SHARE = 0.8
+"""Of the time that is planned with: searching, and what other programs take meanwhile, need the rest. A guess."""
+FAST_READING = 500.0
+"""Tokens a second from which on nothing is planned: servers with graphics cards, or that are paid for, read faster, and
+their calls run beside each other. Processors of laptops read 20 to 300. Set by hand."""
+PARTS = 2
+"""Partitions of a turn whose calls are made one after the other: each one's instructions are read again."""
+
+
+@runtime_checkable
+class HasSpeed(Protocol):
+    """A reader that may know how fast it reads and writes."""
+
+    def speed(self) -> Speed | None:
+        """Tokens a second, or None where nothing was measured."""
+        ...
+
+
+def speed_of(reader: object) -> Speed | None:
+    """How fast a reader reads and writes, where that is known."""
+    return reader.speed() if isinstance(reader, HasSpeed) else None
+
+
+def expected_seconds(route: str, tokens: int, passages: int, settings: Settings, speed: Speed) -> float:
+    """How long a turn's calls take, made one after the other.
+
+    Args:
+        route: "plain", "map_reduce" or "corg".
+        tokens: Of the passages.
+        passages: How many these are.
+        settings: `partition_size` is read.
+        speed: Of the model.
+    """
+    read, written = float(tokens + PROMPT_TOKENS), float(ANSWER_TOKENS)
+    if route == "map_reduce":
+        parts = ceil(passages / settings.partition_size)
+        read = tokens + parts * (PROMPT_TOKENS + EXTRACT_TOKENS) + PROMPT_TOKENS
+        written += parts * EXTRACT_TOKENS
+    elif route == "corg":
+        # Each context is read when it is compared, and again in its group; two groups are usual.
+        read = 2 * tokens + 4 * PROMPT_TOKENS
+        written = passages * NOTE_TOKENS + 2 * ANSWER_TOKENS
+    return read / speed.reads + written / speed.writes
+
+
+def takes_too_long(route: str, tokens: int, passages: int, settings: Settings, speed: Speed) -> bool:
+    """Whether a turn is expected to take longer than the person wants to wait; never of a fast model's."""
+    if not settings.answer_seconds or speed.reads >= FAST_READING:
+        return False
+    return expected_seconds(route, tokens, passages, settings, speed) > settings.answer_seconds
+
+
+def within_time(settings: Settings, reader: object) -> Settings:
+    """The settings of a turn that is expected to end within `answer_seconds`; the same where it would anyway.
+
+    With a slow model fewer tokens are read, calls are made one after the other, so that each of them is whole when the
+    time ends, in fewer and larger partitions; and what is not there by then is gone on without.
+    """
+    speed = speed_of(reader)
+    route = {"map-reduce": "map_reduce", "corg": "corg"}.get(settings.route, "plain")
+    k = settings.k
+    if speed is None or not takes_too_long(route, k * PASSAGE_TOKENS, k, settings, speed):
+        return settings
+    while k > 1:
+        size = max(settings.partition_size, ceil(k / PARTS))
+        planned = settings.model_copy(update={"partition_size": size})
+        if expected_seconds(route, k * PASSAGE_TOKENS, k, planned, speed) <= SHARE * settings.answer_seconds:
+            break
+        k -= 1
+    return settings.model_copy(
+        update={
+            "k": k,
+            "budget_tokens": min(k * (PASSAGE_TOKENS - TAG_TOKENS), settings.budget_tokens or k * PASSAGE_TOKENS),
+            "partition_size": max(settings.partition_size, ceil(k / PARTS)),
+            "max_concurrency": 1,
+            "deadline": min(settings.deadline, settings.answer_seconds),
+            "turn_seconds": min(settings.turn_seconds, settings.answer_seconds),
+        }
+    )
+
+
+def plan_note(reader: object, chosen: int, wanted: int) -> str:
+    """What is said of a turn that reads fewer passages than usual, since its model is slow."""
+    speed = speed_of(reader)
+    known = f"reads {speed.reads:,.0f} tokens a second here" if speed else "is slow"
+    return f"this model {known}: {chosen} of {wanted} passages"

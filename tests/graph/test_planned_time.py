@@ -1,0 +1,105 @@
+"""A turn with a model that is known to be slow: what it reads, what it says of that, and that it ends in its time."""
+
+import json
+import time
+
+import pytest
+from broken_bow import QUESTION, script
+from model_talk import make_library
+
+from preflight_rag import Preflight
+from preflight_rag.models.chat.chat_models import open_chat_model
+from preflight_rag.models.chat.chat_reader import ChatReader
+from preflight_rag.models.chat.measured_speed import FILE
+from preflight_rag.testing import Reply, ScriptedServer
+
+FACTS = ["A1", "A2", "A3"]
+
+
+@pytest.fixture(scope="module")
+def broken_bow(tmp_path_factory, embedder):
+    """A library of three documents."""
+    return make_library(tmp_path_factory.mktemp("broken-bow") / "library", embedder)
+
+
+@pytest.fixture
+def known_speed(tmp_path, monkeypatch):
+    """Makes a server's model one that is known to read and write so fast."""
+    monkeypatch.setenv("PREFLIGHT_CACHE", str(tmp_path))
+
+    def make(server, reads, writes):
+        entry = {f"openai:m {server.url}": {"reads": reads, "writes": writes}}
+        (tmp_path / FILE).write_text(json.dumps(entry), encoding="utf-8")
+        return ChatReader(open_chat_model("openai:m", base_url=server.url))
+
+    return make
+
+
+def opened(folder, reader, **settings):
+    return Preflight.open(folder, reader, rewrite="rules", k=3, **settings)
+
+
+def read_passages(server):
+    return [request.prompt.count("<passage n=") for request in server.requests if "<passage n=" in request.prompt]
+
+
+def test_a_slow_model_is_given_fewer_passages_and_the_answer_says_so(broken_bow, known_speed):
+    with ScriptedServer(script(FACTS)) as server:
+        reader = known_speed(server, 20, 10)
+        with opened(broken_bow, reader, route="plain") as app:
+            answer = app.ask(QUESTION)
+    assert read_passages(server) == [1]
+    assert [gap.error for gap in answer.gaps if gap.item == "time"] == [
+        "this model reads 20 tokens a second here: 1 of 3 passages"
+    ]
+
+
+def test_a_fast_model_is_given_all_and_nothing_is_said(broken_bow, known_speed):
+    with ScriptedServer(script(FACTS)) as server:
+        reader = known_speed(server, 900, 90)
+        with opened(broken_bow, reader, route="plain") as app:
+            answer = app.ask(QUESTION)
+    assert read_passages(server) == [3]
+    assert answer.gaps == ()
+
+
+def test_calls_of_a_slow_model_are_made_one_after_the_other(broken_bow, known_speed):
+    with ScriptedServer(script(FACTS), delay=0.1) as server:
+        reader = known_speed(server, 30, 20)
+        with opened(broken_bow, reader, route="map-reduce", partition_size=1) as app:
+            app.ask(QUESTION)
+    assert server.peak == 1
+    assert len(server.requests) >= 2
+
+
+def test_a_dearer_route_that_would_take_too_long_is_not_chosen(broken_bow, known_speed):
+    with ScriptedServer(script(FACTS)) as server:
+        reader = known_speed(server, 20, 10)
+        with opened(broken_bow, reader, corg_threshold=0.0) as app:
+            answer = app.ask(QUESTION)
+    assert answer.route.name == "plain"
+    assert "s with this model, so the passages are read at once" in answer.route.reason
+
+
+def test_a_turn_of_a_slow_model_ends_in_its_time_with_what_there_is(broken_bow, known_speed):
+    began = time.monotonic()
+    with ScriptedServer(default=Reply("1,001 people live there [1], and", endless=True, chunk_delay=0.2)) as server:
+        reader = known_speed(server, 20, 10)
+        with opened(broken_bow, reader, route="plain", answer_seconds=4) as app:
+            answer = app.ask(QUESTION)
+    assert answer.incomplete in ("budget", "deadline")
+    assert answer.answer.startswith("1,001 people live there [1]")
+    assert time.monotonic() - began < 60, "the model's own limit of time is 120 s"
+
+
+def test_what_a_call_took_is_measured(broken_bow, tmp_path, monkeypatch):
+    monkeypatch.setenv("PREFLIGHT_CACHE", str(tmp_path))
+    words = " ".join(["people"] * 60)
+    reply = Reply(f"1,001 {words} live there [1].", delay=0.5, chunk_delay=0.01)
+    with ScriptedServer(default=reply) as server:
+        with opened(broken_bow, ChatReader(open_chat_model("openai:m", base_url=server.url)), route="plain") as app:
+            app.ask(QUESTION)
+    kept = json.loads((tmp_path / FILE).read_text(encoding="utf-8"))[f"openai:m {server.url}"]
+    tokens = len(server.requests[0].prompt) // 4
+    assert 0 < kept["reads"] < tokens / 0.5, "the first word came after half a second at least"
+    assert 0 < kept["writes"] < 200
