@@ -253,6 +253,8 @@ def refused(report: IngestReport, library: LibraryPlace) -> None:
     rest = f"; the {kept:,} other document{'s are' if kept != 1 else ' is'} in {library}" if kept else ""
     many = f"{count:,} failure{'s' if count != 1 else ''}"
     echo(f"{many} in {of}: not all could be taken in{rest}. See above for what and why.", err=True)
+
+
 def _read(read: Sequence[ReadDocument], *, details: bool) -> None:
     """What was read of all documents together, and of which of them less than expected; or of each."""
     from preflight_rag.library.loaders.read_report import counted
@@ -320,16 +322,6 @@ def _passed_over(passed: list[tuple[str, str]], *, names: bool) -> None:
         hidden += max(0, len(found) - 3)
     if hidden:
         echo("(--names names every file that is not read)")
-
-
-def document(row: Mapping[str, Any]) -> None:
-    """A document's fields, one a line; those of its headings and places are left to --json."""
-    metadata = {name: value for name, value in row["metadata"].items() if name not in ("sections", "page_starts")}
-    fields = {**{name: row[name] for name in ("title", "id", "source", "date", "passages")}, **metadata}
-    for name, value in fields.items():
-        if value not in (None, "", [], {}):
-            echo(f"{name}: {_field(value)}")
-    echo("")
 
 
 def _field(value: Any) -> str:

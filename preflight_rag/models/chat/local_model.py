@@ -286,7 +286,10 @@ class LocalModel(BaseChatModel):
         """What llama.cpp is asked, in the words of OpenAI's API."""
         most = given.get("max_completion_tokens") or given.get("max_tokens") or self.max_tokens
         own = {"temperature": self.temperature, "max_tokens": most, "stop": stop}
-        other = {name: value for name, value in given.items() if name not in ("max_completion_tokens", "stream")}
+        # As OpenAI's client takes it: what is not an option of that API's stands beside the others in the request.
+        given = {**given, **(given.get("extra_body") or {})}
+        taken = ("max_completion_tokens", "stream", "extra_body")
+        other = {name: value for name, value in given.items() if name not in taken}
         return {
             **{name: value for name, value in {**own, **other, "max_tokens": most}.items() if value is not None},
             "messages": convert_to_openai_messages(messages),

@@ -40,6 +40,7 @@ from preflight_rag.models.chat.runnables import (
     base_url_of,
     config_for,
     is_openais,
+    may_take_schemas,
     takes_options,
     with_handler,
     with_newer_limit,
@@ -201,7 +202,7 @@ class ModelCalls:
     def wants_schema(self) -> bool:
         """Whether replies are to be asked for by a JSON schema, as far as is known: the model's server may take one."""
         known = self._shared.speed.takes_schema
-        return is_openais(self.chat_model) and takes_options(self.chat_model) and known is not False
+        return may_take_schemas(self.chat_model) and takes_options(self.chat_model) and known is not False
 
     def _in_form(self, schema: Mapping[str, Any]) -> ModelCalls:
         """The same, whose replies are JSON of the schema.

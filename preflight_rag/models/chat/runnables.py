@@ -136,6 +136,12 @@ def is_openais(model: AnyModel, provider: str | None = None) -> bool:
     return {inner._llm_type for inner in models_in(model)} == {"openai-chat"}
 
 
+def may_take_schemas(model: AnyModel) -> bool:
+    """Whether the request for a reply by JSON schema reaches the model: through OpenAI's client, or in this process."""
+    kinds = {inner._llm_type for inner in models_in(model)}
+    return bool(kinds) and kinds <= {"openai-chat", "gguf"}
+
+
 def as_message(reply: object, name: str) -> AIMessage:
     """What a Runnable gave, as a model's message.
 
