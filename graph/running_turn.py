@@ -264,6 +264,7 @@ class RunningTurn:
             extractive = extractive_for(start.reader, reading)
         else:
             extractive = await asyncio.to_thread(extractive_for, start.reader, reading)
+        planned = settings.turn_seconds < start.ask.settings.turn_seconds
         self._budget = Budget(
             calls=settings.turn_calls,
             tokens=settings.turn_tokens,
@@ -271,6 +272,7 @@ class RunningTurn:
             spent=await self._spent_before(),
             purses=use.purses,
             reply_tokens=settings.reply_tokens,
+            time_setting=f"PREFLIGHT_{'ANSWER' if planned else 'TURN'}_SECONDS",
         )
         asked = start.ask.settings.k
         reader = limited(sampled(start.reader, use.sampling), self._budget)

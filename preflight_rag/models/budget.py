@@ -34,6 +34,7 @@ class Budget:
         seconds: How long calls may be made, from now on; one that runs then is ended.
         spent: What the turn spent before it was cut off and resumed.
         purses: Others that pay for the same calls.
+        time_setting: The setting that the seconds come from.
         reply_tokens: Least limit of a reply's tokens; a prompt that asks for more has its own.
 
     Attributes:
@@ -49,6 +50,7 @@ class Budget:
         spent: Usage | None = None,
         purses: Sequence[Purse] = (),
         reply_tokens: int = 0,
+        time_setting: str = "PREFLIGHT_TURN_SECONDS",
     ) -> None:
         self._calls, self._tokens, self._seconds = calls, tokens, seconds
         self._end = time.monotonic() + seconds
@@ -56,6 +58,7 @@ class Budget:
         self._used = spent.input_tokens + spent.output_tokens if spent else 0
         self._purses = tuple(purses)
         self.reply_tokens = reply_tokens
+        self._time_setting = time_setting
         self.used_up: BudgetUsedUp | None = None
 
     async def begin(self, tokens: int) -> None:
@@ -100,7 +103,7 @@ class Budget:
 
     def out_of_time(self) -> BudgetUsedUp:
         """The error of a call for which no time is left."""
-        return self._refused(f"the turn's {self._seconds:g} s for its model are used up", "PREFLIGHT_TURN_SECONDS")
+        return self._refused(f"the turn's {self._seconds:g} s for its model are used up", self._time_setting)
 
     def _refused(self, why: str, setting: str) -> BudgetUsedUp:
         help = f"Ask for less at once; the limit is {setting}." if setting else "Ask again later."

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 G = TypeVar("G", Source, Extract)
 V = TypeVar("V")
-DEFAULT_FORM: ReplyForm = "text"
+DEFAULT_FORM: ReplyForm = "schema"
 """Of extracts and relations where nobody says; which is better was measured with small models (docs/RESULTS.md)."""
 
 

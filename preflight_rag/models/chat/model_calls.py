@@ -287,7 +287,9 @@ class ModelCalls:
         if alone:
             self._measure(usage, written, started, cached=_cached(message))
         try:
-            text, notes = whole_text(message, self.name, self.chat_model, limited=limit is not None)
+            text, notes = whole_text(
+                message, self.name, self.chat_model, limited=limit is not None and self._shared.takes_limit
+            )
         except BadReply as error:
             error.spent = usage.model_dump()
             if error.reason == "length" and limit is not None and only_thought(message):

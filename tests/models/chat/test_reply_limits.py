@@ -65,6 +65,11 @@ async def test_the_setting_raises_limits_and_lowers_none():
     assert limits(server) == [answer_plain.reply_tokens(4), 9_000]
 
 
+def test_a_turn_that_was_planned_names_the_setting_that_its_time_comes_from():
+    budget = Budget(calls=1, tokens=1, seconds=0, time_setting="PREFLIGHT_ANSWER_SECONDS")
+    assert "the limit is PREFLIGHT_ANSWER_SECONDS." in str(budget.out_of_time())
+
+
 async def test_a_limit_that_the_person_set_on_the_model_stays():
     with ScriptedServer(default="Planet 4 [4].") as server:
         model = ChatOpenAI(base_url=server.url, api_key="k", model="m", max_tokens=77)
