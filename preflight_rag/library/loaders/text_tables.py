@@ -14,17 +14,17 @@ from itertools import pairwise
 from preflight_rag.text.log_lines import is_code, is_log_line
 from preflight_rag.text.tables import LONGEST_CAPTION, is_row, table_lines
 
-_PIPE_RULE = re.compile(r"\s{0,3}\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)+\|?\s*|\s{0,3}\|\s*:?-+:?\s*\|\s*")
+_PIPE_RULE = re.compile(r"\|?\s*+:?-++:?\s*+(?:\|\s*+:?-++:?\s*+)+\|?|\|\s*+:?-++:?\s*+\|")
 _GRID_RULE = re.compile(r"\s*\+(?:[-=]+\+)+\s*")
 _PRINTED_RULE = re.compile(r"\s*-+(?:\+-+)+\s*")
 _RULER = re.compile(r"\s*(?:=+(?:\s+=+)+|-+(?:\s+-+)+)\s*")
-_HEADING = re.compile(r"(?:#{1,6}|={1,6})\s+(\S.*?)\s*#*")
+_HEADING = re.compile(r"(?:#{1,6}|={1,6})[ \t]++(.+)")
 _UNDERLINE = re.compile(r"([=\-~^\"'*+#:.])\1{2,}\s*")
 _ASCIIDOC_CELL = re.compile(r"(?<!\\)(?:(?<=^)|(?<=\s))(?:(\d+)?(?:\.(\d+))?([+*]))?[<^>.]*[adehlmsv]?\|")
 _COLS = re.compile(r"cols\s*=\s*\"?([^\"\]]*)")
-_DIRECTIVE = re.compile(r"\s*\.\. (list-table|csv-table)::\s*(.*)")
-_OPTION = re.compile(r"\s+:([\w-]+):\s*(.*)")
-_LIST_CELL = re.compile(r"\s*(\*\s+)?-(?:\s+(.*))?$")
+_DIRECTIVE = re.compile(r"\s*+\.\. (list-table|csv-table)::(.*)")
+_OPTION = re.compile(r"\s++:([\w-]+):(.*)")
+_LIST_CELL = re.compile(r"\s*+(\*\s++)?-(\s.*|)")
 _GAP = re.compile(r"\s{2,}")
 _ASCIIDOC_MARKS = ("|===", ",===", ":===")
 _LEAST_ROWS = 3
@@ -75,7 +75,7 @@ def with_rows(lines: Sequence[str], *, spaced: bool = True) -> list[str]:
 def heading_at(lines: Sequence[str], at: int) -> str:
     """The heading that a line is, by its marks or by the line of marks under it; else ""."""
     if match := _HEADING.fullmatch(lines[at]):
-        return match[1]
+        return match[1].rstrip("# \t")
     below = lines[at + 1] if at + 1 < len(lines) else ""
     is_above = lines[at].strip() and _UNDERLINE.fullmatch(below) and len(below.strip()) >= len(lines[at].strip()) - 2
     return lines[at].strip() if is_above and not _UNDERLINE.fullmatch(lines[at]) else ""
@@ -95,14 +95,14 @@ def _table_at(lines: Sequence[str], at: int, *, spaced: bool) -> _Found | None:
     if _GRID_RULE.fullmatch(line):
         return _grid(lines, at)
     below = lines[at + 1] if at + 1 < len(lines) else ""
-    if "|" in line and _PIPE_RULE.fullmatch(below):
+    if "|" in line and _PIPE_RULE.fullmatch(below.strip()):
         return _markdown(lines, at)
     if "|" in line and _PRINTED_RULE.fullmatch(below):
         return _printed(lines, at)
     if line.strip() in _ASCIIDOC_MARKS:
         return _asciidoc(lines, at)
     if directive := _DIRECTIVE.fullmatch(line):
-        return _directive(lines, at, directive[1], directive[2])
+        return _directive(lines, at, directive[1], directive[2].strip())
     if _RULER.fullmatch(line) or _RULER.fullmatch(below):
         return _ruled(lines, at)
     return _columns(lines, at) if spaced else None
@@ -288,7 +288,7 @@ def _directive(lines: Sequence[str], at: int, kind: str, title: str) -> _Found |
     options: dict[str, str] = {}
     number = at + 1
     while number < len(lines) and (match := _OPTION.fullmatch(lines[number])):
-        options[match[1]] = match[2]
+        options[match[1]] = match[2].strip()
         number += 1
     body: list[str] = []
     while number < len(lines) and (not lines[number].strip() or lines[number][:1].isspace()):
@@ -316,9 +316,9 @@ def _list_rows(body: Sequence[str]) -> Iterator[list[str]]:
         if match and match[1]:
             if row:
                 yield row
-            row = [match[2] or ""]
+            row = [match[2].strip()]
         elif match and row:
-            row.append(match[2] or "")
+            row.append(match[2].strip())
         elif row and line.strip():
             row[-1] = f"{row[-1]} {line.strip()}".strip()
     if row:

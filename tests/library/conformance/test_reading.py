@@ -322,6 +322,20 @@ def test_boolean_expressions_choose_documents(collection, expression, documents)
     assert (set(found), len(found), hits) == (documents, len(documents), len(documents))
 
 
+@pytest.mark.parametrize(
+    ("phrases", "documents"),
+    [
+        (["contains caffeine"], {"coffee", "tea"}),
+        (["caffeine contains", "lack of red blood cells"], {"iron"}),
+        (["the"], set()),
+    ],
+)
+def test_passages_are_found_by_phrases(collection, phrases, documents):
+    found = collection.passages(collection.passages_with(phrases, 10))
+    assert {passage.document_id for passage in found} == documents
+    assert len(collection.passages_with(["contains caffeine"], 1)) == 1
+
+
 def test_an_expression_is_refused_that_cannot_be_read_and_so_is_an_empty_collection(collection, opened):
     for expression, limit in (("(caffeine", 5), ("caffeine", 0)):
         with pytest.raises(UsageError):
