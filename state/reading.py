@@ -194,8 +194,9 @@ class Draft(Stored):
     `quotes` are `(n, words of source n)` that support it; `found` is False when the sources do not hold the answer;
     `claims` is False where it shows what the sources say and answers nothing itself; `choice` is the option chosen,
     when options were given. A reader that reads short answers says the `short` one, and the probability, in [0, 1],
-    that it is right. `unclaimed` says, for people, why nothing is claimed. `disputed` is True where the reader says that its material answers differently for one and the
-    same thing. `incomplete` names what kept it from being whole, as `Answer.incomplete` does; else it is empty.
+    that it is right. `unclaimed` says, for people, why nothing is claimed. `disputed` is True where the reader says
+    that its material answers differently for one and the same thing. `incomplete` names what kept it from being whole,
+    as `Answer.incomplete` does; else it is empty.
     """
 
     text: str
@@ -207,7 +208,6 @@ class Draft(Stored):
     claims: bool = True
     disputed: bool = False
     incomplete: str = ""
-    unclaimed: str = ""
     unclaimed: str = ""
 
 

@@ -279,7 +279,8 @@ class Answer(Value):
     many earlier messages of a long conversation were read condensed; `left_out` are the answers that the person, asked
     which were meant, did not choose. `incomplete` says of an answer that is the beginning of one, or all that was found
     until then, what ended it: the model's limit of tokens ("length"), the time that a call may take ("deadline"), a
-    stream that broke off ("unfinished"), or what a turn may spend ("budget"); the answer's last line says so, too. `unclaimed` says of evidence why no answer was claimed.
+    stream that broke off ("unfinished"), or what a turn may spend ("budget"); the answer's last line says so, too.
+    `unclaimed` says of evidence why no answer was claimed.
     """
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
