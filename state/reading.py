@@ -209,7 +209,6 @@ class Draft(Stored):
     disputed: bool = False
     incomplete: str = ""
     unclaimed: str = ""
-    unclaimed: str = ""
 
 
 @dataclass(frozen=True)
