@@ -110,18 +110,17 @@ class Bench:
         for row in complete(rows):
             by_repeat = scores.setdefault(named(row), {})
             by_repeat.setdefault(int(row.details.get("repeat", 1)), []).append(row.score or 0.0)
-        numbers = {
-            name: {"mean": fmean(shares), "sd": stdev(shares) if len(shares) > 1 else None, "runs": shares}
-            for name, by_repeat in scores.items()
-            for shares in ([fmean(values) for _, values in sorted(by_repeat.items())],)
-        }
-        lines = tuple(
-            (name, f"{100 * one['mean']:.2f}", "–" if one["sd"] is None else f"{100 * one['sd']:.2f}",
-             " / ".join(f"{100 * share:.2f}" for share in one["runs"]))
-            for name, one in numbers.items()
-        )  # fmt: skip
+        numbers: dict[str, dict[str, Any]] = {}
+        lines = []
+        for name, by_repeat in scores.items():
+            runs = [fmean(values) for _, values in sorted(by_repeat.items())]
+            spread = stdev(runs) if len(runs) > 1 else None
+            numbers[name] = {"mean": fmean(runs), "sd": spread, "runs": runs}
+            shown = "–" if spread is None else f"{100 * spread:.2f}"
+            each = " / ".join(f"{100 * share:.2f}" for share in runs)
+            lines.append((name, f"{100 * fmean(runs):.2f}", shown, each))
         note = f"Standard deviation (n − 1) over {self.run.repeats} runs of the model over the same questions."
-        return (Table("Over repeated runs", ("", "right %", "SD", "each run"), lines, note),), numbers
+        return (Table("Over repeated runs", ("", "right %", "SD", "each run"), tuple(lines), note),), numbers
 
     def report(
         self,

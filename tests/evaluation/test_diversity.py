@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from preflight_rag.evaluation.coarse_to_fine import COARSE_ALPHAS, WINDOWS, search
 from preflight_rag.evaluation.datasets import covidqa, open_dataset, qmsum
 from preflight_rag.evaluation.datasets.files import find, json_lines
 from preflight_rag.evaluation.experiments import diversity
-from preflight_rag.evaluation.experiments.diversity import candidates
+from preflight_rag.evaluation.experiments.diversity import (
+    Case,
+    Limit,
+    _by_similarity,
+    _cuts,
+    candidates,
+    lengths_of,
+    presets_of,
+    selections,
+    tuned_for_answers,
+)
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import Sample
 from preflight_rag.evaluation.searching import collection_library
 from preflight_rag.library.search.retrieval import retrieve_passages
+from preflight_rag.library.search.selection import PAPER_PRESETS
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UnreadableDocument, UsageError
 
@@ -168,3 +181,58 @@ def test_real_data_has_the_counts_of_its_readme(data_dir):
     marked = [line for line in asked if any(answer["answer_start"] is not None for answer in line["answers"])]
     assert (len(asked), len(articles.samples)) == (962, len(marked))
     assert {asked.document for asked in articles.samples} <= units(articles).keys()
+
+
+def test_limits_of_one_length_share_a_pair_of_settings():
+    """Diversity, section 3.1 has a pair a data set; section 3.2 one up to 10,000 tokens and one from 20,000."""
+    limits = [Limit(ratio=0.05), Limit(ratio=0.2), *(Limit(tokens=t) for t in (2_000, 10_000, 20_000, 120_000))]
+    names = [[limit.name for limit in group] for group in lengths_of(limits)]
+    assert names == [["c_r 0.05", "c_r 0.2"], ["T_max 2,000", "T_max 10,000"], ["T_max 20,000", "T_max 120,000"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "one_document", "presets"),
+    [
+        ("triviaqa", True, ("paper-triviaqa-sentences", "paper-triviaqa-sentences-fps")),
+        ("narrativeqa", False, ("paper-narrativeqa-chunks-to-10k", "paper-narrativeqa-chunks-from-20k")),
+        ("natural_questions-dev", True, ("paper-nq-sentences", "paper-nq-sentences-fps")),
+        ("covidqa", True, ("paper-nq-sentences", "paper-nq-sentences-fps")),
+    ],
+)
+def test_each_set_has_the_papers_presets_of_its_own(name, one_document, presets):
+    assert presets_of(name, one_document) == presets
+    assert set(presets) <= PAPER_PRESETS.keys()
+
+
+def case(*, fill=False):
+    """Four units of one text: two alike that are nearest to the question, and the answer in a third."""
+    return Case(
+        query=Sample("q", "Where?", "short", answers=(("Omaha",),)),
+        relevant=frozenset({"c"}),
+        documents=["a", "b", "c", "d"],
+        texts=["t"] * 4,
+        places=range(4),
+        tokens=[4, 4, 4, 8],
+        vectors=np.array([[1.0, 0.05, 0], [1.0, 0.06, 0], [0.7, -0.7, 0.1], [0, 0, 1.0]]),
+        asked=np.array([1.0, 0, 0]),
+        shown=["It is far.", "It is quite far.", "It is in Omaha.", "Tea is a drink, which has caffeine."],
+        fill=fill,
+    )
+
+
+def test_alpha_and_w_are_those_that_select_an_answer():
+    """By hand: of 8 tokens similarity takes the two alike and no answer; MMR takes the third where α is small."""
+    limit = Limit(tokens=8)
+    tuned = tuned_for_answers([case()], (limit,), ("MMR",))
+    assert tuned[limit.name]["MMR"].value == 1.0
+    assert tuned[limit.name]["MMR"].alpha < 1
+    chosen = selections(tuned)
+    assert case().present(chosen["SB"](limit)(case(), None, 8)) == 0
+    assert case().present(chosen["SB+MMR"](limit)(case(), None, 8)) == 1
+
+
+@pytest.mark.parametrize(("fill", "picks"), [(False, [0, 1]), (True, [0, 1])])
+def test_a_smaller_limits_picks_are_the_first_of_a_larger_ones(fill, picks):
+    limits = (Limit(tokens=8), Limit(tokens=12))
+    found = _cuts(case(fill=fill), _by_similarity, limits)
+    assert found == [picks, [0, 1, 2]]
