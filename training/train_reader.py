@@ -42,6 +42,7 @@ from preflight_rag.state.errors import UsageError
 from training.checkpoint import STATE, learned, load_weights
 from training.reader_cloze import agreed, answered, cloze, training_texts
 from training.reader_integers import export as integers
+from training.reader_negatives import searched
 from training.reader_network import UNKNOWN, VERDICTS, ReaderNetwork, Targets, export, loss
 from training.reader_paraphrase import paraphrased, prompted
 from training.reader_tables import tables
@@ -60,6 +61,8 @@ MADE, PARAPHRASED, CLAIMS, SUBJECTS = 14000, 10000, 2500, 1000
 """Cloze questions, those made of paraphrases, statements, and examples of MedQuAD in the first stage."""
 EACH_MADE, EACH_PARAPHRASED, EACH_CLAIMS, EACH_ANSWERED = 700, 1000, 900, 1000
 """Of these three, and of questions with their answer as one statement, in each epoch."""
+EACH_SEARCHED = 1500
+"""Questions whose passages our own search finds, in each epoch; a guess."""
 EACH_TABLE = 1200
 """Questions for cells of tables in each epoch; a guess."""
 SPAN_SETS = (
@@ -107,13 +110,16 @@ class Prepared:
         return Window(0, ids, types, [(begin, end) for begin, end in self._offsets.tolist()], self._shift)
 
 
-def stages(data: Path, epochs: int = EPOCHS, *, made_first: bool = True) -> Iterator[tuple[str, list[Sample]]]:
+def stages(
+    data: Path, epochs: int = EPOCHS, *, made_first: bool = True, cache: Path | None = None
+) -> Iterator[tuple[str, list[Sample]]]:
     """Name and examples of each stage, in order.
 
     Args:
         data: Folder of the data sets.
         epochs: How often the annotated sets are gone through.
         made_first: Whether a stage of questions made of texts comes before them.
+        cache: Folder of the library of whole articles; with it, passages that our own search finds are learned, too.
     """
     rng = random.Random(SEED)  # noqa: S311
     texts = training_texts(data, rng)
@@ -136,6 +142,8 @@ def stages(data: Path, epochs: int = EPOCHS, *, made_first: bool = True) -> Iter
             chosen += part
             judged += part if name in VERDICT_SETS else []
         chosen += agreed(judged, rng)
+        if cache:
+            chosen += searched(data, cache, EACH_SEARCHED, rng)
         chosen += tables(data, EACH_TABLE, rng)
         chosen += _some(list(answered(asked, rng)), EACH_ANSWERED, rng)
         chosen += _some(claims[CLAIMS:], EACH_CLAIMS, rng)
@@ -368,6 +376,7 @@ def train(
     start: Path | None = None,
     epochs: int = EPOCHS,
     until: float | None = None,
+    cache: Path | None = None,
 ) -> ReaderNetwork:
     """Train on the data sets, write the model and what stands beside it, and return the network.
 
@@ -378,12 +387,13 @@ def train(
         start: Weights to go on from.
         epochs: How often the annotated sets are gone through.
         until: Time at which the schedule ends, however much of the plan is left.
+        cache: As `stages` takes it.
 
     Raises:
         UsageError: The state in `checkpoints` is of another plan.
     """
     rng = random.Random(SEED)  # noqa: S311
-    found = stages(data, epochs, made_first=start is None)
+    found = stages(data, epochs, made_first=start is None, cache=cache)
     plan = [(name, batches(prepare(chosen), rng)) for name, chosen in found]
     trainer = Trainer(sum(len(batches) for _, batches in plan), start, until)
     trainer.about["plan"] = plan_hash(plan)
@@ -475,6 +485,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--epochs", type=int, default=EPOCHS, help=f"over the annotated sets; {EPOCHS}")
     parser.add_argument("--until", type=_clock, metavar="HH:MM", help="when it has to be finished, today or tomorrow")
+    parser.add_argument(
+        "--library-cache",
+        type=Path,
+        help="where a library of whole articles is kept, whose search finds wrong passages",
+    )
     parser.add_argument("--threads", type=int, help="processor cores to use")
     options = parser.parse_args(arguments)
     if options.threads:
@@ -486,6 +501,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         start=options.start,
         epochs=options.epochs,
         until=options.until,
+        cache=options.library_cache,
     )
     sys.stderr.write(f"{options.out}: {options.out.stat().st_size / 1e6:.1f} MB\n")
 

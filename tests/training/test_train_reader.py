@@ -148,7 +148,7 @@ def trained(reader_data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("trained")
     few = [("cloze", [KITE, NOTHING] * 4), ("epoch 1", [KITE, UNMARKED] * 4)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(train_reader, "stages", lambda data, epochs, made_first: iter(few))
+        patch.setattr(train_reader, "stages", lambda data, epochs, made_first, cache: iter(few))
         network = train_reader.train(reader_data, folder / "reader.onnx")
     return folder, network
 

@@ -1,0 +1,88 @@
+"""Passages that our own search finds for a question: the ones that answer, and the hardest that do not.
+
+The training parts of the sets with paragraphs of Wikipedia are put together to whole articles again and made a library
+with the product's own splitting and hybrid search. For a question its passages come in the order that a turn has them:
+the first that holds the marked answer in its surroundings is relevant, the first ones without any of the answer's words
+are wrong ones, whether of the same article or of another. So the reader learns on the passages that it will be given.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from preflight_rag import Preflight
+from preflight_rag.evaluation.datasets import examples
+from preflight_rag.evaluation.datasets.pairs import pair, spans_of
+from preflight_rag.evaluation.samples import Sample, Span
+from preflight_rag.library.search.retrieval import retrieve_passages
+from preflight_rag.state.context import Settings
+from preflight_rag.state.reading import Source
+
+SETS = ("squadshifts-new_wiki", "squad2", "xquad_en")
+WRONG = 2
+"""Wrong passages of a question; a guess."""
+AROUND = 40
+"""Characters beside an answer that tell its place from others with the same words."""
+
+
+def searched(data: Path, cache: Path, count: int, rng: random.Random) -> Iterator[Sample]:
+    """Passages found for so many questions of the training parts, right and wrong.
+
+    Args:
+        data: Folder of the data sets.
+        cache: Folder in which the library is kept.
+        count: Questions, drawn at random.
+        rng: What draws.
+    """
+    asked = [example for name in SETS for example in examples(name, data, "train", 0) if example.passage.spans]
+    cache.mkdir(parents=True, exist_ok=True)
+    records = cache / "articles.jsonl"
+    articles = articles_of(asked)
+    lines = (json.dumps({"id": key, "title": title, "text": text}) for key, (title, text) in articles.items())
+    records.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    settings = Settings(rewrite="off", rerank_deadline=600)
+    with Preflight.open(cache / "articles", "offline", create=True) as app:
+        app.ingest([records])
+        for example in rng.sample(asked, min(count, len(asked))):
+            yield from pairs_of(example, retrieve_passages(app.library, [example.question], settings).sources())
+
+
+def articles_of(asked: Sequence[Sample]) -> dict[str, tuple[str, str]]:
+    """Key to title and text of each article: its paragraphs, each once; a part of a paragraph that is there goes."""
+    found: dict[str, list[str]] = {}
+    # The longest first, so that a window of a paragraph comes after the paragraph itself.
+    for example in sorted(asked, key=lambda each: -len(each.passage.text)):
+        paragraphs = found.setdefault(example.key, [])
+        if not any(example.passage.text in paragraph for paragraph in paragraphs):
+            paragraphs.append(example.passage.text)
+    return {key: (key.replace("_", " "), "\n\n".join(paragraphs)) for key, paragraphs in found.items()}
+
+
+def pairs_of(example: Sample, sources: Sequence[Source]) -> Iterator[Sample]:
+    """The first source that holds the marked answer, and the first `WRONG` that hold none of its words."""
+    group, answers = example.id, example.names
+    right = next(((source, span) for source in sources if (span := place_of(example, source.text))), None)
+    if right:
+        source, span = right
+        yield pair(
+            example.key, example.question, source.title, source.text, (span,), True, True, group=group, gold=answers
+        )
+    wrong = [source for source in sources if not spans_of(f"{source.title} {source.text}", answers)]
+    for source in wrong[:WRONG]:
+        yield pair(
+            example.key, example.question, source.title, source.text, (), False, False, group=group, gold=answers
+        )
+
+
+def place_of(example: Sample, text: str) -> Span | None:
+    """Where a passage holds the marked answer with what stands around it; None where it does not."""
+    own = example.passage.text
+    for start, end in example.passage.spans or ():
+        first, last = max(0, start - AROUND), min(len(own), end + AROUND)
+        at = text.find(own[first:last])
+        if at >= 0:
+            return at + start - first, at + end - first
+    return None
