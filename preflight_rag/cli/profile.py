@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -66,8 +66,7 @@ def _measured(preflight: Preflight, questions: int, seed: int) -> ModelProfile:
         def progress(done: int, total: int) -> None:
             bar.update(task, completed=done, total=total)
 
-        measured: Any = profile_model(preflight.reader, made, grounds=grounds, progress=progress)
-        return asyncio.run(measured)
+        return asyncio.run(profile_model(preflight.reader, made, grounds=grounds, progress=progress))
 
 
 def lines(found: ModelProfile) -> list[str]:

@@ -80,7 +80,7 @@ def cost(
     if route == "plain":
         return Cost(1, plain + sum(passage_tokens), round(written.answer))
     partitions = ceil(len(passage_tokens) / partition_size)
-    read = partitions * mapped + sum(passage_tokens)
+    read = float(partitions * mapped + sum(passage_tokens))
     read += reduced + partitions * written.extract if reduce_prompt else 0
     return Cost(partitions + 1, round(read), round(partitions * written.extract + written.answer))
 

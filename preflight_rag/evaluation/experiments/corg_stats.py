@@ -102,7 +102,9 @@ def run(collection: DataSet, run: Run) -> Report:
             found[way] = {question.id: outcome.value for question, outcome in answered if outcome.value is not None}
             rows += [row(q, way, outcome.value, outcome.error) for q, outcome in zip(questions, outcomes, strict=True)]
     numbers = {way: composed(list(by_id.values()), seed=run.seed) for way, by_id in found.items()}
-    ours = {kind: {way: recorded(counted["of_four"][kind]) for way, counted in numbers.items()} for kind in FOUR}
+    ours: dict[str, dict[str, Any]] = {
+        kind: {way: recorded(counted["of_four"][kind]) for way, counted in numbers.items()} for kind in FOUR
+    }
     ours["coverage"] = {way: recorded(counted["covered"]) for way, counted in numbers.items()}
     about = f"{len(questions):,} questions ({run.part} part), {k} contexts retrieved for each; model: {bench.model}."
     return bench.report(

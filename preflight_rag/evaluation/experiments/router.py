@@ -110,13 +110,14 @@ def open_dataset(name: str, data: Path | None) -> DataSet:
 
 def curves() -> dict[str, ModelProfile]:
     """Return the simulated readers: profiles of models by name."""
-    (published,) = TABLES["positions"]
+    published = TABLES["positions"][0]
     columns = list(published.columns)
     found = {"loses nothing": ModelProfile("flat", "simulated", {0.0: 0.9, 1.0: 0.9}, 0.9)}
     for model in ("GPT-3.5-turbo-0125", "Mixtral-7x8b"):
         rag, parts = (next(i for i, c in enumerate(columns) if c == f"{model}, 16, {arm}") for arm in _arms(columns))
-        plain = {at / 4: float(published.rows[place][rag]) / 100 for at, place in enumerate(PLACES)}
-        reduced = fmean(float(published.rows[place][parts]) for place in PLACES) / 100
+        shares = {place: [float(cell or 0) / 100 for cell in published.rows[place]] for place in PLACES}
+        plain = {at / 4: shares[place][rag] for at, place in enumerate(PLACES)}
+        reduced = fmean(shares[place][parts] for place in PLACES)
         found[model] = ModelProfile(model, "BriefContext, Supplementary Table 1", plain, reduced)
     steep = {0.0: 0.9, 0.25: 0.5, 0.5: 0.4, 0.75: 0.45, 1.0: 0.7}
     found["steep"] = ModelProfile("steep", "simulated", steep, 0.85)
@@ -213,19 +214,17 @@ def _expected(rule: str, case: Case, profile: ModelProfile) -> Expected:
     again = Expected(
         plain + noticed * (reduced / profile.best if profile.best else 0.0), 1 + noticed * parts, 0.0, noticed
     )
-    if case.passages <= ALWAYS_PLAIN_PASSAGES:
-        return again
-    in_parts = {
-        "always": lambda: True,
-        "IoU rule": lambda: case.iou <= Settings().threshold,
-        f"risk from {FORMER_LIMIT}": lambda: case.risk >= FORMER_LIMIT,
-        "router": lambda: _worth(case, profile, parts),
-        "router, model not measured": lambda: _worth(case, UNMEASURED, parts),
-        "oracle": lambda: whole.right > again.right + 1e-9,
-    }
     if rule == "never":
         return Expected(plain, 1.0, 0.0, 0.0)
-    return whole if in_parts[rule]() else again
+    in_parts = {
+        "always": True,
+        "IoU rule": case.iou <= Settings().threshold,
+        f"risk from {FORMER_LIMIT}": case.risk >= FORMER_LIMIT,
+        "router": _worth(case, profile, parts),
+        "router, model not measured": _worth(case, UNMEASURED, parts),
+        "oracle": whole.right > again.right + 1e-9,
+    }
+    return whole if case.passages > ALWAYS_PLAIN_PASSAGES and in_parts[rule] else again
 
 
 def _worth(case: Case, profile: ModelProfile, parts: int) -> bool:
