@@ -50,6 +50,7 @@ def tables(data: Path, count: int, rng: random.Random) -> Iterator[Sample]:
     """Questions for cells, one a table."""
     trials = _trials(data)
     outcomes = sorted({outcome for _, found in trials for outcome in found})
+    forms: Sequence[str]
     for _ in range(count):
         if not trials or rng.random() < ACCOUNTS:
             years = [str(year) for year in range(rng.randint(1998, 2020), 2024)][: rng.randint(2, 4)]
