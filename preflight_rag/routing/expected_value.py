@@ -54,7 +54,7 @@ def parts_value(
     Args:
         profile: Of the model that reads.
         risk: Probability that the key passage stands below the first three.
-        passages: How many are read; more than three.
+        passages: How many are read; of three at most, none stands low.
         partitions: Parts that they would be read in.
         thoroughness: In [0, 1]: 0 never reads in parts, 1 always does.
     """
@@ -74,7 +74,8 @@ def calls_per_right_answer(thoroughness: float) -> float:
 def _by_place(profile: ModelProfile, passages: int) -> tuple[float, float]:
     """Shares of right answers where the key passage is among the first three, and where it is below them."""
     ranks = range(1, passages + 1)
-    return profile.right_at(ranks[:TOP], passages), profile.right_at(ranks[TOP:], passages)
+    top = profile.right_at(ranks[:TOP], passages)
+    return top, profile.right_at(ranks[TOP:], passages) if passages > TOP else top
 
 
 def _gain(profile: ModelProfile, risk: float, passages: int, partitions: int) -> tuple[float, float]:

@@ -112,7 +112,7 @@ def test_the_setting_iou_is_the_papers_rule_whatever_is_calibrated():
     refs, sources = LOST
     asked = ("capital of France", with_places(refs, [9, 0, 0, 0, 0, 0, 0, 0]), sources)
     always = RiskModel("test", "e", -9.0, {"uncovered": Term(0.1, 0.0, 1.0)}, 0.9)
-    assert decide(*asked, Settings(), always).name == "plain"
+    assert decide(*asked, Settings(thoroughness=0.2), always).name == "plain"
     by_iou = decide(*asked, Settings(preflight="iou"), always)
     assert (by_iou.name, by_iou.threshold, by_iou.risk) == ("map_reduce", 0.2, 1 - by_iou.iou)
     assert by_iou.reason.startswith("on the first 3 passages search by meaning and search by words disagree")

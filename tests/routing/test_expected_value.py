@@ -43,6 +43,10 @@ def test_model_that_loses_nothing_is_never_worth_parts():
     assert parts_value(profile(0.9, 0.9, 0.9), 0.9, passages=16, partitions=4, thoroughness=0.9).limit == 1.0
 
 
+def test_of_three_passages_none_can_stand_low():
+    assert parts_value(profile(0.8, 0.0, 0.8), 0.9, passages=3, partitions=1, thoroughness=0.5).lost == 0
+
+
 @pytest.mark.parametrize(("thoroughness", "limit"), [(0.0, 1.0), (1.0, 0.0)])
 def test_thoroughness_goes_from_never_to_always(thoroughness, limit):
     assert parts_value(UNMEASURED, 0.5, passages=16, partitions=4, thoroughness=thoroughness).limit == limit
