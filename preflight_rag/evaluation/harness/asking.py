@@ -73,7 +73,8 @@ class Asking:
             raise UsageError("this needs a language model", help="Name one: --model provider:name.")
         simulated = self.chat_model._llm_type == SIMULATED
         name: str | None = getattr(self.chat_model, "model", None) if simulated else None
-        return PromptReader(self.chat_model, name=name, deadline=DEADLINE)
+        # As text: what a server is found to take would change the prompts of a run that is gone on with.
+        return PromptReader(self.chat_model, name=name, deadline=DEADLINE, form="text")
 
     def reader(self, embedder: Embedder) -> Reader:
         """The reader of a turn: a chat reader over the cached model, or the offline reader, whose work is not cached.
