@@ -17,6 +17,7 @@ MODULE = {
     "ir-measures": "ir_measures",
     "langgraph-checkpoint-postgres": "langgraph.checkpoint.postgres",
     "markdown-it-py": "markdown_it",
+    "python-oxmsg": "oxmsg",
     "python-pptx": "pptx",
     "scikit-learn": "sklearn",
 }
