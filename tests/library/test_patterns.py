@@ -2,7 +2,7 @@
 
 import pytest
 
-from preflight_rag.library.loaders import html, layout, pdf, pdf_tables
+from preflight_rag.library.loaders import formulas, html, layout, mail, mail_quotes, pdf, pdf_tables
 from preflight_rag.library.query import spelling
 from preflight_rag.library.search import roles, summary
 
@@ -12,6 +12,12 @@ from preflight_rag.library.search import roles, summary
     [
         (html._CHARSET.search, b'<meta charset="utf-8">', b"<p>charset=utf-8</p>"),
         (html._NOT_SHOWN.search, "color: red; display : none", "display: block; opacity: 0.5; font-size: 10px"),
+        (formulas.WITHOUT_VALUE.search, b'<c r="D2"><f>B2*C2</f></c>', b'<c r="D2"><f>B2*C2</f><v>50</v></c>'),
+        (mail._STUB.search, "View this mail in your browser.", "The bill was 860 crowns."),
+        (mail_quotes._WROTE.search, "Am 3. März schrieb Jon Vale:", "Jon Vale asked:"),
+        (mail_quotes._ADDRESS.search, "Jon Vale <jon@example.org>", "Jon Vale @ the harbour"),
+        (mail_quotes._BEFORE_A_NAME.match, ", Jon Vale", "Jon Vale"),
+        (mail_quotes._FIELD.match, "*Gesendet:* Montag", "Gesendet wird am Montag"),
         (layout._OPEN_END.search, "the effects of the", "the effects."),
         (pdf._NO_TITLE.fullmatch, "Microsoft Word - draft.doc", "Aspirin and stroke"),
         (pdf._FIGURES_BEHIND.search, "Net sales 3,909 3,673", "It rose in 2021 for the first time"),

@@ -16,6 +16,7 @@ PYPROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_te
 MODULE = {
     "ir-measures": "ir_measures",
     "langgraph-checkpoint-postgres": "langgraph.checkpoint.postgres",
+    "python-oxmsg": "oxmsg",
     "python-pptx": "pptx",
     "scikit-learn": "sklearn",
 }

@@ -13,7 +13,7 @@ Place = tuple[str, int, int]
 """A sheet's name, and a cell's row and column, from 1."""
 MOST_CELLS = 300_000
 """Of a workbook that is computed; a guess."""
-WITHOUT_VALUE = re.compile(rb"<(?:\w{1,9}:)?f(?:\s[^<>]*)?(?:/>|>[^<]*</(?:\w{1,9}:)?f>)\s*(?:<v/>|<v></v>)?\s*</")
+WITHOUT_VALUE = re.compile(rb"<(?:\w{1,9}:)?f(?:\s[^<>]*)?(?:/>|>[^<]*</(?:\w{1,9}:)?f>)\s*(?:<v/>|<v></v>)?</")
 """In a sheet's XML, a formula behind which there is no value."""
 _CHANGING = re.compile(r"\b(?:TODAY|NOW|RAND|RANDBETWEEN|RANDARRAY)\s*\(|\[\d+\]", re.IGNORECASE)
 """What gives another value tomorrow, or stands in another file."""

@@ -29,16 +29,14 @@ _WROTE = re.compile(
     r"|написал(?:\(а\)|а)?|пишет|пише|写道|寫道|書きました|作成|작성",
     re.IGNORECASE,
 )
-_ADDRESS = re.compile(r"[<(\[]*(?:mailto:)?[\w.+'-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,9}[>)\]]*")
+_ADDRESS = re.compile(r"[<(\[]{0,3}(?:mailto:)?[\w.+'-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,9}[>)\]]{0,3}")
 _TIME = re.compile(r"\d{1,2}[:.h]\d{2}")
 _BEFORE_A_NAME = re.compile(
-    r"(?:[\W_]+|(?:am|pm|a\.m|p\.m|uhr|utc|gmt|cet|cest|est|edt|pst|pdt|odesílatel|heeft|at|h|g|г|р|в|от|on|le|el|em|il|"
+    r"(?:[\W_]|(?:am|pm|a\.m|p\.m|uhr|utc|gmt|cet|cest|est|edt|pst|pdt|odesílatel|heeft|at|h|g|г|р|в|от|on|le|el|em|il|"
     r"op|den|dne|kl|um|à|a)(?=\W|$))+",
     re.IGNORECASE,
 )
-_BEHIND_A_NAME = re.compile(
-    r"(?:[\W_]+|(?:het volgende|the following|folgendes|şunu|님이|于|が|:|：))+$", re.IGNORECASE
-)
+_BEHIND_A_NAME = ("het volgende", "the following", "folgendes", "şunu", "님이", "于", "が")
 _FIELDS = {
     "from": "from von de da van od från fra lähettäjä feladó от від kimden expeditor 发件人 寄件者 差出人 보낸사람",
     "date": "sent date gesendet datum envoyé fecha enviado data inviato verzonden odesláno wysłano skickat sendt dato "
@@ -51,7 +49,7 @@ _FIELDS = {
 }
 _FIELD_OF = {word: name for name, words in _FIELDS.items() for word in words.split()}
 _FIELD = re.compile(r"[*_]{0,2}([^\W\d_]{1,15})[*_]{0,2}[ \u00a0]?[:：][*_]{0,2}[ \t\u00a0]*(\S.*)?$")
-_DIVIDER = re.compile(r"(?:[-_]{3,}[^\n]*|[^\n]{3,60}:)$")
+_DIVIDER = re.compile(r"(?:[-_]{3}[^\n]*|[^\n]{3,60}:)$")
 """What a program writes above a block of fields: "-----Original Message-----", "Begin forwarded message:"."""
 
 
@@ -188,7 +186,7 @@ def _writer(line: str, verb: re.Match[str]) -> str:
     address = _ADDRESS.search(line)
     before, after = (_ADDRESS.sub(" ", part) for part in (line[: verb.start()], line[verb.end() :]))
     is_behind = any(char.isdigit() for char in after)
-    after = _BEHIND_A_NAME.sub("", after).strip()
+    after = _without_ending(after)
     if after and not any(char.isdigit() for char in after):
         name = after
     else:
@@ -201,10 +199,21 @@ def _writer(line: str, verb: re.Match[str]) -> str:
             name = before[: first.start()] if first else before
     opening = _BEFORE_A_NAME.match(name)
     name = name[opening.end() :] if opening and opening.end() < len(name) else name
-    name = _BEHIND_A_NAME.sub("", name).strip(" \"'“”„,;<>()[]")
+    name = _without_ending(name).strip(" \"'“”„,;<>()[]")
     if not any(char.isalpha() for char in name):
         return address[0].strip("<>()[]").removeprefix("mailto:") if address else UNKNOWN
     return one_line(name)
+
+
+def _without_ending(name: str) -> str:
+    """A name without the words and marks that follow it in the line."""
+    before = ""
+    while name != before:
+        before = name
+        name = name.strip().strip(" ,;:：-–—*_")
+        for ending in _BEHIND_A_NAME:
+            name = name.removesuffix(ending)
+    return name
 
 
 def _fields(lines: Sequence[str], at: int) -> tuple[str, int] | None:
@@ -231,7 +240,7 @@ def person(given: str) -> str:
     """The name of somebody as mail programs write it; the address where there is none."""
     address = _ADDRESS.search(given)
     name = one_line(_ADDRESS.sub(" ", given)).strip(" \"'“”„,;<>()[]")
-    name = re.sub(r"\s*(?:im Auftrag von|on behalf of)\s+", ", ", name).strip(" ,")
+    name = name.replace(" im Auftrag von ", ", ").replace(" on behalf of ", ", ")
     if any(char.isalpha() for char in name):
         return name
     return address[0].strip("<>()[]").removeprefix("mailto:") if address else UNKNOWN
