@@ -6,9 +6,8 @@ import pytest
 
 from preflight_rag import Preflight
 from preflight_rag.offline import answers
-from preflight_rag.offline.answers import NO_ENGLISH
 from preflight_rag.offline.confidence import ConfidenceModel
-from preflight_rag.text.headers import ABOUT_THIS, CLOSEST, SEVERAL
+from preflight_rag.text.headers import ABOUT_THIS, CLOSEST, SEVERAL, UNREAD_LANGUAGE
 
 NEVER = 1.01
 ROUTES = ("plain", "map-reduce", "corg")
@@ -63,7 +62,7 @@ def test_what_hardly_bears_on_the_question_is_not_found(ask, route):
 def test_questions_in_other_languages_get_evidence(ask, route, question):
     answer = ask(question, route)
     assert (answer.outcome, answer.short_answer, answer.confidence) == ("evidence", None, None)
-    assert answer.answer.startswith(NO_ENGLISH)
+    assert answer.answer.startswith(UNREAD_LANGUAGE)
     quoted_word_for_word(answer)
 
 
