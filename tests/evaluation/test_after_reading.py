@@ -203,7 +203,8 @@ def test_a_model_writes_summaries_of_what_is_selected(tmp_path, write_lines, set
     with ScriptedServer(reply) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         given = replace(settings, model="openai:scripted")
-        monkeypatch.setitem(summaries.WRITTEN, "SB+MMR", (0.3, None))
+        own = summaries.settings_of("gov_report")
+        monkeypatch.setattr(summaries, "settings_of", lambda _: {**own, "SB+MMR": (0.3, None)})
         (report,) = run("summaries", tmp_path, ["gov_report"], given)
     means = report.figures["written"]["means"]
     assert len(read) == len(set(read)) or len(read) == 3
