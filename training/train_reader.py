@@ -305,7 +305,7 @@ class Trainer:
 
     def choose_precision(self, batch: Sequence[Prepared]) -> None:
         """Take the number format in which a step needs less processor time here; some processors lack bfloat16."""
-        spent = {}
+        spent: dict[str, float] = {}
         random_state = torch.get_rng_state()
         for name in PRECISIONS:
             for turn in range(3):
