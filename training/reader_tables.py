@@ -35,12 +35,12 @@ ITEMS = (
     "Accounts receivable", "Goodwill", "Long-term debt", "Capital expenditures", "Depreciation and amortization",
     "Dividends paid", "Employees", "Stores at year end",
 )  # fmt: skip
-BY_TREATMENT = (
+BY_TREATMENT: tuple[str, ...] = (
     "What was {row} with {column}?", "What was the {row} in the {column} group?", "How high was {row} for {column}?",
     "{row} {column}", "what is {row} under {column}", "How many had {row} with {column}?",
     "Which value does the table give for {row} and {column}?",
 )  # fmt: skip
-BY_YEAR = (
+BY_YEAR: tuple[str, ...] = (
     "What was {row} in {column}?", "How much was {row} in {column}?", "{row} {column}",
     "What {row} did the company report for {column}?", "what were {row} in {column}",
 )  # fmt: skip
