@@ -67,7 +67,12 @@ def plural_question(question: str) -> str | None:
 def _with_many(before: str, name: str, after: str) -> str | None:
     """The question with its name in the plural, and the verb before it; what kind of thing it is says so instead."""
     many = f"{_plural(re.sub(r'^(?:The|A|An) ', '', name))}"
-    if article := _ARTICLE.search(before):
+    article, noun = _ARTICLE.search(before), _OF_NAME.match(after)
+    if noun and not (article and article["kind"]) and not _QUOTED.search(before):
+        # "The Simpsons game released": what is many are the games.
+        before = before[: article.start()] if article else before
+        many, after = re.sub(r"^(?:The|A|An) ", "", name), f" {_plural(noun['noun'])}{after[noun.end('noun') :]}"
+    elif article:
         before, kind = before[: article.start()], article["kind"].rstrip("\"“' ")
         quote = article["kind"][len(kind) :]
         many = f"{_plural(kind)}{quote}{name}" if kind and quote else f"{article['kind']}{many}"
@@ -75,9 +80,6 @@ def _with_many(before: str, name: str, after: str) -> str | None:
             return None
     elif _QUOTED.search(before):
         return None
-    elif noun := _OF_NAME.match(after):
-        # "The Simpsons game released": what is many are the games.
-        many, after = re.sub(r"^(?:The|A|An) ", "", name), f" {_plural(noun['noun'])}{after[noun.end('noun') :]}"
     if verb := _BEFORE.search(before):
         before = f"{before[: verb.start('verb')]}{_VERBS[verb['verb'].casefold()]} "
     return f"{before}the {many}{after}"

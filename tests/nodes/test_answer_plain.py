@@ -19,7 +19,7 @@ async def test_the_reader_sees_all_passages_and_its_cost_is_kept(library, chat_r
     drafted = {"text": "Very hot [1].", "quotes": [[1, "hot"]], "found": True, "choice": None}
     assert update["draft"] == {
         **drafted,
-        **{"claims": True, "short": "", "confidence": None, "disputed": False, "incomplete": ""},
+        **{"claims": True, "short": "", "confidence": None, "disputed": False, "incomplete": "", "unclaimed": ""},
     }
     assert update["spent"][0]["calls"] == 1
     assert all(f'<passage n="{n}"' in server.requests[0].prompt for n in range(1, 6))
@@ -39,7 +39,7 @@ async def test_the_one_group_of_corg_is_answered_for_its_aggregation(library, ch
     with ScriptedServer(default="3,559 [1]") as server:
         update = await answer_plain(view, Runtime(context=Context(chat_reader(server), library, Settings())))
     assert (update["onward"], update["group_drafts"][0]["ranks"]) == ("aggregate_groups", ranks)
-    assert server.count("How many people live in each Broken Bow?") == plural
+    assert server.count("How many people live in the Broken Bows?") == plural
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,7 @@ EXAMPLES = [
     (concepts, "_ASKS", "in which year did it end", "aspirin and fever"),
     (concepts, "_AND_ASKS", "What is dengue and how is it treated", "What are salt and pepper"),
     (concepts, "_INCOMPLETE", "what are the side effects", "what are the side effects of it"),
+    (plural, "_OF_NAME", " game released in 2007?", " of 2007?"),
     (plural, "_OPENING", "What is the capital of Georgia?", "What is mercury?"),
     (plural, "_WHICH", "In which city did he live?", "Where did he live?"),
     (plural, "_NOT_BARE", "Is it a host country?", "Championships host country?"),

@@ -22,6 +22,7 @@ PAPER = "2019 World Ice Hockey Championships host country?", "2019 World Ice Hoc
         ("When was the Bonner House built?", "When were the Bonner Houses built?"),
         ("When was the album \"Heat\" released?", "When were the albums \"Heat\" released?"),
         ("How many people live in Broken Bow?", "How many people live in the Broken Bows?"),
+        ("When was the Hobbit film released?", "When were the Hobbit films released?"),
         ("When was The Simpsons game released?", "When were the Simpsons games released?"),
         ("When was The Simpsons released?", "When were the Simpsons released?"),
         ("When was Springfield founded?", "When were the Springfields founded?"),
