@@ -208,7 +208,9 @@ def _planted(folder):
 def _shifted(folder):
     for file in ("new_wiki", "reddit", "amazon"):
         rows = []
-        for i, j in ((i, j) for i in range(COUNT) for j in (i, (i + 9) % COUNT)):
+        for place in range(2 * COUNT):
+            i, second = divmod(place, 2)
+            j = (i + 9 * second) % COUNT
             name, town, year, text = tale(j)
             title = "Filtered Reddit Comments" if file == "reddit" else f"Engineers of {file} {i}"
             shown = {"title": title, "context": f"{text} It is number {i} of {file}."}
