@@ -11,12 +11,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import pickle
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -32,8 +30,6 @@ KEPT = Path(__file__).with_name("checkpoint") / "reader.npz"
 """Where the weights of an unfinished training lie in the repository."""
 LARGEST = 24_000_000
 """Bytes of a file of weights: about the size of the shipped network."""
-UNREADABLE = (OSError, ValueError, LookupError, RuntimeError, EOFError, BadZipFile, pickle.UnpicklingError)
-"""What numpy and torch raise over a file that is damaged or of another kind; onnx raises protobuf's own."""
 ROWS, SCALE = ".rows", ".scale"
 """Endings of the names of a rounded matrix in `reader.onnx`."""
 
@@ -54,14 +50,12 @@ def load_weights(network: ReaderNetwork, path: Path) -> None:
     Raises:
         UsageError: The file cannot be read, or lacks a weight of the network, or has one of another shape.
     """
-    from google.protobuf.message import DecodeError
-
     readers = {".onnx": _of_model, ".npz": _of_checkpoint, ".pt": _of_state}
     if path.suffix not in readers:
         raise UsageError(f"{path.name} holds no weights", help=f"Name a file that ends in {' or '.join(readers)}.")
     try:
         found = readers[path.suffix](path)
-    except (*UNREADABLE, DecodeError) as error:
+    except Exception as error:  # numpy, torch and onnx each raise their own over a damaged file
         why = (str(error).splitlines() or [type(error).__name__])[0]
         raise UsageError(f"no weights can be read from {str(path)!r}: {why:.200}", help="Check the file.") from None
     with torch.no_grad():

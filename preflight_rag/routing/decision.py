@@ -203,7 +203,8 @@ def _calibrated(
     risk = model.risk(values)
     parts = len(partition(passages, settings.partition_size, settings.max_partitions))
     value = parts_value(profile, risk, passages=passages, partitions=parts, thoroughness=settings.thoroughness)
-    lost = settings.thoroughness > 0 and risk >= value.limit
+    # One part would be the same reading once more.
+    lost = parts > 1 and settings.thoroughness > 0 and risk >= value.limit
     signals = {f"risk_{name}": round(values[name], 4) for name in model.terms}
     signals |= {"parts_gain": round(value.gain, 4), "parts_calls": round(value.calls, 2)}
     return LossPrediction(lost, _grounds(model, values, risk, value, profile, lost), iou, risk, value.limit, signals)

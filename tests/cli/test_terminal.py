@@ -36,7 +36,7 @@ def offices(tmp_path_factory):
         (folder / name).write_bytes(b"x")
     library = folder.parent / "library"
     result = CliRunner().invoke(app, ["ingest", str(folder), "--library", str(library)])
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == (0 if which("tesseract") else 1), result.output  # one is a scan
     return library, folder, result.output
 
 
@@ -128,7 +128,7 @@ def test_the_list_of_documents(offices, run):
 def test_remove_asks_first_takes_names_and_leaves_a_whole_library(tmp_path, run):
     folder = office_files.write_all(tmp_path / "files")
     library = tmp_path / "library"
-    assert run("ingest", folder, "--library", library).exit_code == 0
+    assert run("ingest", folder, "--library", library).exit_code == (0 if which("tesseract") else 1)  # one is a scan
     unasked = run("library", "remove", "budget.xlsx", "--library", library)
     assert (unasked.exit_code, "--yes" in unasked.stderr) == (2, True)
 

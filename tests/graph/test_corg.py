@@ -38,7 +38,7 @@ def test_contradictions_stand_side_by_side_newest_first_with_their_agreement(ope
     with ScriptedServer(script(facts, notes=True)) as server, opened(server, facts) as app:
         answer = app.ask(QUESTION)
     lines = answer.answer.splitlines()
-    assert "contradict each other" in lines[0]
+    assert "your documents give different answers (newest first)" in lines[0]
     assert sorted((r.announced, *sorted(r.documents)) for r in answer.relations) == [
         (False, "d1", "d2"),
         (False, "d2", "d3"),
