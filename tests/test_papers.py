@@ -97,7 +97,7 @@ def collected():
     """The ids of all tests in the folders and files that the page names."""
     paths = sorted({word for arguments in of("pytest") for word in paths_of(arguments)})
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *paths],
+        [sys.executable, "-m", "pytest", "--collect-only", "-o", "addopts=-q --import-mode=importlib", *paths],
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-2000:]

@@ -9,13 +9,16 @@ import typer
 
 from preflight_rag.cli import show
 from preflight_rag.cli.main import ModelOption, app, command
+from preflight_rag.state.context import GivenSettings
 
 DOCUMENTS = Path(__file__).parent.parent / "demo"
-QUESTIONS = (
-    "Which planet is the hottest?",
-    "Which discovery was made by chance?",
-    "Who wrote Hamlet?",
-    "How many people live in Broken Bow?",
+THOROUGH: GivenSettings = {"thoroughness": 1.0}
+"""Reads in parts wherever that is possible."""
+QUESTIONS: tuple[tuple[str, GivenSettings], ...] = (
+    ("Which planet is the hottest?", {}),
+    ("Which discovery was made by chance?", {}),
+    ("Who wrote Hamlet?", THOROUGH),
+    ("How many people live in Broken Bow?", {}),
 )
 
 
@@ -36,9 +39,10 @@ def demo(
         report = preflight.ingest([DOCUMENTS])
         show.model_line(preflight.reader.name)
         typer.echo(f"{library}: {report.added} documents added, {report.skipped} there already\n")
-        for question in QUESTIONS:
-            typer.secho(f"> {question}", bold=True)
-            show.answer(preflight.ask(question, thread_id=f"demo-{uuid4().hex[:8]}"))
+        for question, settings in QUESTIONS:
+            options = "".join(f"   (--{name} {value})" for name, value in settings.items())
+            typer.secho(f"> {question}{options}", bold=True)
+            show.answer(preflight.ask(question, thread_id=f"demo-{uuid4().hex[:8]}", **settings))
             typer.echo("\n" + "-" * 78 + "\n")
     typer.echo(f'Now ask it yourself:  preflight ask "..." --library {library} --explain')
     typer.echo("Or your own files:    preflight ingest PATH... --library my-library")

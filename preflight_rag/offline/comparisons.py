@@ -47,9 +47,9 @@ def compare(question: str, fit: SentenceFit, lead: str) -> Draft | None:
     if sizes[0] == sizes[1] or fit.denying:
         return evidence(quotes, lead, why_unclaimed("comparison"))
     winner = asked.things[int((sizes[0] > sizes[1]) != asked.more)]
-    said = "\n\n".join(quoted(n, plain(quote)) for n, quote in quotes)
+    shown = "\n\n".join(quoted(n, plain(quote)) for n, quote in quotes)
     marks = "".join(f"[{n}]" for n in dict.fromkeys(n for n, _ in quotes))
-    return Draft(f"{plain(winner)} {marks}\n\n{said}", quotes, short=plain(winner))
+    return Draft(f"{plain(winner)} {marks}\n\n{shown}", quotes, short=plain(winner))
 
 
 def _of_one(
@@ -60,11 +60,11 @@ def _of_one(
     every = [item for items in fit.sentences.values() for item in items]
     about = [item for item in every if own - rival <= item.covered and not (rival - own) & item.covered]
 
-    def held(item: PlacedSentence) -> tuple[int, int]:
+    def shared_words(item: PlacedSentence) -> tuple[int, int]:
         return len(shared & item.covered), len(shared & item.terms)
 
-    most = max(map(held, about), default=(0, 0))
-    return [item for item in about if most[0] and held(item) == most]
+    most = max(map(shared_words, about), default=(0, 0))
+    return [item for item in about if most[0] and shared_words(item) == most]
 
 
 def _figure(text: str, question: str) -> Amount | None:

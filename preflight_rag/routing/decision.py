@@ -222,8 +222,7 @@ def _grounds(
     brings = (
         f"parts are expected to answer {value.gain * 100:.1f} more of 100 questions for {value.calls:.2g} calls each"
     )
-    way = "read in parts" if lost else "read in one go"
-    return "; ".join([f"{way}: {brings} ({event}; {loses})", *strongest])
+    return "; ".join([f"{brings} ({event}; {loses})", *strongest])
 
 
 def dense_order(refs: Sequence[PassageRef]) -> list[int]:

@@ -76,13 +76,13 @@ def polarity(question: str, sentence: str) -> int:
             continue  # what it denies, or says, is something else
         known = [term for term in shared if asked[term] is not None and stated[term] is not None]
         if any(asked[term] != stated[term] for term in known):
-            said = -1
+            sense = -1
         elif known:
-            said = 1
+            sense = 1
         else:
-            said = 0 if not shared else 1 if _any_denied(asked) == _any_denied(stated) else -1
+            sense = 0 if not shared else 1 if _any_denied(asked) == _any_denied(stated) else -1
         if len(shared) > best[0]:
-            best = len(shared), said
+            best = len(shared), sense
     return 0 if best[1] and _MIXED.search(sentence) and not _MIXED.search(question) else best[1]
 
 

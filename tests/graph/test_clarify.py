@@ -65,7 +65,7 @@ def test_different_answers_within_the_choice_are_still_shown(asked):
     with ScriptedServer(script(FACTS, notes=True)) as server, asked(server) as app:
         answer = app.reply("t", "Nebraska")
     assert {group.answer for group in answer.groups} == {"1,001", "1,004"}
-    assert "the sources contradict each other:" in answer.answer
+    assert "your documents give different answers (newest first):" in answer.answer
 
 
 async def test_a_reply_of_asynchronous_code(asked):

@@ -68,13 +68,13 @@ STEEP = ModelProfile("small", "test", {0.0: 0.9, 0.3: 0.9, 0.31: 0.3, 1.0: 0.3},
 
 
 @pytest.mark.parametrize(
-    ("case", "bm25", "name", "way"),
+    ("case", "bm25", "name"),
     [
-        (FOUND, [9, 8, 7, 0, 0, 0, 0, 0], "plain", "read in one go"),
-        (LOST, [9, 0, 0, 0, 0, 0, 0, 0], "map_reduce", "read in parts"),
+        (FOUND, [9, 8, 7, 0, 0, 0, 0, 0], "plain"),
+        (LOST, [9, 0, 0, 0, 0, 0, 0, 0], "map_reduce"),
     ],
 )
-def test_the_calibrated_rule_says_what_parts_bring_and_cost(case, bm25, name, way):
+def test_the_calibrated_rule_says_what_parts_bring_and_cost(case, bm25, name):
     """Two parts cost two calls; a model that loses 60 % below the third place gains that share of the risk."""
     refs, sources = case
     model = shipped_model()
@@ -86,7 +86,7 @@ def test_the_calibrated_rule_says_what_parts_bring_and_cost(case, bm25, name, wa
     assert decision.signals["parts_calls"] == 2
     assert decision.threshold == pytest.approx(2 / (0.6 * calls_per_right_answer(0.2)))
     event = f"risk {decision.risk:.2g} that the passage that answers stands below the first three, {model.grounds}"
-    gain = f"{way}: parts are expected to answer {60 * decision.risk:.1f} more of 100 questions for 2 calls each"
+    gain = f"parts are expected to answer {60 * decision.risk:.1f} more of 100 questions for 2 calls each"
     assert decision.reason.startswith(f"{gain} ({event}; small loses 60% of answers below the third place)")
     assert decision.iou is not None
     assert {f"risk_{feature}" for feature in model.terms} <= set(decision.signals)
