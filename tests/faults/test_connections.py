@@ -27,7 +27,9 @@ from preflight_rag.testing import Reply, ScriptedServer
 
 pytestmark = pytest.mark.slow
 
-SLOW = Reply("Basalt is hard [1]. " + "It really is so. " * 400, chunk_delay=0.05)
+SLOW = Reply(
+    "Basalt is hard [1]. " + "".join(f"It really is so, says note {n}. " for n in range(400)), chunk_delay=0.05
+)
 PAGE = b"GET /api/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
 HALF = b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-Half"
 
@@ -188,7 +190,7 @@ def test_clients_that_take_nothing_are_let_go(offline_app: Preflight, monkeypatc
 
 
 def test_streams_that_nobody_reads_keep_nobody_waiting(small_folder: Path) -> None:
-    long = Reply("Basalt is hard [1]. " + "It really is so. " * 100)
+    long = Reply("Basalt is hard [1]. " + "".join(f"It really is so, says note {n}. " for n in range(100)))
     count = times(10, 100)
     body = json.dumps({"question": "Is basalt hard?"}).encode()
     head = f"POST /api/ask HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"

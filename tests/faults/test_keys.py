@@ -28,7 +28,9 @@ pytestmark = pytest.mark.slow
 
 LIST_TOOLS = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 ACCEPT = {"Accept": "application/json, text/event-stream"}
-SLOW = Reply("Basalt is hard [1]. " + "It really is so. " * 400, chunk_delay=0.05)
+SLOW = Reply(
+    "Basalt is hard [1]. " + "".join(f"It really is so, says note {n}. " for n in range(400)), chunk_delay=0.05
+)
 
 
 def keys(folder: Path, *arguments: str) -> str:

@@ -204,7 +204,12 @@ def big_library(folder: Path, embedder: Embedder, documents: int) -> Path:
 
 def test_work_without_a_model_stops_neither_health_nor_streams(tmp_path: Path, embedder: Embedder) -> None:
     folder = big_library(tmp_path, embedder, times(6, 40))
-    spoken = {"default": {"text": "Rock1 is hard [1]. " + "It really is so. " * 200, "chunk_delay": 0.05}}
+    spoken = {
+        "default": {
+            "text": "Rock1 is hard [1]. " + "".join(f"It really is so, says note {n}. " for n in range(200)),
+            "chunk_delay": 0.05,
+        }
+    }
     with model(tmp_path, delay=0.0, script=spoken) as (environment, _):
         flags = ("-l", folder, "--model", "openai:scripted", "-q", "--rate", 0, "--turns", 32)
         with serving(*flags, **environment) as (_, url):

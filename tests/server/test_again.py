@@ -13,7 +13,7 @@ from preflight_rag.testing.scripted_server import ScriptedServer
 
 pytestmark = pytest.mark.slow
 
-SLOW = Reply("Basalt is hard [1]. " + "It really is so. " * 20, chunk_delay=0.05)
+SLOW = Reply("Basalt is hard [1]. " + "".join(f"It really is so, says note {n}. " for n in range(20)), chunk_delay=0.05)
 
 
 def listened(client, thread_id):

@@ -11,7 +11,7 @@ from preflight_rag.server import ServerOptions
 from preflight_rag.testing.scripted_replies import Reply, prompt_of
 from preflight_rag.testing.scripted_server import ScriptedServer
 
-SLOW = Reply("Basalt is hard [1]. " + "It really is so. " * 40, chunk_delay=0.05)
+SLOW = Reply("Basalt is hard [1]. " + "".join(f"It really is so, says note {n}. " for n in range(40)), chunk_delay=0.05)
 
 
 def test_a_turn_tells_its_stages_tokens_and_answer(scripted_app, client_of):

@@ -56,7 +56,7 @@ function plainly(route, reason) {
   if (/fit one map prompt/.test(reason)) return "the passages are short";
   if (/\bagree \(IoU/.test(reason)) return "two ways of searching found the same passages";
   if ((route.iou ?? 0) >= 0.5) return "two ways of searching found the same passages";
-  return "the answer most likely stands in the first passages found";
+  return "reading in parts would hardly answer more";
 }
 
 function differing(reason, relations) {
