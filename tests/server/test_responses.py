@@ -166,10 +166,10 @@ def test_what_cannot_be_answered_is_refused_in_one_line(offline_app, responses_o
 
 
 def test_a_turn_that_fails_in_the_middle_is_a_failed_response(scripted_app, responses_of):
-    with ScriptedServer(default=Reply(" ", delay=0.3)) as server, running(scripted_app(server)) as url:
+    with ScriptedServer(default=Reply("too long", status=400, code="context_length_exceeded", delay=0.1)) as server, running(scripted_app(server)) as url:
         *_, last = responses_of(url).create(model="preflight", input=QUESTION, stream=True)
     assert (last.type, last.response.status) == ("response.failed", "failed")
-    assert "empty reply" in last.response.error.message
+    assert "too long" in last.response.error.message
 
 
 def test_nobody_goes_on_with_somebody_elses_response(offline_app, responses_of):

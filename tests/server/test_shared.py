@@ -22,7 +22,7 @@ from preflight_rag.testing import Reply, ScriptedServer
 
 pytestmark = pytest.mark.slow
 
-LINE = "Basalt is hard [1]. " + "".join(f"It really is so, says note {n}. " for n in range(1500))
+LINE = "Basalt is hard [1]. " + "".join(f"It really is so, says note {n}. " for n in range(760))
 """About 6,000 tokens, so that a day's 9,000 are enough for one reply, and a second one takes more than is left."""
 
 
