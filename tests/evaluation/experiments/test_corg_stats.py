@@ -25,7 +25,7 @@ from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Context, DataSet, Sample, passages_as_corpus
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Relation
-from preflight_rag.testing.scripted_server import ScriptedServer
+from preflight_rag.testing.scripted_server import ScriptedServer, prompt_of
 
 pytestmark = pytest.mark.slow
 
@@ -127,8 +127,8 @@ def test_a_set_without_contexts_or_corpus_is_refused(as_set):
 def test_a_pair_that_no_reply_gave_is_not_among_the_kinds(small, library_cache, monkeypatch, tmp_path):
     """Every reply leaves the second context out and notes nothing: by hand, it has no relation to the first."""
 
-    def reply(prompt: str) -> str:
-        shown = sorted(set(map(int, re.findall(r"^Context(\d+)$", prompt, re.MULTILINE))))
+    def reply(body):
+        shown = sorted(set(map(int, re.findall(r"^Context(\d+)$", prompt_of(body), re.MULTILINE))))
         return "\n".join(f"Context{n} - Distracting" for n in shown if n > 2) or "nothing"
 
     one = replace(small, samples=small.samples[:1], corpus=None)
