@@ -73,5 +73,5 @@ def _says_so(newer: Source, older: Source) -> bool:
     for named in newer.replaces:
         if named.casefold().strip() in (title, file, PurePath(file).stem, older.document_id.casefold()):
             return True
-    named = [match["what"].casefold() for match in _REPLACES.finditer(newer.text)]
-    return any((len(words(title)) >= LEAST_TITLE and title in what) or (file and file in what) for what in named)
+    stated = [match["what"].casefold() for match in _REPLACES.finditer(newer.text)]
+    return any((len(words(title)) >= LEAST_TITLE and title in what) or (file and file in what) for what in stated)

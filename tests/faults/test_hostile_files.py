@@ -159,7 +159,7 @@ def test_by_the_command_line_all_good_files_are_in_and_each_hostile_one_has_its_
     hostile, good = some(canary, secret, 0), times(10, 50)
     write(tmp_path / "folder", hostile, good)
     done = preflight("ingest", "folder", "--library", "library", "--json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
     report = json.loads(done.stdout)
     check(tmp_path / "library", by_name([(each["source"], each["reason"]) for each in report["failed"]]), hostile, good)
@@ -352,7 +352,7 @@ def test_what_is_no_file_is_named_and_nothing_of_elsewhere_is_read(tmp_path, sec
     os.link(folder / "folder.txt" / "in it.txt", folder / "twice.txt")
     (folder / "good.txt").write_text(good_text(1), encoding="utf-8")
     done = preflight("ingest", "folder", "--library", "library", "--json", cwd=tmp_path)
-    assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
     report = json.loads(done.stdout)
     named = by_name([(each["source"], each["reason"]) for key in ("failed", "passed_over") for each in report[key]])
     assert {name: bool(named.get(name)) for name in expected} == {name: True for name in expected}
@@ -375,7 +375,7 @@ def test_names_of_every_kind_are_read_and_said_on_one_line(tmp_path):
     own = [os.path.join(b"folder", name) for name in names] + [b"folder"]
     again = preflight("ingest", "--library", "library", "--names", "--", *own, cwd=tmp_path)
     for done in (first, again):
-        assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+        assert (done.returncode, "Traceback" in done.stderr) == (1, False), done.stderr
         assert not re.search("[\x00-\x09\x0b-\x1f\x7f\u202e\ud800-\udfff]", done.stdout + done.stderr)
     assert len(stored(tmp_path / "library")) == len(names)
     (failed,) = json.loads(first.stdout)["failed"]
@@ -399,7 +399,7 @@ def test_what_may_not_be_read_is_named(tmp_path):
         done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     finally:
         (folder / "closed").chmod(0o700)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr
     report = json.loads(done.stdout)
     reasons = {os.path.basename(each["source"]): each["reason"] for each in report["failed"]}
     assert set(reasons) == {"theirs.txt", "closed"}

@@ -23,6 +23,8 @@ from serving import running, serving
 
 from preflight_rag.mcp import server as mcp_server
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 QUESTION = "Which rock is hard?"
 TITLE = """### Task:

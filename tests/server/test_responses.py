@@ -166,7 +166,8 @@ def test_what_cannot_be_answered_is_refused_in_one_line(offline_app, responses_o
 
 
 def test_a_turn_that_fails_in_the_middle_is_a_failed_response(scripted_app, responses_of):
-    with ScriptedServer(default=Reply("too long", status=400, code="context_length_exceeded", delay=0.1)) as server, running(scripted_app(server)) as url:
+    long = Reply("too long", status=400, code="context_length_exceeded", delay=0.1)
+    with ScriptedServer(default=long) as server, running(scripted_app(server)) as url:
         *_, last = responses_of(url).create(model="preflight", input=QUESTION, stream=True)
     assert (last.type, last.response.status) == ("response.failed", "failed")
     assert "too long" in last.response.error.message
