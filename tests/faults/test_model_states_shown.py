@@ -19,7 +19,6 @@ TEXT = "1,001 people live in Broken Bow [1]."
 FAILED = {
     "refusal": (Reply(refusal="I cannot"), "refused to answer", "content_filter"),
     "content_filter": (Reply(TEXT, finish_reason="content_filter"), "its server's content filter", "content_filter"),
-    "empty": (Reply(content_null=True), "sent an empty reply", None),
 }
 BEGUN = {
     "length": (Reply(TEXT, finish_reason="length"), "stopped at its limit of tokens"),
@@ -28,7 +27,7 @@ BEGUN = {
 AWAY = {
     "429": (Reply("slow", status=429, headers={"Retry-After": "3600"}), "asks to wait 3,600 s"),
     "401": (Reply("key", status=401), "refused the key"),
-    "html": (Reply(raw="<html>Sign in</html>"), "sent an empty stream"),
+    "html": (Reply(raw="<html>Sign in</html>"), "not a chat completion"),
 }
 
 
@@ -66,12 +65,19 @@ def test_a_reply_that_cannot_be_used_is_one_line_everywhere(shown, reason):
     assert (name, data["code"], data["reason"]) == ("error", "bad_reply", reason)
     assert says in data["message"]
     reply = chat(client)
-    if finish:
-        assert reply.json()["choices"][0]["finish_reason"] == finish
-        assert says in reply.json()["choices"][0]["message"]["refusal"]
-    else:
-        assert reply.status_code == 502
-        assert says in reply.json()["error"]["message"]
+    assert reply.json()["choices"][0]["finish_reason"] == finish
+    assert says in reply.json()["choices"][0]["message"]["refusal"]
+
+
+def test_an_empty_reply_gives_way_to_the_evidence_everywhere(shown):
+    set_reply, folder, client = shown
+    set_reply[0] = Reply(content_null=True)
+    answer = json.loads(cli(folder, "--json").stdout)
+    assert answer["outcome"] == "evidence"
+    assert answer["citations"]
+    assert any("sent an empty reply" in gap["error"] for gap in answer["gaps"])
+    assert client.events("/api/ask", question=QUESTION)[-1][1]["answer"]["citations"]
+    assert chat(client).status_code == 200
 
 
 @pytest.mark.parametrize("reason", BEGUN)
