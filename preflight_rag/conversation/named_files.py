@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from preflight_rag.library.collection import Collection
 
 _NAMED = re.compile(
-    r"[,\s]*\b(?:according to|as (?:per|stated in)|based on|in|from|within) (?:the (?:file|document) )?"
+    r"\b(?:according to|as (?:per|stated in)|based on|in|from|within) (?:the (?:file|document) )?"
     r"[\"“'`]?(?P<file>[\w./-]{1,120}\.[A-Za-z][A-Za-z0-9]{1,4})[\"”'`]?(?=[\s,?.!:;]|$),?\s*",
     re.I,
 )
@@ -34,7 +34,8 @@ def resolve_file(message: str, library: Collection | None) -> tuple[str, list[st
             path = str(row["metadata"].get("path") or row["source"])
             if PurePath(path.casefold()).parts[-len(asked) :] == asked:
                 found.append(row["id"])
-    rest = re.sub(r" (?=[?!.]+$)", "", " ".join(f"{message[: match.start()]} {message[match.end() :]}".split()))
+    before = message[: match.start()].rstrip(", \t\n")
+    rest = re.sub(r" (?=[?!.]+$)", "", " ".join(f"{before} {message[match.end() :]}".split()))
     if len(found) != 1 or not re.search(r"\w", rest):
         return message, []
     return rest[:1].upper() + rest[1:], found

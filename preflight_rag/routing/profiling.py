@@ -9,7 +9,6 @@ holds the value. The questions are easier than people's: what counts is the diff
 from __future__ import annotations
 
 import random
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -68,8 +67,7 @@ class GapQuestion:
 
     def is_right(self, draft: Draft) -> bool:
         """Whether an answer holds the value, as a number or date of its own."""
-        pattern = rf"(?<![\w.,]){re.escape(_folded(self.value))}(?!\w|[.,]\d)"
-        return draft.found and re.search(pattern, _folded(draft.text)) is not None
+        return draft.found and _stands_alone(_folded(self.value), _folded(draft.text))
 
 
 @dataclass
@@ -218,6 +216,18 @@ def _others(library: Collection, sentence: str, value: str, key: Passage) -> lis
     found = library.search(sentence, k=2 * PASSAGES)
     read = library.passages([hit.passage_id for hit in found.fused if hit.passage_id != key.id])
     return [passage for passage in read if _folded(value) not in _folded(passage.text)]
+
+
+def _stands_alone(value: str, text: str) -> bool:
+    """Whether a text has a value that is no part of a longer number or word."""
+    start = text.find(value)
+    while start >= 0:
+        before, after = text[:start][-1:], text[start + len(value) :][:2]
+        is_longer = after[:1].isalnum() or (after[:1] in (".", ",") and after[1:].isdigit())
+        if not (before.isalnum() or before in ("_", ".", ",") or is_longer):
+            return True
+        start = text.find(value, start + 1)
+    return False
 
 
 def _folded(text: str) -> str:

@@ -10,7 +10,9 @@ from preflight_rag import Preflight
 from preflight_rag.cli import app
 from preflight_rag.library import Library
 from preflight_rag.routing.model_profile import UNMEASURED, profile_of
-from preflight_rag.state.values import Document
+from preflight_rag.routing.profiling import GapQuestion
+from preflight_rag.state.reading import Draft
+from preflight_rag.state.values import Document, Passage
 from preflight_rag.testing import ScriptedServer
 from preflight_rag.testing.scripted_server import prompt_of
 
@@ -79,6 +81,15 @@ def test_what_a_model_loses_is_measured_kept_and_used(run, towns, monkeypatch):
         with Preflight.open(towns, name) as measured, Preflight.open(towns, "openai:other") as other:
             limits = [opened.search("bricks of bridges").preflight.threshold for opened in (measured, other)]
         assert limits[0] < limits[1] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "stands"),
+    [("it is 12.", True), ("it is 12.5", False), ("it is 3,12", False), ("a12", False), ("112 and 12", True)],
+)
+def test_value_that_is_a_part_of_another_number_is_not_the_answer(text, stands):
+    passage = Passage(id="p", document_id="d", text="It is 12.")
+    assert GapQuestion("Which?", "12", passage, ()).is_right(Draft(text)) is stands
 
 
 def test_profile_without_a_model_says_what_to_name(run, towns):
