@@ -21,6 +21,7 @@ TOOLS = (
     "hypothesis",
     "iniconfig",
     "langgraph-checkpoint-conformance",
+    "pandas",
     "pluggy",
     "pypdf",
     "pytest",

@@ -39,10 +39,11 @@ def test_contradictions_stand_side_by_side_newest_first_with_their_agreement(ope
         answer = app.ask(QUESTION)
     lines = answer.answer.splitlines()
     assert "your documents give different answers (newest first)" in lines[0]
-    assert sorted((r.announced, *sorted(r.documents)) for r in answer.relations) == [
-        (False, "d1", "d2"),
-        (False, "d2", "d3"),
-        (True, "d1", "d3"),
+    # Documents of one title and different years are versions of one: they differ, and no contradiction is announced.
+    assert sorted((r.kind, r.announced, *sorted(r.documents)) for r in answer.relations) == [
+        ("counterfactual", False, "d1", "d2"),
+        ("counterfactual", False, "d1", "d3"),
+        ("duplicated", False, "d2", "d3"),
     ]
     assert lines[1].startswith("- 1,002")
     assert "2 sources" in lines[1]
