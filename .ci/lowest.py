@@ -5,8 +5,9 @@ And the lowest Python: every version of constraints.txt has to be one that Pytho
     .venv/bin/python .ci/lowest.py FOLDER      makes FOLDER/venv and runs them there
 
 uv finds the lowest versions of what is named in pyproject.toml that go together. torch stays as constraints.txt has it:
-older ones bring gigabytes of CUDA. pytest and its plugins are those of constraints.txt, too; warnings that old versions
-of other packages give on a new Python are none of ours, so they do not fail. uv installs from its cache and, as it does
+older ones bring gigabytes of CUDA. pytest and its plugins are those of constraints.txt, too, and pandas, which makes
+files of tests, is one that goes with the lowest NumPy. Warnings that old versions of other packages give on a new
+Python are none of ours, so they do not fail. uv installs from its cache and, as it does
 not read pip's settings, from the folder of wheels in PIP_FIND_LINKS, where there is one.
 """
 
@@ -21,7 +22,6 @@ TOOLS = (
     "hypothesis",
     "iniconfig",
     "langgraph-checkpoint-conformance",
-    "pandas",
     "pluggy",
     "pypdf",
     "pytest",
@@ -54,7 +54,7 @@ def main() -> None:
     wanted.write_text("\n".join(lowest), encoding="utf-8")
     run(sys.executable, "-m", "venv", folder / "venv")
     pip = (sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python)
-    run(*pip, *(f"{tool}=={tested[tool]}" for tool in TOOLS), "-r", wanted)
+    run(*pip, *(f"{tool}=={tested[tool]}" for tool in TOOLS), "pandas", "-r", wanted)
     run(*pip, "--no-deps", "--editable", ROOT)
     run(python, "-m", "preflight_rag", "demo", "--library", folder / "demo")
     tests = (ROOT / "tests" / room for room in FAST)
