@@ -73,7 +73,16 @@ def invoke(data_dir: Path, kept: Path, tmp_path: Path) -> Invoke:
     """Runs an experiment and writes its files to `tmp_path / "out"`."""
 
     def run(name: str, limit: int, *options: object, url: str = "http://127.0.0.1:9/v1") -> Result:
-        told = ("--data", data_dir, "--limit", limit, "--documents", DOCUMENTS, "--out", tmp_path / "out")
+        told = (
+            "--data",
+            data_dir,
+            "--limit",
+            limit,
+            "--documents",
+            DOCUMENTS,
+            "--out",
+            tmp_path / "out",
+        )
         places = ("--library-cache", kept, "--reply-cache", kept / "replies.db")
         given = map(str, (name, *told, *places, *options))
         return CliRunner().invoke(app, ["eval", *given], env={"OPENAI_BASE_URL": url, "COLUMNS": "300"})

@@ -84,7 +84,7 @@ EXPERIMENTS = {
         ".router",
         "right answers against calls, by rules that choose between plain reading and map/reduce",
         ".router",
-        ("covidqa", "evidence_inference", "scifact"),
+        ("scifact",),
         paper="BriefContext",
     ),
     "splitters": Experiment(

@@ -25,7 +25,7 @@ from preflight_rag.evaluation.papers.brief_context import TABLES
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.samples import DataSet, Sample, digest
+from preflight_rag.evaluation.samples import DataSet, Sample, digest, sampled
 from preflight_rag.evaluation.searching import collection_library, inputs
 from preflight_rag.library.library import Library
 from preflight_rag.routing.calibration import turn_passages
@@ -133,6 +133,8 @@ def _arms(columns: Sequence[str]) -> tuple[str, str]:
 def run(found: DataSet, run: Run) -> Report:
     """Put the part's questions through retrieval, and every curve's reader through every rule."""
     samples = found.select(run.part, run.limit)
+    if not found.relevance:
+        found = sampled(found, [sample.document for sample in samples], run.documents)
     with collection_library(found, run) as library:
         cases = _cases(found, library, samples, run)
         given = inputs(found, library, k=Settings().k)
