@@ -107,8 +107,6 @@ def test_a_model_makes_the_ladder_where_there_is_one(data_dir, tmp_path, monkeyp
                        reply_cache=tmp_path / "replies.db")  # fmt: skip
         report = run(searched_part(open_dataset("bioasq", data_dir), settings), settings)
     assert len(asked) == 2
-    # What no document holds finds nothing, so that all is of semantic search.
-    assert {row.arm for row in report.rows if row.measure == "RRF share" and row.score} == {"E1 semantic"}
     note = report.tables[1].note
     assert "all-MiniLM-L6-v2" in note
     assert "scripted" in note

@@ -45,7 +45,7 @@ from preflight_rag.library.search.fusion import RRF_K
 from preflight_rag.library.search.merging import merge
 from preflight_rag.models.chat.chat_models import OFFLINE
 from preflight_rag.models.opening import open_reranker
-from preflight_rag.models.reranking.rerankers import Reranker, rerank
+from preflight_rag.models.reranking.rerankers import FEATURES, Reranker, rerank
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.retrieval import Candidate
@@ -352,7 +352,9 @@ def second_stage(run: Run, usual: str) -> Reranker:
     """
     if len(run.rerankers) > 1:
         raise UsageError(f"{len(run.rerankers)} rerankers are given", help="Give one; pairs compares several.")
-    stage = open_reranker(run.rerankers[0] if run.rerankers else usual)
+    # The reranker without a model is the usual one, whose weights never saw the collection.
+    named = [name for name in run.rerankers if name != FEATURES]
+    stage = open_reranker(named[0] if named else usual)
     if stage is None:
         raise UsageError("the reranker 'none' leaves no second stage", help="Name one, or leave --reranker out.")
     return stage

@@ -182,8 +182,9 @@ def test_without_the_extra_it_is_one_line_with_the_command(monkeypatch, tmp_path
 
 
 SLEEPER = """
-import sys, time
+import signal, sys, time
 from preflight_rag.models.chat.local_model import LocalModel
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs behind a shell's & inherits that it is ignored
 try:
     model = LocalModel.open(sys.argv[1], context=512)
     print("ready", flush=True)
