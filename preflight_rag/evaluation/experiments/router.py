@@ -101,6 +101,7 @@ def open_dataset(name: str, data: Path | None) -> DataSet:
         return replace(
             found,
             most_documents=None,
+            relevance={},  # which documents are asked about; what counts here is the passage with the marked span
             corpus=lambda: (document for document in found.documents() if document.id in taken),
             samples=tuple(sample for sample in found.samples if sample.document in taken),
             library=f"{name} {len(taken)} whole",
