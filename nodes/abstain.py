@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
 from preflight_rag.corg.choices import left_out_note
 from preflight_rag.routing.decision import unmentioned, unread_note
 from preflight_rag.state.context import Context
+from preflight_rag.state.reading import Source
 from preflight_rag.state.schema import State
 from preflight_rag.state.views import Unanswered
 from preflight_rag.text.citations import plain
 from preflight_rag.text.exact import exact_strings
 from preflight_rag.text.headers import NOT_ANSWERED, NOT_IN_DOCUMENTS, NOTHING_FOUND
+from preflight_rag.text.words import words
 
 FLOOR = 0.42
 """Least cosine of a passage with the question at which its document is called the nearest one. Set on the questions
@@ -24,19 +28,19 @@ NO_MENTION = "No document that was searched mentions {named}."
 async def abstain(state: Unanswered, runtime: Runtime[Context]) -> State:
     """Answer that there is no answer, and name the partitions that could not be read."""
     question = state.get("standalone_question", "")
-    strings: tuple[str, ...] = ()
-    if state["passages"] and exact_strings(question):
-        strings = unmentioned(question, await runtime.context.sources(state["passages"]))
-    named = " or ".join(f"“{plain(string)}”" for string in strings)
-    # Below the floor a document is near in nothing but a word or two; where no likeness is known, there is none.
     likeness = [ref["cosine"] for ref in state["passages"] if ref.get("cosine")]
+    # Below the floor a document is near in nothing but a word or two; where no likeness is known, there is none.
     far = bool(likeness) and max(likeness) < FLOOR
+    read = far or bool(state["passages"] and exact_strings(question))
+    sources = await runtime.context.sources(state["passages"]) if read else []
+    strings = unmentioned(question, sources) if sources and exact_strings(question) else ()
+    named = " or ".join(f"“{plain(string)}”" for string in strings)
     title = next((ref["title"] for ref in state["passages"] if ref["title"]), "")
     nearest = f" The nearest document is “{plain(title)}”." if title else ""
     text = f"{NOT_ANSWERED}{nearest}" if state["passages"] else NOTHING_FOUND
     if named:
         text = f"{NOT_ANSWERED} {NO_MENTION.format(named=named)}"
-    elif far:
+    elif far and not _share_words(question, sources):
         text = NOT_IN_DOCUMENTS
     text += unread_note(state["extracts"])
     text += left_out_note(state.get("left_out") or [])
@@ -48,3 +52,9 @@ async def abstain(state: Unanswered, runtime: Runtime[Context]) -> State:
         "options": [],
         "messages": [AIMessage(text)],
     }
+
+
+def _share_words(question: str, sources: Sequence[Source]) -> bool:
+    """Whether a passage holds most of the question's words: a form or a table is like no sentence, and may be near."""
+    asked = set(words(question))
+    return any(2 * len(asked & set(words(f"{source.title} {source.text}"))) > len(asked) for source in sources)

@@ -30,7 +30,9 @@ _WORDS = {name: re.compile(rf"\b(?:{stems})\b", re.I) for name, stems in _STEMS.
 NO_EFFECT = re.compile(
     r"\bno(?:t|n)?[- ](?:\w+ ){0,3}?(?:significan\w*|differen\w*|effects?|associat\w*|evidence|benefit\w*|impact|"
     r"chang\w*|correlat\w*|influence|improv\w*|advantage)\b"
-    r"|\b(?:did|does|do|was|were|is|are|has|have)(?:n['’]t| not) (?:\w+ ){0,2}?(?:differ\w*|chang\w*|affect\w*|"
+    r"|\b(?:did|does|do|was|were|is|are|has|have)(?:n['’]t| not) (?:\w+ ){0,2}?"
+    # That an effect "did not differ according to country" says nothing of whether there is one.
+    r"(?:differ\w*\b(?! (?:according to|depending on|by|across)\b)|chang\w*|affect\w*|"
     r"alter\w*|influenc\w*|significan\w*|associat\w*|correlat\w*|improv\w*|increas\w*|reduc\w*|decreas\w*)\b"
     r"|\b(?:unchanged|unaffected|comparable|indistinguishable|similar(?:ly)?(?! to those who)|failed to)\b"
     r"|\bp ?(?:=|>) ?(?:n\.?s\.?|0?\.(?:0[6-9]|[1-9])\d*)",

@@ -3,8 +3,10 @@
 import pytest
 from langgraph.runtime import Runtime
 
+from preflight_rag.library import Library
 from preflight_rag.nodes.abstain import abstain
 from preflight_rag.state.context import Context
+from preflight_rag.state.values import Document
 from preflight_rag.text.headers import NOT_ANSWERED, NOTHING_FOUND
 
 
@@ -32,3 +34,21 @@ async def test_it_names_the_nearest_document_that_has_a_title(titles, named):
     passages = [{"id": str(n), "title": title} for n, title in enumerate(titles)]
     update = await abstain({"passages": passages, "extracts": []}, Runtime(context=Context()))
     assert update["answer"] == NOT_ANSWERED + (f" The nearest document is “{named}”." if named else "")
+
+
+@pytest.mark.parametrize(
+    ("question", "says"),
+    [
+        ("What is the total of the repair order?", "The documents do not answer this question."),
+        ("What is the capital of Mongolia?", "This is not in the documents."),
+    ],
+)
+async def test_form_with_the_questions_words_is_not_called_absent(tmp_path, embedder, question, says):
+    text = "Repair order RO-1 | Parts | Cost: 2,100 | GRAND TOTAL | Cost: 5,738 | VIN 1C4RJ | Odometer 9,800"
+    with Library.open(tmp_path, embedder=embedder, create=True) as library:
+        library.add([Document(id="form", text=text, source="form")])
+        (passage,) = library.passages(library.all_passage_ids())
+        ref = {"id": passage.id, "document_id": "form", "title": "", "rank": 1, "cosine": 0.2}
+        state = {"standalone_question": question, "passages": [ref], "extracts": []}
+        update = await abstain(state, Runtime(context=Context(None, library)))
+    assert update["answer"].startswith(says)

@@ -53,6 +53,7 @@ EXAMPLES = [
     (drugs, "DRUG", "adalimumab", "headache"),
     (directions, "_OBJECT_ENDS", "compared with placebo", "blood pressure"),
     (directions, "NO_EFFECT", "The groups did not significantly differ (p=0.4)", "The groups differed (p=0.04)"),
+    (directions, "NO_EFFECT", "Risk did not differ between users", "The risks did not differ according to country"),
     (names, "NAME", "Republic of the Congo", "republic of congo"),
     (names, "_PROPERTY_OF", "What is the dose of ibuprofen", "What is ibuprofen made of"),
     (names, "_AMOUNT_OF", "How much metformin should one take", "How much does metformin cost"),
