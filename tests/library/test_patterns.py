@@ -2,7 +2,7 @@
 
 import pytest
 
-from preflight_rag.library.loaders import formulas, html, layout, mail, mail_quotes, pdf, pdf_tables
+from preflight_rag.library.loaders import formulas, html, layout, mail, mail_quotes, pdf, pdf_tables, settings
 from preflight_rag.library.query import spelling
 from preflight_rag.library.search import roles, summary
 
@@ -22,6 +22,8 @@ from preflight_rag.library.search import roles, summary
         (pdf._NO_TITLE.fullmatch, "Microsoft Word - draft.doc", "Aspirin and stroke"),
         (pdf._FIGURES_BEHIND.search, "Net sales 3,909 3,673", "It rose in 2021 for the first time"),
         (pdf_tables._FIGURE.fullmatch, "$(3,115)", "3 patients"),
+        (settings._KEY.match, "  - port: 8443", "listen 80;"),
+        (settings._KEY.match, "[[mirror]]", "no section"),
         (spelling._PREFIX.match, "hypotension", "tension"),
         (spelling._SUFFIX.search, "colectomy", "colon"),
         (summary._CAPTION.match, "Figure 2. Survival by arm", "Figures of speech were used."),

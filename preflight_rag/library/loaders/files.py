@@ -38,11 +38,9 @@ LOADERS = {
     "pdf": (".pdf",),
     "pptx": (".pptx",),
     "rtf": (".rtf",),
+    "settings": (".cfg", ".conf", ".ini", ".properties", ".toml", ".yaml", ".yml"),
     "table": (".csv", ".tsv"),
-    "text": (
-        *(".adoc", ".asciidoc", ".cfg", ".conf", ".ini", ".log", ".properties", ".rst", ".text", ".toml", ".txt"),
-        *(".yaml", ".yml"),
-    ),
+    "text": (".adoc", ".asciidoc", ".log", ".rst", ".text", ".txt"),
     "xls": (".xls",),
     "xlsx": (".xlsm", ".xlsx"),
     "xml": (".nxml", ".nxml.gz", ".xml", ".xml.gz"),

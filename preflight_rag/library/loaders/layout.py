@@ -43,12 +43,14 @@ _LONGEST_WORD = 200
 """Characters before a hyphen in which the beginning of its word stands; a guess."""
 
 
-def paragraphs(lines: Sequence[str], known: Counter[str]) -> list[str]:
+def paragraphs(lines: Sequence[str], known: Counter[str], *, wrapped_at: int = 0) -> list[str]:
     """The paragraphs, headings, list items and table rows of one page or section.
 
     Args:
         lines: Stripped printed lines; one that ends with `HYPHEN` ends inside a word. Blank lines separate paragraphs.
         known: `vocabulary` of the document, which decides whether a hyphen at a line's end belongs to the word.
+        wrapped_at: Characters at which the lines were broken, where that is known: a line is then full if the next
+            word would not have fitted. Otherwise the lines around it say how long a full one is.
     """
     joined: list[list[str]] = []
     previous = ""
@@ -56,7 +58,9 @@ def paragraphs(lines: Sequence[str], known: Counter[str]) -> list[str]:
         if not line:
             previous = ""
             continue
-        separator = _separator(previous, line, _width(lines, index - 1)) if previous else None
+        width = wrapped_at or _width(lines, index - 1)
+        full = width - len(line.split()[0]) if wrapped_at else _FULL_LINE * width
+        separator = _separator(previous, line, width, full) if previous else None
         if separator is None:
             joined.append([line])
         elif previous.endswith((HYPHEN, "-")) and separator == "":
@@ -75,8 +79,11 @@ def is_table_row(line: str) -> bool:
     return figures >= 2 and figures >= 0.4 * len(tokens)
 
 
-def _separator(previous: str, line: str, width: float) -> str | None:
-    """What joins `line` to the one before it: nothing, a space, or None where a new paragraph begins."""
+def _separator(previous: str, line: str, width: float, full: float) -> str | None:
+    """What joins `line` to the one before it: nothing, a space, or None where a new paragraph begins.
+
+    `width` is the usual length of lines in characters, `full` the length from which on a line was broken for its width.
+    """
     if is_row(line) or is_row(previous) or is_log_line(line) or is_log_line(previous):
         return None
     if previous.endswith(HYPHEN):
@@ -92,8 +99,7 @@ def _separator(previous: str, line: str, width: float) -> str | None:
         return " "
     if is_table_row(line) or (_is_title_case(previous) and not _is_title_case(line)):
         return None
-    full = len(previous) >= _FULL_LINE * width and (ends or not previous.isupper())
-    return " " if full else None
+    return " " if len(previous) >= full and (ends or not previous.isupper()) else None
 
 
 def _is_title_case(line: str) -> bool:

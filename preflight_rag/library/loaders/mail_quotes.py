@@ -20,6 +20,8 @@ LONGEST_INTRODUCTION = 300
 """Characters of "On … wrote:", which mail programs break into up to three lines; a guess."""
 DEEPEST = 20
 """Levels of quoting that are told apart; a guess."""
+_WRAPPED_AT = 78
+"""The most characters that mail programs leave in a line (RFC 5322, section 2.1.1); quoted lines are as they were."""
 UNKNOWN = "Somebody"
 _WORD = re.compile(r"\w+")
 _MARK = re.compile(r"[ \t]{0,3}>(?!>?From )[ ]?")
@@ -145,7 +147,7 @@ def _append(lines: Sequence[str], writer: str, found: MailText) -> None:
     known = vocabulary(stripped)
     blocks = "\n".join(stripped).split("\n\n")
     for block in blocks:
-        for paragraph in paragraphs([line for line in block.split("\n") if line], known):
+        for paragraph in paragraphs([line for line in block.split("\n") if line], known, wrapped_at=_WRAPPED_AT):
             # Each sentence, for a quote is one, and may stand far from the line that says whose it is.
             sentences = [paragraph[start:end] for start, end in sentence_spans(paragraph)]
             written = [f"{writer} wrote: {each}" for each in sentences if _says_something(each, writer)]

@@ -67,6 +67,20 @@ def test_the_writer_below_fields(fields: str) -> None:
     assert said(f"See below.\n\n{fields}\n\n{BILL}\n\nJon\n") == [f"Jon Vale wrote: {BILL}"]
 
 
+def test_line_that_its_writer_ended_is_not_joined_to_the_next() -> None:
+    quoted = (
+        "> 1. repair of the old compressor\n> 2. a new spare compressor, 3,480 euros, with two years of warranty\n"
+        "> Delivery takes nine working days.\n>\n> The fitter will bring the tools, the spare parts and the papers of the old\n"
+        "> Halden compressor.\n"
+    )
+    assert said(f"On 3 March 2025, Jon Vale <j@e.org> wrote:\n{quoted}") == [
+        "Jon Vale wrote: 1. repair of the old compressor",
+        "Jon Vale wrote: 2. a new spare compressor, 3,480 euros, with two years of warranty",
+        "Jon Vale wrote: Delivery takes nine working days.",
+        "Jon Vale wrote: The fitter will bring the tools, the spare parts and the papers of the old Halden compressor.",
+    ]
+
+
 def test_levels_and_answers_between_have_their_own_writers() -> None:
     text = attributed(
         "On 3 March 2025, Jon Vale <j@e.org> wrote:\n> Is it cold?\n> On 1 March 2025, Anna Berg <a@e.org> wrote:\n"
