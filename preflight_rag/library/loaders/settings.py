@@ -139,8 +139,8 @@ class _Comments:
         waiting: list[str] = []
         lines = text.splitlines()[len(_first_lines(text)) :]
         for line in lines:
-            if comment := _COMMENT.match(line):
-                waiting += [comment[1].strip()] if comment[1].strip() else []
+            if alone := _COMMENT.match(line):
+                waiting += [alone[1].strip()] if alone[1].strip() else []
             elif key := _KEY.match(line):
                 behind = _BEHIND_VALUE.search(line)
                 comment = " ".join([*waiting, *([behind[1].strip()] if behind else [])])

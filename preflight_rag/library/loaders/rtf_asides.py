@@ -1,0 +1,122 @@
+"""What stands beside the text of a rich text file, which striprtf drops: notes, headers, footers, comments, text boxes.
+
+A file is groups in braces; a group that begins with the name of a destination holds an aside (Rich Text Format
+Specification 1.9.1, "Destinations"). Paragraphs inside a table's cell are put on one line, since striprtf ends a row's
+line at each.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+_TOKEN = re.compile(r"\\([a-zA-Z]{1,32})(-?\d{1,10})? ?|\\'[0-9a-fA-F]{2}|\\[^a-zA-Z]|[{}]|[^\\{}]+")
+_DESTINATIONS = {
+    **dict.fromkeys(("header", "headerl", "headerr", "headerf"), "header"),
+    **dict.fromkeys(("footer", "footerl", "footerr", "footerf"), "footer"),
+    "footnote": "footnote",
+    "annotation": "comment",
+    "shptxt": "text box",
+}
+_FONTS = re.compile(r"\{\\fonttbl")
+_DEEPEST = 500
+"""Groups within each other that are followed; a guess."""
+
+
+@dataclass
+class Asides:
+    """A file without its asides, and these.
+
+    Attributes:
+        body: The file's source, which striprtf reads.
+        found: `(kind, source)` in the file's order; kinds are footnote, header, footer, comment and text box.
+    """
+
+    body: str = ""
+    found: list[tuple[str, str]] = field(default_factory=list)
+
+
+@dataclass
+class _Group:
+    kind: str = ""
+    in_table: bool = False
+    first: bool = True
+    """Whether no word of control but `\\*` has come."""
+    start: int = 0
+
+
+def divide(source: str) -> Asides:
+    """Take the asides out of a file, each as a file of its own with the same code page and fonts."""
+    return _Divider(source).run()
+
+
+class _Divider:
+    """One pass over a file, which keeps the pieces of the groups that are open."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._head = _head(source)
+        self._found: list[tuple[str, str]] = []
+        self._kept: list[str] = []
+        self._groups: list[_Group] = []
+
+    def run(self) -> Asides:
+        """Divide the file; one of more levels than are followed stays whole."""
+        at = 0
+        while at < len(self._source) and (match := _TOKEN.match(self._source, at)):
+            at = match.end()
+            if match[1] == "bin":  # so many bytes of a picture, which may hold braces
+                at += max(0, int(match[2] or 0))
+            elif match[0] == "{":
+                self._open()
+            elif match[0] == "}":
+                self._close()
+            else:
+                self._inside(match[0], match[1])
+            if len(self._groups) > _DEEPEST:
+                return Asides(self._source)
+        return Asides("".join(self._kept) + self._source[at:], self._found)
+
+    def _open(self) -> None:
+        outer = self._groups[-1] if self._groups else _Group()
+        self._groups.append(_Group(outer.kind, outer.in_table, start=len(self._kept)))
+        self._kept.append("{")
+
+    def _close(self) -> None:
+        group = self._groups.pop() if self._groups else _Group()
+        if group.kind and not (self._groups and self._groups[-1].kind):
+            inner = "".join(self._kept[group.start + 1 :])
+            self._found.append((group.kind, f"{self._head} {inner}}}"))
+            del self._kept[group.start :]
+        else:
+            self._kept.append("}")
+
+    def _inside(self, piece: str, name: str | None) -> None:
+        """Keep a piece of the group that is open, or note that the group is an aside."""
+        group = self._groups[-1] if self._groups else _Group()
+        if name and group.first and not group.kind and name in _DESTINATIONS:
+            group.kind, group.first = _DESTINATIONS[name], False
+            del self._kept[group.start + 1 :]
+            return
+        group.first = group.first and (piece == "\\*" or piece.isspace())
+        if name:
+            group.in_table = name == "intbl" or (group.in_table and name != "pard")
+        self._kept.append("\\~" if name == "par" and group.in_table else piece)
+
+
+def _head(source: str) -> str:
+    """The beginning of a file that says how to read its characters."""
+    page = re.search(r"\\ansicpg\d{1,5}", source[:2000])
+    fonts = _FONTS.search(source, 0, 20_000)
+    table = source[fonts.start() : _end(source, fonts.start())] if fonts else ""
+    return f"{{\\rtf1\\ansi{page[0] if page else ''}{table}\\pard"
+
+
+def _end(source: str, start: int) -> int:
+    """Behind the brace that closes the group which begins at `start`."""
+    depth = 0
+    for match in _TOKEN.finditer(source, start):
+        depth += {"{": 1, "}": -1}.get(match[0], 0)
+        if depth == 0:
+            return match.end()
+    return start
