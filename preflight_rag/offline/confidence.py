@@ -55,6 +55,11 @@ _TOPIC = re.compile(
     re.I,
 )
 """A word behind an article or a preposition, with nothing but a function word or the end behind it."""
+_SAYS_LITTLE = frozenset(
+    "amount case data date details fact figure figures information item items kind level name number person place "
+    "point reason result results size sort thing things total type value values".split()
+)
+"""Words that name what is asked for of a thing: documents that answer may well do without them."""
 _TABLE_LIKE = re.compile(r"[|\t]| {3,}")
 _WHO = re.compile(r"\b(?:who|whom|whose)\b", re.I)
 _WHERE = re.compile(r"\b(?:where|(?:which|what) (?:city|country|town|state|place|hospital|university))\b", re.I)
@@ -134,7 +139,7 @@ def topics_nowhere(question: str, library: HasVocabulary | None, terms: Question
         return []
     topics = {match["topic"] or match["defined"] for match in _TOPIC.finditer(question)}
     found = [form for form in _WORD.findall(question) if len(form) >= LEAST_LETTERS]
-    found = [form for form in found if form.lower() not in QUESTION_WORDS]
+    found = [form for form in found if form.lower() not in QUESTION_WORDS | _SAYS_LITTLE]
     found = [form for form in found if form in topics or terms.names.intersection(words(form.lower()))]
     return list(dict.fromkeys(form for form in found if terms.unseen.intersection(words(form.lower()))))
 

@@ -280,6 +280,7 @@ def test_words_of_the_question_that_no_document_has_are_named(embedder, tmp_path
             ("What is warfarin?", ["warfarin"]),
             ("How many doses of ibuprofen?", []),
             ("Who took ibuprofen?", []),
+            ("When was the data of the ibuprofen study written?", []),
         ):
             terms = question_terms(question, library, sources)
             assert topics_nowhere(question, library, terms) == missing
