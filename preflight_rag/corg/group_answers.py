@@ -11,8 +11,8 @@ from preflight_rag.state.reading import Draft, Reply, Source
 from preflight_rag.state.schema import EntryState, GroupDraft, GroupStatus, Organisation
 from preflight_rag.state.values import Usage
 from preflight_rag.text.citations import labelled, quoted
-from preflight_rag.text.headers import CLOSEST, SEVERAL, VERSIONS, why_unclaimed
-from preflight_rag.text.versions import newest_first, supersedes, version_name
+from preflight_rag.text.headers import CLOSEST, SEVERAL, why_unclaimed
+from preflight_rag.text.versions import newest_first, supersedes, version_name, versions_lead
 
 MAX_SHOWN = 8
 """Quotes that are shown beside each other; set by hand, as many as a graph of relations shows."""
@@ -50,7 +50,7 @@ def as_evidence(
         quotes.setdefault(n, quote)
     ordered = newest_first([sources[n] for n in quotes if n in sources])
     quotes = {n: quotes[n] for n in dict.fromkeys([*(source.n for source in ordered), *quotes])}
-    versions = any(supersedes(ordered[0], other) for other in ordered[1:])
+    replaced = [other for other in ordered[1:] if supersedes(ordered[0], other)]
     shown = [
         EntryState(**{**entry, "answer": quotes[n], "ranks": [n]})
         for entry in entries
@@ -58,12 +58,14 @@ def as_evidence(
         if n
     ]
     labels = {entry["ranks"][0]: labelled(entry["entity"], entry["descriptor"]) for entry in shown}
-    if versions:
+    if replaced:
         labels = {n: _of_version(label, sources.get(n)) for n, label in labels.items()}
     lines = [
         f"**{labels[n]}**: {quoted(n, quote)}" if labels.get(n) else quoted(n, quote) for n, quote in quotes.items()
     ]
-    lead = (VERSIONS if versions else SEVERAL) if len(quotes) > 1 else CLOSEST
+    lead = SEVERAL if len(quotes) > 1 else CLOSEST
+    if replaced:
+        lead = versions_lead(ordered[0], quotes[ordered[0].n], quotes[replaced[0].n])
     found = Draft("\n\n".join([lead, *lines[:MAX_SHOWN]]), draft.quotes, choice=draft.choice, claims=False)
     found = replace(found, quotes=tuple(quotes.items()), unclaimed=why_unclaimed("compared"))
     return found, shown if len(shown) > 1 else []

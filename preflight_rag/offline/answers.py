@@ -33,6 +33,7 @@ from preflight_rag.offline.evidence import (
     evidence,
     extract_of,
     nearest_quotes,
+    of_versions,
     plain,
     sentences_of,
     unread_quotes,
@@ -43,7 +44,7 @@ from preflight_rag.offline.lines import asks_for_lines, exact_sentences, named_l
 from preflight_rag.offline.tables import TableAnswer, table_answer
 from preflight_rag.offline.verdicts import VerdictReader
 from preflight_rag.state.reading import Draft, Extract, Source
-from preflight_rag.text.headers import ABOUT_THIS, CLOSEST, UNREAD_LANGUAGE, VERSIONS, not_mentioned, why_unclaimed
+from preflight_rag.text.headers import ABOUT_THIS, CLOSEST, UNREAD_LANGUAGE, not_mentioned, why_unclaimed
 from preflight_rag.text.languages import UNKNOWN, language_of
 from preflight_rag.text.question_forms import form_of
 from preflight_rag.text.sentence_fit import SentenceFit
@@ -299,9 +300,7 @@ class AnswerReader:
             return evidence(exact_sentences(question, sources), lead)
         form = form_of(question)
         why = why_unclaimed(form) if form in ("explanation", "verdict") else judgement.why_unclaimed()
-        quotes = nearest_quotes(ranked, read, fit)
-        if any(fit.outdated(n, quote) for n, quote in quotes):
-            lead = VERSIONS
+        quotes, lead = of_versions(nearest_quotes(ranked, read, fit), fit, lead)
         return evidence(quotes, lead, why)
 
     def _chosen(self, question: str, answering: Sequence[ReadPassage], options: Sequence[str]) -> Draft:

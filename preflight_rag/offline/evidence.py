@@ -21,6 +21,7 @@ from preflight_rag.text.citations import quoted
 from preflight_rag.text.headers import NOT_ANSWERED
 from preflight_rag.text.negation import DENIAL
 from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.versions import newest_first, versions_lead
 from preflight_rag.text.words import encodable, words
 
 if TYPE_CHECKING:
@@ -356,6 +357,26 @@ def unread_quotes(
         if item.sentence.text not in nearest.values():
             nearest.setdefault(item.sentence.n, item.sentence.text)
     return list(nearest.items())[:most]
+
+
+def of_versions(quotes: Sequence[tuple[int, str]], fit: SentenceFit, lead: str) -> tuple[list[tuple[int, str]], str]:
+    """The quotes and the line above them, where one is outdated: those of the versions alone, under what changed.
+
+    Args:
+        quotes: What is shown, nearest first.
+        fit: Which sentences say what is asked for.
+        lead: The line above quotes of which none is outdated.
+    """
+    newer = {(n, quote): fit.replacements(n, quote) for n, quote in quotes}
+    texts = {item.text for found in newer.values() for item in found}
+    shown = [(n, quote) for n, quote in quotes if newer[n, quote] or any(text in quote for text in texts)]
+    outdated = [(n, quote) for n, quote in shown if newer[n, quote]]
+    if not outdated:
+        return list(quotes), lead
+    n, quote = outdated[0]
+    latest = newest_first([item.source for item in newer[n, quote]])[0]
+    text = next(item.text for item in newer[n, quote] if item.source is latest)
+    return shown, versions_lead(latest, text, quote)
 
 
 def evidence(quotes: Sequence[tuple[int, str]], lead: str, why: str = "") -> Draft:

@@ -16,6 +16,7 @@ SEVERAL = "Several documents speak of this, each in its own words (not confirmed
 """Above quotes of several documents that were compared."""
 VERSIONS = "Your documents give different answers (newest first):"
 """Above what documents of different dates say about one rule."""
+_CHANGED = "Your documents give different answers (newest first): {newer} since {year}; {older} before."
 OF_VERSIONS = "your documents give different answers (newest first):"
 """The same behind the name of what they are about."""
 CONTRADICTED = "the sources contradict each other:"
@@ -39,6 +40,11 @@ _NOT_MENTIONED = "No document mentions {words}. Most relevant passages (not conf
 def not_mentioned(names: Sequence[str]) -> str:
     """The line above quotes where names or topics of the question stand in no document's title or text."""
     return _NOT_MENTIONED.format(words=" or ".join(f"“{name}”" for name in names))
+
+
+def changed(newer: str, older: str, year: str) -> str:
+    """The line above quotes of a document's versions that differ in one figure, each with its unit."""
+    return _CHANGED.format(newer=newer, older=older, year=year)
 
 
 UNCLAIMED = {

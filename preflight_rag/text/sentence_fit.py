@@ -99,6 +99,10 @@ class SentenceFit:
         newer = [self._newer(item) for item in self._at(n, quote)]
         return max((len({other.source.document_id for other in found}) for found in newer), default=0)
 
+    def replacements(self, n: int, quote: str) -> list[PlacedSentence]:
+        """The sentences of newer versions of the document that say something like a stretch of a passage."""
+        return [other for item in self._at(n, quote) for other in self._newer(item)]
+
     def other_subject(self, n: int, quote: str) -> bool:
         """Whether a stretch of a passage is about another subject."""
         return any(self.off_subject(item) for item in self._at(n, quote))

@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 from pathlib import PurePath
 
 from preflight_rag.state.reading import Source
+from preflight_rag.text.headers import VERSIONS, changed
 from preflight_rag.text.words import words
 
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?:\s?[-/–]\s?(?:\d\d|(?:19|20)\d\d))?(?!\d)")
 _VERSION = re.compile(r"\b(?:v|ver|version|rev|revision|edition|issue)[\s.]?(?P<number>\d+(?:\.\d+)*)\b", re.I)
 _REPLACES = re.compile(r"\b(?:replaces?|supersedes?|superseding|replacing)\b(?P<what>[^\n]{3,200})", re.I)
+_TOKEN = re.compile(r"[^\s.,;:!?()]+(?:[.,:][^\s.,;:!?()]+)*")
+MOST_CHANGED = 3
+"""Words in which two sentences of versions may differ for their difference to be put in short; a guess."""
 LEAST_TITLE = 2
 """Words of a title from which one that is in the other's text names it; a guess: one word is no name."""
 
@@ -52,6 +57,37 @@ def newest_first(sources: Sequence[Source]) -> list[Source]:
         ordered.append((free or left)[0])
         left.remove(ordered[-1])
     return ordered
+
+
+def change(newer: str, older: str) -> tuple[str, str] | None:
+    """The figure that two sentences differ in, each with the word behind it; None where they differ in more or less."""
+    new, old = _TOKEN.findall(newer), _TOKEN.findall(older)
+    changes = [each for each in SequenceMatcher(None, new, old, autojunk=False).get_opcodes() if each[0] != "equal"]
+    if len(changes) != 1 or changes[0][0] != "replace":
+        return None
+    _, start, end, other_start, other_end = changes[0]
+    if max(end - start, other_end - other_start) > MOST_CHANGED:
+        return None
+    sides = (new, start, end), (old, other_start, other_end)
+    both = [" ".join(tokens[begin : stop + _is_unit(tokens[stop:])]) for tokens, begin, stop in sides]
+    return (both[0], both[1]) if all(any(char.isdigit() for char in text) for text in both) else None
+
+
+def versions_lead(latest: Source, newer: str, older: str) -> str:
+    """The line above what versions of a document say: the figure that changed and when, where there is just one.
+
+    Args:
+        latest: The newest version.
+        newer: What it says.
+        older: What the version before it says.
+    """
+    year, both = version_name(latest), change(newer, older)
+    return changed(*both, year) if both and year.isdigit() else VERSIONS
+
+
+def _is_unit(behind: Sequence[str]) -> bool:
+    """Whether the word behind a figure says what it counts."""
+    return bool(behind) and behind[0].isalpha() and bool(words(behind[0]))
 
 
 def _name(title: str) -> tuple[str, ...]:

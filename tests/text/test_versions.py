@@ -8,7 +8,7 @@ from preflight_rag import Preflight
 from preflight_rag.state.reading import Source
 from preflight_rag.text.headers import VERSIONS
 from preflight_rag.text.sentence_fit import SentenceFit
-from preflight_rag.text.versions import newest_first, supersedes
+from preflight_rag.text.versions import change, newest_first, supersedes
 
 LEAVE = {"2022": 24, "2023": 26, "2024": 28}
 
@@ -74,7 +74,7 @@ def app(tmp_path_factory):
                                       "How many days of annual leave does an employee have now?"])  # fmt: skip
 def test_the_newest_of_three_versions_is_first_and_their_graph_says_the_same(app, question):
     answer = app.ask(question)
-    assert answer.answer.startswith(VERSIONS)
+    assert answer.answer.startswith(f"{VERSIONS} 28 days since 2024; 26 days before.")
     quotes = [citation.quote for citation in answer.citations if "annual leave" in citation.quote]
     assert quotes == [f"Every employee has {days} days of annual leave." for days in (28, 26, 24)]
     kinds = [relation.kind for relation in answer.relations if "leave" in relation.documents[0] + relation.documents[1]]
@@ -101,3 +101,19 @@ def test_who_once_held_an_office_does_not_stand_before_who_holds_it():
     assert not fit.misfits(1, "Maria Lund is the mayor of Torvik since 2021.")
     was = SentenceFit("Who was the mayor of Torvik in 2020?", [Source(1, "a", "Torvik", text)])
     assert not was.misfits(1, "Ole Berg was the mayor of Torvik until 2021.")
+
+
+@pytest.mark.parametrize(
+    ("newer", "older", "short"),
+    [
+        ("The daily allowance is 45 euros.", "The daily allowance is 38 euros.", ("45 euros", "38 euros")),
+        ("Staff get 28 days of leave.", "Staff get 24 days of leave.", ("28 days", "24 days")),
+        ("The fee is 1,250.50 crowns a year", "The fee is 980 crowns a year", ("1,250.50 crowns", "980 crowns")),
+        ("It opens at 9.", "It opens at 10.", ("9", "10")),
+        ("The chair is Anna Berg.", "The chair is Jon Vale.", None),
+        ("Staff get 28 days, of which 5 are free.", "Staff get 24 days, of which 3 are free.", None),
+        ("Staff get 28 days.", "Staff get 28 days.", None),
+    ],
+)
+def test_one_figure_that_changed_is_said_in_short(newer: str, older: str, short: tuple[str, str] | None) -> None:
+    assert change(newer, older) == short
