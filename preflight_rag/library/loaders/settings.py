@@ -29,6 +29,10 @@ _KEY = re.compile(
 _BEHIND_VALUE = re.compile(r"(?:^|\s)#\s?([^\"'#]+)$")
 _MOST_VALUES = 200_000
 """Values of a YAML file with its repetitions written out; a file of more is no settings file. A guess."""
+_LARGEST = 4_000_000
+"""Characters of a YAML file that is parsed, which takes seconds for each million; a guess."""
+_DEEPEST = 50
+"""Values inside each other that are followed; a guess at what no settings file has."""
 _NO_SECTION = "\x00"
 
 
@@ -59,11 +63,19 @@ def _parse(text: str, suffix: str) -> Any:
 def _yaml(text: str) -> Any:
     import yaml
 
+    if len(text) > _LARGEST:
+        return None
+    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # all values stay text; the one in C is five times as fast
     try:
-        roots = [root for root in yaml.compose_all(text, Loader=yaml.BaseLoader) if root is not None]
+        depth = 0
+        for event in yaml.parse(text, Loader=loader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > _DEEPEST:
+                return None
+        roots = [root for root in yaml.compose_all(text, Loader=loader) if root is not None]
         if sum(_count(root, {}, set()) for root in roots) > _MOST_VALUES:
             return None
-        documents = list(yaml.load_all(text, Loader=yaml.BaseLoader))
+        documents = list(yaml.load_all(text, Loader=loader))
     except yaml.YAMLError:
         return None
     documents = [_named(document) for document in documents if isinstance(document, dict | list)]

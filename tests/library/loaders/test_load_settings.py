@@ -85,6 +85,7 @@ def test_toml_and_ini_name_the_section(tmp_path: Path) -> None:
         ("twice.conf", "[web]\nListen=80\nListen=443"),
         ("cycle.yaml", "a: &a\n  b: *a"),
         ("torn.toml", "[server\nport = 80"),
+        ("deep.yaml", "a: " + "{a: " * 300),
         ("prose.yml", "No setting stands in this file."),
     ],
 )
