@@ -66,8 +66,9 @@ def setting_row(name: str) -> str:
     field = Settings.model_fields[name]
     default = "–" if field.default in (None, (), "") else str(field.default)
     choices = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
-    meaning = f"{field.description} {'One of ' + ', '.join(choices) + '.' if choices else ''}".strip()
-    return f"| `{name}`{'' if name in CHOICES else '°'} | {default} | {meaning} |"
+    others = [choice for choice in choices if choice != field.default]
+    values = f"{default}; or {', '.join(others)}" if others else default
+    return f"| `{name}`{'' if name in CHOICES else '°'} | {values} | {field.description} |"
 
 
 def cli() -> str:
@@ -79,12 +80,14 @@ def cli() -> str:
     lines = [
         "# Command line",
         "",
-        "`preflight COMMAND --help` says the same. [settings.md](settings.md) describes the settings of a turn, such as",
-        "`--route`. Many commands have:",
+        "`preflight COMMAND --help` says the same. [settings.md](settings.md) describes the settings of a turn, such",
+        "as `--route`. Many commands have, as their `--help` says:",
         "",
         *sorted(shared),
     ]
     for name, command in every:
+        if getattr(command, "commands", None) and not command.epilog:
+            continue  # a group of commands, which does nothing by itself
         lines += ["", f"## `{name}`", "", *entry(name, command, shared)]
     return "\n".join(lines) + "\n"
 
@@ -133,11 +136,9 @@ def entry(name: str, command: Any, shared: set[str]) -> Iterator[str]:
     if lines:
         yield ""
         yield from lines
-    also = [f"`{max(parameter.opts, key=len)}`" for parameter in options(command) if described(parameter) in shared]
-    also += settings_of(command)
-    if also:
+    if given := list(settings_of(command)):
         yield ""
-        yield f"Also: {', '.join(also)}."
+        yield f"Settings: {', '.join(given)}."
     if command.epilog:
         yield ""
         yield re.sub(r"^Example: (.*)$", r"Example: `\1`", command.epilog.strip())
@@ -152,9 +153,9 @@ def settings_of(command: Any) -> Iterator[str]:
         if panel_of(parameter) not in whole:
             yield f"`{max(parameter.opts, key=len)}`"
     if whole == list(PANELS):
-        yield "all settings of a turn"
+        yield "all of a turn"
     elif whole:
-        yield f"the settings of {' and '.join(panel.lower() for panel in whole)}"
+        yield f"those of {' and '.join(panel.lower() for panel in whole)}"
 
 
 def main() -> int:
