@@ -141,7 +141,7 @@ def entry(name: str, command: Any, shared: set[str]) -> Iterator[str]:
         yield f"Settings: {', '.join(given)}."
     if command.epilog:
         yield ""
-        yield re.sub(r"^Example: (.*)$", r"Example: `\1`", command.epilog.strip())
+        yield re.sub(r"^Example: (.*?)(?: --library my-library)?$", r"Example: `\1`", command.epilog.strip())
 
 
 def settings_of(command: Any) -> Iterator[str]:
