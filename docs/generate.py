@@ -46,7 +46,7 @@ def with_part(path: Path, name: str, made: str) -> str:
 
 def picture() -> str:
     """Return docs/how-it-works.md with the graph as it is compiled."""
-    drawn = build_graph().compile().get_graph().draw_mermaid().strip()
+    drawn = build_graph().compile().get_graph().draw_mermaid(with_styles=False).replace("&nbsp;", "").strip()
     return with_part(ROOT / "docs" / "how-it-works.md", "graph", f"```mermaid\n{drawn}\n```")
 
 
