@@ -1,4 +1,8 @@
-"""Write the parts of the docs that come from the code: the graph's picture in README.md, and docs/cli.md.
+"""Write the parts of the docs that come from the code.
+
+- docs/cli.md: every command with its own options;
+- docs/settings.md: the table of settings, from the fields of `Settings`;
+- docs/how-it-works.md: the graph's picture, as the compiled graph draws it.
 
 python docs/generate.py           write them
 python docs/generate.py --check   fail when they are not what the code says
@@ -8,43 +12,161 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
 
 import typer.main
-from typer.cli import get_docs_for_click
 
 from preflight_rag.cli import app
+from preflight_rag.cli.options import PANELS
 from preflight_rag.graph.build import build_graph
+from preflight_rag.state.calls import CHOICES
+from preflight_rag.state.context import Settings
 
 ROOT = Path(__file__).parent.parent
-BEGIN, END = "<!-- graph: made by docs/generate.py -->", "<!-- /graph -->"
+SHARED = 5
+"""An option that so many commands have with the same text is described once, at the top of docs/cli.md."""
 
 
-def readme() -> str:
-    """README with the graph's picture as the compiled graph draws it."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    drawn = build_graph().compile().get_graph().draw_mermaid().strip()
-    block = f"{BEGIN}\n```mermaid\n{drawn}\n```\n{END}"
-    found = re.subn(f"{re.escape(BEGIN)}.*?{re.escape(END)}", lambda _: block, text, flags=re.DOTALL)
-    if found[1] != 1:
-        raise SystemExit("README.md has no place for the graph's picture")
-    return found[0]
+def with_part(path: Path, name: str, made: str) -> str:
+    """Return a page with what stands between the marks of a part replaced."""
+    begin, end = f"<!-- {name}: made by docs/generate.py -->", f"<!-- /{name} -->"
+    text, count = re.subn(
+        f"{re.escape(begin)}.*?{re.escape(end)}",
+        lambda _: f"{begin}\n{made}\n{end}",
+        path.read_text(encoding="utf-8"),
+        flags=re.DOTALL,
+    )
+    if count != 1:
+        raise SystemExit(f"{path} has no place for the {name}")
+    return text
+
+
+def picture() -> str:
+    """Return docs/how-it-works.md with the graph as it is compiled."""
+    drawn = build_graph().compile().get_graph().draw_mermaid(with_styles=False).replace("&nbsp;", "").strip()
+    return with_part(ROOT / "docs" / "how-it-works.md", "graph", f"```mermaid\n{drawn}\n```")
+
+
+def settings() -> str:
+    """Return docs/settings.md with a table of every field of `Settings`."""
+    listed = [name for names in PANELS.values() for name in names]
+    unlisted = tuple(name for name in Settings.model_fields if name not in listed)
+    parts = []
+    for title, names in (*PANELS.items(), ("By variable or in Python alone", unlisted)):
+        rows = "\n".join(setting_row(name) for name in names)
+        parts.append(f"### {title}\n\n| setting | default | meaning |\n| --- | --- | --- |\n{rows}")
+    return with_part(ROOT / "docs" / "settings.md", "settings", "\n\n".join(parts))
+
+
+def setting_row(name: str) -> str:
+    """Return the line of one setting."""
+    field = Settings.model_fields[name]
+    default = "–" if field.default in (None, (), "") else str(field.default)
+    choices = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
+    others = [choice for choice in choices if choice != field.default]
+    values = f"{default}; or {', '.join(others)}" if others else default
+    return f"| `{name}`{'' if name in CHOICES else '°'} | {values} | {field.description} |"
 
 
 def cli() -> str:
-    """Every command with its options."""
-    command = typer.main.get_command(app)
-    context = typer.Context(command, info_name="preflight")
-    return f"{get_docs_for_click(obj=command, ctx=context, name='preflight', title='Command line').strip()}\n"
+    """Return docs/cli.md: the options that many commands share, then each command with those of its own."""
+    root = typer.main.get_command(app)
+    every = list(commands(root, "preflight"))
+    seen = Counter(described(parameter) for _, command in every for parameter in options(command))
+    shared = {text for text, count in seen.items() if count >= SHARED}
+    lines = [
+        "# Command line",
+        "",
+        "`preflight COMMAND --help` says the same. [settings.md](settings.md) describes the settings of a turn, such",
+        "as `--route`. Many commands have, as their `--help` says:",
+        "",
+        *sorted(shared),
+    ]
+    for name, command in every:
+        if getattr(command, "commands", None) and not command.epilog:
+            continue  # a group of commands, which does nothing by itself
+        lines += ["", f"## `{name}`", "", *entry(name, command, shared)]
+    return "\n".join(lines) + "\n"
+
+
+def commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """Yield a command and those below it, with their full names."""
+    yield name, command
+    for child, below in getattr(command, "commands", {}).items():
+        yield from commands(below, f"{name} {child}")
+
+
+def options(command: Any) -> list[Any]:
+    """Return a command's options without the settings of a turn."""
+    own = (parameter for parameter in command.params if parameter.param_type_name == "option")
+    return [parameter for parameter in own if panel_of(parameter) is None]
+
+
+def panel_of(parameter: Any) -> str | None:
+    """Return the panel of settings that an option belongs to, or None for an option of the command's own."""
+    panel = getattr(parameter, "rich_help_panel", None)
+    return panel if isinstance(panel, str) and parameter.name in PANELS.get(panel, ()) else None
+
+
+def described(parameter: Any) -> str:
+    """Return the line of an option or argument."""
+    if parameter.param_type_name == "argument":
+        names = parameter.name.upper()
+    else:
+        names = ", ".join([*sorted(parameter.opts, key=len), *parameter.secondary_opts])
+    notes = []
+    if parameter.param_type_name == "option" and getattr(parameter, "envvar", None):
+        notes.append(f"`{parameter.envvar}`")
+    default = parameter.default
+    shown = default is not None and not isinstance(default, bool | list | tuple) and default != ""
+    if shown and getattr(parameter, "show_default", False):
+        notes.append(f"default {default}")
+    return f"- `{names}`: {parameter.help or ''}{' (' + ', '.join(notes) + ')' if notes else ''}"
+
+
+def entry(name: str, command: Any, shared: set[str]) -> Iterator[str]:
+    """Yield the lines of one command: what it does, its arguments and options, an example."""
+    yield re.sub(r"[\b\f]", "", command.help or "").strip()
+    arguments = [parameter for parameter in command.params if parameter.param_type_name == "argument"]
+    own = [described(parameter) for parameter in options(command)]
+    lines = [described(parameter) for parameter in arguments] + [line for line in own if line not in shared]
+    if lines:
+        yield ""
+        yield from lines
+    if given := list(settings_of(command)):
+        yield ""
+        yield f"Settings: {', '.join(given)}."
+    if command.epilog:
+        yield ""
+        yield re.sub(r"^Example: (.*?)(?: --library my-library)?$", r"Example: `\1`", command.epilog.strip())
+
+
+def settings_of(command: Any) -> Iterator[str]:
+    """Yield the settings of a turn that a command takes: whole panels by name, the rest one by one."""
+    given = [parameter for parameter in command.params if panel_of(parameter)]
+    counts = Counter(panel_of(parameter) for parameter in given)
+    whole = [panel for panel, names in PANELS.items() if counts[panel] == len(names)]
+    for parameter in given:
+        if panel_of(parameter) not in whole:
+            yield f"`{max(parameter.opts, key=len)}`"
+    if whole == list(PANELS):
+        yield "all of a turn"
+    elif whole:
+        yield f"those of {' and '.join(panel.lower() for panel in whole)}"
 
 
 def main() -> int:
     """Write or check."""
     stale = []
-    for path, text in ((ROOT / "README.md", readme()), (ROOT / "docs" / "cli.md", cli())):
+    pages = {"how-it-works.md": picture, "settings.md": settings, "cli.md": cli}
+    for name, make in pages.items():
+        path, text = ROOT / "docs" / name, make()
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
-        stale.append(path.name)
+        stale.append(name)
         if "--check" not in sys.argv:
             path.write_text(text, encoding="utf-8")
     if stale and "--check" in sys.argv:

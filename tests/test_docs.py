@@ -1,4 +1,4 @@
-"""The examples of docs/langchain.md run as they stand, one after the other; so does that of docs/reader.md."""
+"""The documents: their examples run as they stand, their links lead somewhere, and together they stay short."""
 
 from __future__ import annotations
 
@@ -21,6 +21,10 @@ def blocks(page):
     return re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL)
 
 
+ROOT = DOCS.parent
+PAGES = [*sorted(DOCS.glob("*.md")), *(ROOT / f"{name}.md" for name in ("README", "CHANGELOG", "CONTRIBUTING"))]
+MOST_BYTES, MOST_WORDS = 230_000, 1_000
+"""Of all pages together, which grew to 484,000 once, and of README without its picture."""
 BLOCKS = blocks("langchain.md")
 EXAMPLES = sorted((DOCS / "examples").glob("*.py"))
 
@@ -97,3 +101,31 @@ def test_every_fault_that_is_said_to_be_survived_has_its_test():
         source = DOCS.parent / path
         assert source.exists(), path
         assert not name or f"def {name}(" in source.read_text(encoding="utf-8"), f"{path}::{name}"
+
+
+def test_all_documents_together_stay_short():
+    assert sum(page.stat().st_size for page in PAGES) <= MOST_BYTES
+
+
+def test_readme_is_one_page():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(re.sub(r"```mermaid.*?```", "", text, flags=re.DOTALL).split()) <= MOST_WORDS
+
+
+def anchors(page):
+    """The anchors that GitHub gives the headings of a page."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, ROOT / "SECURITY.md", ROOT / "training" / "README.md"], ids=lambda page: page.name
+)
+def test_every_link_leads_to_a_file_and_a_heading(page):
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\((?!https?:|mailto:)([^)\s]+)\)", text):
+        path, _, anchor = target.partition("#")
+        file = page.parent / path if path else page
+        assert file.exists(), target
+        assert not anchor or anchor in anchors(file), target

@@ -146,7 +146,8 @@ def test_every_node_is_wired_tested_documented_and_named_alike(node):
         "a docstring of that": bool(inspect.getdoc(function)),
         "the node in graph/build.py": node in build_graph().nodes,
         f"tests/nodes/test_{node}.py": (ROOT / "tests" / "nodes" / f"test_{node}.py").exists(),
-        f"**{node}** in README.md": f"**{node}**" in (ROOT / "README.md").read_text(encoding="utf-8"),
+        f"**{node}** in docs/how-it-works.md": f"**{node}**"
+        in (ROOT / "docs" / "how-it-works.md").read_text(encoding="utf-8"),
         "a sentence in BEGINS of graph/progress.py": node in BEGINS or node in IN_PARTS,
         "a name in STAGES of preflight_rag/server/page/static/route.js": f"\n  {node}: " in page,
     }
