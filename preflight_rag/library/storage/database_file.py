@@ -12,11 +12,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.library.storage.damage import damaged
 from preflight_rag.library.storage.migrations import migrate_library
 from preflight_rag.library.storage.recovery import keep_damaged_log
 from preflight_rag.library.storage.schema import CHUNK, SCHEMA_VERSION, TABLES
 from preflight_rag.state.errors import (
+    DatabaseCorrupt,
     LibraryBusy,
     LibraryClosed,
     LibraryCorrupt,
@@ -40,6 +40,16 @@ _NO_PLACE = ("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR_SHM", "SQLITE_F
 UNWRITTEN = (ValueError, TypeError, KeyError, AttributeError)
 """What reading a value raises that this program never wrote."""
 _OPTIONS: dict[str, Any] = {"timeout": BUSY_SECONDS, "isolation_level": None, "check_same_thread": False}
+
+
+def damaged(path: Path, what: str) -> DatabaseCorrupt:
+    """The error for a database that holds what was never written to it."""
+    folder = path.parent
+    return DatabaseCorrupt(
+        f"{path} is damaged: {what}",
+        help=f"Look at it with `preflight library verify --library {folder}`; `preflight library rebuild --library "
+        f"{folder}` sets it aside and keeps what is whole.",
+    )
 
 
 class DatabaseFile:
