@@ -11,16 +11,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from preflight_rag.library.index.building import build_index, remove_others
 from preflight_rag.library.index.dense import FLAT_LIMIT, IndexKind, check_kind
-from preflight_rag.library.index.generations import (
-    FOLDER,
-    PURGE,
-    STEPS,
-    build_index,
-    open_index,
-    read_manifest,
-    remove_others,
-)
+from preflight_rag.library.index.generations import FOLDER, PURGE, STEPS, open_index, read_manifest
 from preflight_rag.library.ingest.found import (
     REBUILD_PASSAGES,
     InternReport,
