@@ -19,7 +19,7 @@ from preflight_rag.library.storage.damage import TEXTS_OF_DOCUMENTS, database_pr
 from preflight_rag.library.storage.recovery import copy_readable, replace_database, set_aside
 from preflight_rag.library.storage.schema import SCHEMA_VERSION, TABLES
 from preflight_rag.library.storage.store import DATABASE, Store, make_private
-from preflight_rag.library.writer import write_lock
+from preflight_rag.library.write_lock import write_lock
 from preflight_rag.state.errors import DatabaseCorrupt, LibraryCorrupt
 from preflight_rag.state.memory import LEAST_MEGABYTES, need_memory
 
