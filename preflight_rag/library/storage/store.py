@@ -20,7 +20,6 @@ from preflight_rag.library.storage.database_file import (
     UNWRITTEN,
     DatabaseFile,
     damaged,
-    make_private,
 )
 from preflight_rag.library.storage.document_store import PreparedDocument, StoredDocument
 from preflight_rag.library.storage.identity import passage_id
@@ -39,7 +38,7 @@ from preflight_rag.state.values import Document, Passage
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["BUSY_SECONDS", "DATABASE", "Store", "make_private"]
+__all__ = ["BUSY_SECONDS", "DATABASE", "Store"]
 
 LARGEST = 1e18
 """Larger numbers, or none, are in no vector: their squares are beyond what 32 bits hold."""
