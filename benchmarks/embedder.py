@@ -30,7 +30,7 @@ def main() -> None:
     onnx = MiniLM(threads=1)
     texts = reader.passages(onnx.count_tokens, given.passages)
     embedders: dict[str, Callable[[], np.ndarray]] = {"ONNX Runtime": lambda: onnx.encode_passages(texts)}
-    if isinstance(fast := fast_minilm(onnx, 1), FastMiniLM):
+    if isinstance(fast := fast_minilm(onnx), FastMiniLM):
         embedders["OpenVINO, bfloat16"] = lambda: fast.encode_passages(texts)
     else:
         print("OpenVINO is not used here: it is not installed, or the processor does not multiply bfloat16\n")

@@ -1,15 +1,11 @@
-"""The checkpointer: LangGraph's checkpoints in the SQLite file `threads.db`.
-
-`langgraph dev` loads this file on its own, by its path, so imports from this package are absolute here.
-"""
+"""LangGraph's checkpoints in the SQLite file `threads.db`."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -18,11 +14,9 @@ from types import TracebackType
 from typing import Any
 
 import aiosqlite
-from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
     WRITES_IDX_MAP,
-    BaseCheckpointSaver,
     ChannelVersions,
     Checkpoint,
     CheckpointMetadata,
@@ -32,22 +26,26 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-from langgraph.checkpoint.serde.types import ERROR
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.checkpoint.sqlite.utils import load_pending_writes
 
-from preflight_rag.graph.offered import THREADS as ADDRESS
-from preflight_rag.graph.offered import own_place
+from preflight_rag.graph.checkpointing import (
+    LATEST_ALONE,
+    PruningSaver,
+    check_keep_turns,
+    check_shape,
+    damage_named,
+    in_written_order,
+    whole_results,
+)
 from preflight_rag.graph.sqlite_database import (
     BUSY_SECONDS,
-    THREADS,
     WriteAheadLog,
     begin_writing,
     bring_log_in,
     make_database,
     translated_errors,
 )
-from preflight_rag.state.errors import DatabaseCorrupt, PreflightError, UsageError
 
 VACUUM_TRIES, VACUUM_SECONDS = 10, 0.1  # a statement that another turn has begun ends within milliseconds: guesses
 CLOSING_BUSY_MILLISECONDS = 1000
@@ -76,8 +74,6 @@ _WRITTEN_TABLES = """
     INSERT OR IGNORE INTO checkpoint_order (thread_id, checkpoint_ns, checkpoint_id)
     SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints ORDER BY rowid;
 """
-_FAILED_NODE = "__error_source_node__"
-"""The channel in which LangGraph names a node that failed."""
 _OLDER_THAN_LATEST = """
     SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoint_order AS old
     WHERE thread_id IN (SELECT value FROM json_each(?)) AND written < (
@@ -146,8 +142,6 @@ GATHERING = 4
 takes from a stage's results to the checkpoint after it, counted in its version 1.2."""
 GATHERING_SECONDS = 0.01
 """The same for what nobody waits for: stages that take no time are written together; a guess."""
-LATEST_ALONE = "latest_alone"
-"""In a run's metadata: of its steps the latest alone has to be kept, as where pruning would take the others."""
 Work = Callable[[sqlite3.Connection], object]
 """Statements that are run within a transaction."""
 
@@ -170,32 +164,6 @@ class _Queued:
     written: asyncio.Future[None]
     checkpoint: tuple[str, str] | None = None
     replaces: tuple[str, str] | None = None
-
-
-class PruningSaver(BaseCheckpointSaver[str]):
-    """LangGraph's way to prune, for checkpointers over any database."""
-
-    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Remove checkpoints and their writes.
-
-        Args:
-            thread_ids: Which threads.
-            strategy: "keep_latest" keeps the newest checkpoint of each namespace, "delete" keeps nothing.
-
-        Raises:
-            UsageError: There is no such strategy.
-        """
-        if strategy == "delete":
-            for thread_id in thread_ids:
-                await self.adelete_thread(thread_id)
-        elif strategy == "keep_latest":
-            await self._keep_latest([str(thread_id) for thread_id in thread_ids])
-        else:
-            raise UsageError(f"Unknown strategy {strategy!r}", help='Use "keep_latest" or "delete".')
-
-    async def _keep_latest(self, thread_ids: Sequence[str]) -> None:
-        """Remove all of the threads but the newest checkpoint of each namespace."""
-        raise NotImplementedError
 
 
 class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
@@ -723,93 +691,6 @@ async def _open(path: Path, behind: bool) -> SqliteCheckpointer:
             await conn.close()
             raise
         return saver
-
-
-@asynccontextmanager
-async def studio_saver() -> AsyncIterator[BaseCheckpointSaver[str]]:
-    """The checkpointer for `langgraph.json`: the database of PREFLIGHT_THREADS, else where `own_place()` is."""
-    own = await asyncio.to_thread(own_place)
-    if url := os.environ.get(ADDRESS) or (None if isinstance(own, Path) else own.url):
-        from preflight_rag.graph.thread_store import open_thread_store
-
-        async with open_thread_store(Path(), url) as store:
-            yield store.saver
-        return
-    folder = own if isinstance(own, Path) else own.folder
-    async with open_checkpointer(folder / THREADS) as saver:
-        yield saver
-
-
-@contextmanager
-def damage_named(thread_id: str, database: str) -> Iterator[None]:
-    """Raise what reading a damaged checkpoint ends in, without repeating anything of the conversation.
-
-    Raises:
-        DatabaseCorrupt: A checkpoint is not what was written.
-    """
-    try:
-        yield
-    except PreflightError:
-        raise
-    except Exception as error:
-        raise DatabaseCorrupt(
-            f"a checkpoint of thread {thread_id!r} in {database} is damaged ({type(error).__name__})",
-            help=f"Ask on a new thread; `preflight threads delete {thread_id}` forgets this one. Its questions and "
-            f"answers are in `preflight threads show {thread_id}`.",
-        ) from None
-
-
-def check_shape(found: CheckpointTuple) -> None:
-    """Raise TypeError unless a checkpoint has the parts that LangGraph goes on from, of their types."""
-    checkpoint = found.checkpoint
-    values = checkpoint["channel_values"]
-    parts = (checkpoint, values, checkpoint["channel_versions"], checkpoint["versions_seen"], found.metadata)
-    messages = values.get("messages", [])
-    if not all(isinstance(part, dict) for part in parts) or not isinstance(messages, list):
-        raise TypeError
-    if not all(isinstance(each, BaseMessage) for each in messages):
-        raise TypeError
-
-
-def check_keep_turns(keep_turns: int) -> None:
-    """Raise UsageError unless so many turns can be kept."""
-    if keep_turns < 0:
-        raise UsageError(f"keep_turns must be 0 or more, not {keep_turns!r}")
-
-
-def whole_results(writes: Sequence[tuple[str, Any]]) -> Sequence[tuple[str, Any]]:
-    """What a stage wrote, or of one that failed or was stopped its error alone.
-
-    A stage may be stopped when it has written its results and not yet where the turn goes from there. LangGraph hands
-    over the results all the same, and takes what is resumed from them for finished.
-    """
-    if all(channel != ERROR for channel, _ in writes):
-        return writes
-    return [(channel, value) for channel, value in writes if channel in WRITES_IDX_MAP or channel == _FAILED_NODE]
-
-
-def in_written_order(
-    found: Sequence[CheckpointTuple],
-    written: Mapping[tuple[str, str, str], int],
-    config: RunnableConfig | None,
-    before: RunnableConfig | None,
-    limit: int | None,
-) -> list[CheckpointTuple]:
-    """Checkpoints as `alist` gives them, by the numbers of their writing instead of by their ids."""
-    ordered = sorted(found, key=lambda each: written.get(_key(each.config), 0), reverse=True)
-    if before is not None:
-        bound = written.get(_key({**before, "configurable": {**_names(config), **_names(before)}}))
-        ordered = [each for each in ordered if bound is None or written.get(_key(each.config), 0) < bound]
-    return ordered[:limit]
-
-
-def _names(config: RunnableConfig | None) -> dict[str, Any]:
-    return config["configurable"] if config else {}
-
-
-def _key(config: RunnableConfig) -> tuple[str, str, str]:
-    names = config["configurable"]
-    return str(names["thread_id"]), names.get("checkpoint_ns", ""), names["checkpoint_id"]
 
 
 def _json_texts(values: Iterable[str]) -> str:

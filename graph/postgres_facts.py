@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from langgraph.checkpoint.postgres.base import BasePostgresSaver
 
-from preflight_rag.graph.postgres import MIGRATIONS, schema_versions
+from preflight_rag.graph.postgres_database import MIGRATIONS, schema_versions
 from preflight_rag.library.postgres.connections import Address, connect, translated_errors
 
 

@@ -18,7 +18,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, Overwrite, StateSnapshot, StreamMode
 
-from preflight_rag.graph.checkpoints import LATEST_ALONE
+from preflight_rag.graph.checkpointing import LATEST_ALONE
 from preflight_rag.graph.events import INTERRUPT, Event, Narrator, ProgressEvent
 from preflight_rag.graph.ledger import Turn
 from preflight_rag.graph.model_use import is_lost

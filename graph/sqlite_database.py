@@ -19,8 +19,7 @@ from pathlib import Path
 
 from preflight_rag.graph.ledger import COLUMNS, COUNTS, FEEDBACK, FORKS, REQUIRED, TABLE, TITLES
 from preflight_rag.library.storage.migrations import Step, migrate_user_version
-from preflight_rag.library.storage.recovery import keep_damaged_log
-from preflight_rag.library.storage.store import make_private
+from preflight_rag.library.storage.recovery import keep_damaged_log, make_private
 from preflight_rag.state.errors import (
     BUSY,
     DatabaseCorrupt,

@@ -21,7 +21,7 @@ from preflight_rag.graph.sqlite_database import THREADS, SqliteDatabase, transla
 from preflight_rag.state.extras import require_extra
 
 if TYPE_CHECKING:
-    from preflight_rag.graph.postgres import PostgresCheckpointer
+    from preflight_rag.graph.postgres_checkpoints import PostgresCheckpointer
     from preflight_rag.state.values import Answer, Clarification, Receipt
 
 
@@ -126,7 +126,7 @@ def open_ledger(folder: Path, url: str | None = None) -> Iterator[Ledger]:
     """The record of all turns by itself; arguments and errors are those of `open_thread_store`."""
     if url is not None:
         check_address(url)
-        from preflight_rag.graph.postgres import PostgresDatabase
+        from preflight_rag.graph.postgres_database import PostgresDatabase
         from preflight_rag.library.postgres.connections import Address
 
         with closing(Ledger(PostgresDatabase(Address.read(url)))) as ledger:
@@ -150,7 +150,7 @@ def open_database(folder: Path, url: str | None, file: str, *, busy_seconds: flo
     """
     if url is not None:
         check_address(url)
-        from preflight_rag.graph.postgres import PostgresDatabase
+        from preflight_rag.graph.postgres_database import PostgresDatabase
         from preflight_rag.library.postgres.connections import Address
 
         with closing(PostgresDatabase(Address.read(url), on_disk=False)) as database:

@@ -243,3 +243,20 @@ def retrieved(library):
 def reader_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Small data sets in the formats of those that the reader is trained on."""
     return reader_files.write(tmp_path_factory.mktemp("reader-data"))
+
+
+@pytest.fixture
+def ncbi_client_of():
+    """Makes a fast client of a local NCBI, with a spacing of its own; all are closed at the end."""
+    from preflight_rag.library.pubmed import EntrezClient, Spacing
+
+    opened = []
+
+    def make(server, **options):
+        options = {"per_second": 500, "spacing": Spacing(), "timeout": 5.0} | options
+        opened.append(EntrezClient(url=server.url, **options))
+        return opened[-1]
+
+    yield make
+    for client in opened:
+        client.close()

@@ -46,7 +46,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Summarise a document: the sentences that stand for it best, in their order, and what the model makes of them.",
     ),
     "library": ("collection", "The collection itself."),
-    "eval": ("evaluate", "Run an experiment over data sets with known answers and report the numbers."),
+    "eval": ("experiments", "Run an experiment over data sets with known answers and report the numbers."),
     "keys": ("keys", "Keys of the people who use a server."),
     "threads": ("threads", "Conversations: in the library's folder, or where --threads says."),
 }
@@ -115,7 +115,9 @@ def _all() -> typer.Typer:
         import_module(f"preflight_rag.cli.{file}")
     # In one order, whichever file was imported first.
     places = {name: place for place, name in enumerate(COMMANDS)}
-    _main.app.registered_commands.sort(key=lambda each: places[getattr(each.callback, "__name__", "")])
+    _main.app.registered_commands.sort(
+        key=lambda each: places[each.name or str(getattr(each.callback, "__name__", ""))]
+    )
     _main.app.registered_groups.sort(key=lambda each: places[str(each.name)])
     return _main.app
 

@@ -92,7 +92,7 @@ def serve(
     from preflight_rag.server import ServerOptions
     from preflight_rag.server.access import is_local
     from preflight_rag.server.app import serve as run
-    from preflight_rag.server.model_entry import ModelEntry
+    from preflight_rag.server.connected_model import ModelEntry
     from preflight_rag.server.service import MEGABYTE
 
     try:

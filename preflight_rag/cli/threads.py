@@ -116,7 +116,7 @@ def export_feedback(
 ) -> None:
     """Make questions of the answers that people judged; `preflight eval EXPERIMENT --dataset OUT` reads them."""
     from preflight_rag.app import Preflight
-    from preflight_rag.evaluation.datasets.feedback import question_of
+    from preflight_rag.cli.feedback import question_of
 
     with Preflight.open(library, "offline", threads=threads) as preflight:
         judged = preflight.ledger.feedback()

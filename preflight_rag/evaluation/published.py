@@ -1,6 +1,6 @@
 """The papers' published figures beside ours.
 
-The figures are data, a module for each paper in `preflight_rag/evaluation/papers/`; an experiment that reproduces a
+The figures are data, a JSON file for each paper in `preflight_rag/evaluation/papers/`; an experiment that reproduces a
 table puts the paper's beside its own with one call:
 
     tables += beside("corg", compared.estimates, here="RAMDocs, 80 questions, the offline reader")
@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from preflight_rag.evaluation.intervals import Estimate
-from preflight_rag.evaluation.papers import PublishedTable, brief_context, corg, cpqa, diversity
+from preflight_rag.evaluation.papers import PublishedTable, tables_of
 from preflight_rag.evaluation.report import Table, number
 
 PUBLISHED: dict[str, tuple[PublishedTable, ...]] = dict(
-    chain.from_iterable(paper.TABLES.items() for paper in (brief_context, corg, cpqa, diversity))
+    chain.from_iterable(tables_of(paper).items() for paper in ("brief_context", "corg", "cpqa", "diversity"))
 )
 """The published tables that each experiment reproduces."""
 NOTHING = "–"

@@ -13,7 +13,8 @@ from preflight_rag.library.ingest.found import passages_of
 from preflight_rag.library.search.fusion import RRF_K
 from preflight_rag.library.search.hybrid import CANDIDATES, FUSION, TOP_K, again_where_replaced
 from preflight_rag.library.storage.damage import database_problems
-from preflight_rag.library.storage.document_store import PassageReader, SettingsStore
+from preflight_rag.library.storage.document_store import PassageReader
+from preflight_rag.library.storage.recorded_embedder import EmbedderStore
 from preflight_rag.library.writer import Writer
 from preflight_rag.state.errors import PassageGone
 
@@ -34,12 +35,8 @@ if TYPE_CHECKING:
     from preflight_rag.state.values import Passage
 
 
-class ReadStore(SettingsStore, PassageReader, Protocol):
+class ReadStore(EmbedderStore, PassageReader, Protocol):
     """What a collection reads of the store that it is over."""
-
-    @property
-    def place(self) -> str:
-        """Where it is, as errors say it: "at FOLDER"."""
 
     def close(self) -> None:
         """Close what is open."""

@@ -11,16 +11,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from preflight_rag.library.index.building import build_index, remove_others
 from preflight_rag.library.index.dense import FLAT_LIMIT, IndexKind, check_kind
-from preflight_rag.library.index.generations import (
-    FOLDER,
-    PURGE,
-    STEPS,
-    build_index,
-    open_index,
-    read_manifest,
-    remove_others,
-)
+from preflight_rag.library.index.generations import FOLDER, PURGE, STEPS, open_index, read_manifest
 from preflight_rag.library.ingest.found import (
     REBUILD_PASSAGES,
     InternReport,
@@ -31,7 +24,8 @@ from preflight_rag.library.ingest.found import (
 from preflight_rag.library.ingest.report import IngestEvent, IngestReport, Progress, Stop
 from preflight_rag.library.splitting import DEFAULT_SPLITTER, SplitterName, open_splitter
 from preflight_rag.library.storage.store import BUSY_SECONDS, Store
-from preflight_rag.state.errors import LibraryBusy, LibraryCorrupt, LibraryError, writing_help
+from preflight_rag.library.write_lock import removed, write_lock
+from preflight_rag.state.errors import LibraryCorrupt, LibraryError
 from preflight_rag.state.values import Document
 
 if TYPE_CHECKING:
@@ -40,10 +34,6 @@ if TYPE_CHECKING:
     from preflight_rag.library.storage.document_store import SettingsStore
     from preflight_rag.library.storage.recorded_embedder import RecordedEmbedder
     from preflight_rag.models.embedding.embedder import Embedder
-
-LOCK = ".write.lock"
-SILENT_SECONDS = 2.0
-"""After so long a wait for another writer an ingest says that it waits; a guess: most writes are shorter."""
 
 
 class Writer:
@@ -272,42 +262,3 @@ def recorded_splitter(store: SettingsStore, embedder: Embedder, given: SplitterN
     if recorded != splitter.settings():
         store.set_meta("splitter", splitter.settings())
     return splitter
-
-
-@contextmanager
-def write_lock(folder: Path, seconds: float = BUSY_SECONDS, progress: Progress | None = None) -> Iterator[None]:
-    """Hold a library's write lock, across processes; `progress` learns that another writer is waited for.
-
-    Raises:
-        LibraryBusy: Another writer did not finish in `seconds`.
-        LibraryError: The folder cannot be written.
-    """
-    from filelock import FileLock, Timeout
-
-    lock = FileLock(folder / LOCK)
-    try:
-        try:
-            lock.acquire(timeout=min(seconds, SILENT_SECONDS))
-        except Timeout:
-            if progress:
-                progress(IngestEvent("waiting", 0, None, str(folder)))
-            lock.acquire(timeout=max(0.0, seconds - SILENT_SECONDS))
-    except Timeout as error:
-        raise LibraryBusy(
-            f"The library at {folder} is being written by another process", help="Try again when it has finished"
-        ) from error
-    except FileNotFoundError as error:
-        raise removed(folder) from error
-    except OSError as error:
-        raise LibraryError(
-            f"The library at {folder} cannot be written: {error.strerror}", help=writing_help(error)
-        ) from error
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-def removed(folder: Path) -> LibraryError:
-    """The error where a library is no longer where it was opened."""
-    return LibraryError(f"The library at {folder} was removed meanwhile", help="Try again.")

@@ -60,6 +60,23 @@ def open_embedder(spec: str | Path | Embeddings | None = None) -> Embedder:
     return open_pair(name) if name.startswith(PAIR_PREFIX) else open_sentence_transformer(name)
 
 
+MANY = 128
+"""Passages from which on a faster network is worth loading: it takes a second, as embedding 20 to 40 of them does."""
+
+
+def embedder_for_many(embedder: Embedder, count: int) -> Embedder:
+    """Return what embeds `count` passages: the embedder, or a faster one whose vectors differ by rounding alone."""
+    if count < MANY:
+        return embedder
+    from preflight_rag.models.embedding.minilm import MiniLM
+
+    if type(embedder) is not MiniLM:
+        return embedder
+    from preflight_rag.models.embedding.fast_minilm import fast_minilm
+
+    return fast_minilm(embedder)
+
+
 def open_extractive_reader(name: str = BUNDLED) -> ExtractiveReader | None:
     """The reader of a name: `default` (the bundled one), `none`, or a SQuAD-v2 model of the Hub or in a folder.
 

@@ -34,7 +34,6 @@ from preflight_rag.offline.evidence import (
     extract_of,
     nearest_quotes,
     of_versions,
-    plain,
     sentences_of,
     unread_quotes,
     verdict_options,
@@ -47,6 +46,7 @@ from preflight_rag.state.reading import Draft, Extract, Source
 from preflight_rag.text.headers import ABOUT_THIS, CLOSEST, UNREAD_LANGUAGE, not_mentioned, why_unclaimed
 from preflight_rag.text.languages import UNKNOWN, language_of
 from preflight_rag.text.question_forms import form_of
+from preflight_rag.text.quotes import plain
 from preflight_rag.text.sentence_fit import SentenceFit
 
 MAX_LISTED = 10

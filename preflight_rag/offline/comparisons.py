@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from preflight_rag.offline.evidence import evidence, plain
+from preflight_rag.offline.evidence import evidence
 from preflight_rag.state.reading import Draft
 from preflight_rag.text.citations import quoted
 from preflight_rag.text.headers import why_unclaimed
 from preflight_rag.text.question_forms import comparison_of
+from preflight_rag.text.quotes import plain
 from preflight_rag.text.sentence_fit import PlacedSentence, SentenceFit
 from preflight_rag.text.values import Amount, figures_of
 from preflight_rag.text.words import words

@@ -20,6 +20,7 @@ from preflight_rag.state.reading import Draft, Extract, Source
 from preflight_rag.text.citations import quoted
 from preflight_rag.text.headers import NOT_ANSWERED
 from preflight_rag.text.negation import DENIAL
+from preflight_rag.text.quotes import plain, quotable
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.versions import newest_first, versions_lead
 from preflight_rag.text.words import encodable, words
@@ -68,11 +69,6 @@ _TITLE_SHARE = 0.5
 """What a term in the title alone counts, of one in the sentence; set by hand."""
 _SAME_WORDS = 0.8
 """Share of common terms from which two sentences may say the same; a guess."""
-_MAX_QUOTE = 600
-"""Characters of a quote; what is longer (a table, a list without full stops) is cut. A guess."""
-_LEAD = re.compile(r"(?:(?:[#>*+|•·‣◦–-]+|\(?\d{1,3}[.)])\s+)+")
-_REFERENCE = re.compile(r"\s?\[\d+(?:\s?[,;–-]\s?\d+)*\]")
-_EMPHASIS = re.compile(r"\*\*|__|`")
 _DOUBT = re.compile(r"\b(?:unclear|inconclusive|uncertain|controversial)\b", re.I)
 
 
@@ -201,59 +197,13 @@ def sentences_of(sources: Sequence[Source]) -> list[Sentence]:
     """Sentences of all sources; headings, questions and fragments only where a source has nothing else."""
     found: list[Sentence] = []
     for source in sources:
-        quotes = [quote for span in sentence_spans(source.text) for quote in _quotable(source.text[slice(*span)])]
+        quotes = [quote for span in sentence_spans(source.text) for quote in quotable(source.text[slice(*span)])]
         stating = [quote for quote in quotes if not quote.endswith("?") and len(words(quote)) > 2]
         title_terms = frozenset(words(source.title))
         found += [
             Sentence(source.n, quote, source.title, frozenset(words(quote)), title_terms) for quote in stating or quotes
         ]
     return found
-
-
-def _quotable(sentence: str) -> list[str]:
-    """A sentence without the list or heading marks it begins with, cut between words where it is very long."""
-    lead = _LEAD.match(sentence)
-    rest = sentence[lead.end() :] if lead else sentence
-    if lead and lead.group().startswith("#"):
-        return []
-    pieces = []
-    while len(rest) > _MAX_QUOTE:
-        at = rest.rfind(" ", _MAX_QUOTE // 2, _MAX_QUOTE)
-        pieces.append(rest[: at if at > 0 else _MAX_QUOTE].strip())
-        rest = rest[at if at > 0 else _MAX_QUOTE :]
-    return [piece for piece in [*pieces, rest.strip()] if piece]
-
-
-def quote_around(text: str, start: int, end: int) -> tuple[int, int]:
-    """Where the sentence around a stretch of a text stands, without the list or heading marks that it begins with.
-
-    A stretch over several sentences gets all of them; what is very long is cut between words around the stretch.
-    """
-    spans = [span for span in sentence_spans(text) if span[0] < end and start < span[1]]
-    first, last = (spans[0][0], spans[-1][1]) if spans else (start, end)
-    lead = _LEAD.match(text, first, last)
-    if lead and lead.end() <= start:
-        first = lead.end()
-    first, last = min(first, start), max(last, end)
-    spare = max(0, _MAX_QUOTE - (end - start))
-    if last - first > end - start + spare:
-        left = max(first, start - spare // 2)
-        right = min(last, left + (end - start) + spare)
-        left = max(first, right - (end - start) - spare)
-        first = left if left == first else _word_start(text, left, start)
-        last = right if right == last else _word_end(text, end, right)
-    return first, last
-
-
-def _word_start(text: str, at: int, most: int) -> int:
-    """The first word's start at or behind a place, if there is one before `most`."""
-    found = re.compile(r"\s+").search(text, at, most)
-    return found.end() if found and found.end() <= most else at
-
-
-def _word_end(text: str, least: int, at: int) -> int:
-    found = max(text.rfind(" ", least, at), text.rfind("\n", least, at))
-    return found if found > least else at
 
 
 def line(n: int, title: str, text: str) -> str:
@@ -303,18 +253,6 @@ def statement(group: Sequence[Scored]) -> str:
     """The first sentence with the marks of all that say the same."""
     numbers = sorted({item.sentence.n for item in group})
     return f"{plain(group[0].sentence.text)} " + "".join(f"[{n}]" for n in numbers)
-
-
-def plain(quote: str) -> str:
-    """A quote as running text: without emphasis marks, and without the passage's own reference numbers."""
-    return " ".join(_EMPHASIS.sub("", _REFERENCE.sub("", quote)).split())
-
-
-def elided(quote: str, sentence: str) -> str:
-    """A quote as running text, with an ellipsis where the sentence goes on."""
-    before, after = sentence.partition(quote)[::2]
-    opens = quote[:1].isupper() or not before
-    return f"{'' if opens else '… '}{plain(quote)}{' …' if after else ''}"
 
 
 def nearest_quotes(

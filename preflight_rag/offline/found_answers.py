@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.models.reading.extractive_reader import PassageReading, Span
-from preflight_rag.offline.evidence import plain, quote_around
 from preflight_rag.state.reading import Source
+from preflight_rag.text.quotes import plain, quote_around
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.values import figures_of
 from preflight_rag.text.words import words, words_by_token

@@ -99,7 +99,7 @@ class OfflineReader:
         self, *, title: str, sections: Sequence[Sequence[Source]], parts: Sequence[Extract] = ()
     ) -> Reply[Draft]:
         """The sentences themselves, a paragraph a section; of parts, their summaries one after another."""
-        from preflight_rag.offline.evidence import plain
+        from preflight_rag.text.quotes import plain
 
         if parts:
             quotes = tuple(quote for part in parts for quote in part.quotes)

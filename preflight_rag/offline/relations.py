@@ -27,11 +27,11 @@ from preflight_rag.corg.comparability import Statement, about_different_things
 from preflight_rag.corg.entities import descriptor_of, heading_of, own_name
 from preflight_rag.models.cache import PureCache
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader, Pair, PassageReading, Span
-from preflight_rag.offline.evidence import quote_around
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import ContextNote, RelationReply, Source
 from preflight_rag.state.values import RelationKind
 from preflight_rag.text.names import proper_terms, speaks_of, subject_of, surface_name
+from preflight_rag.text.quotes import quote_around
 from preflight_rag.text.values import Kind, Value, asked_kind, excerpt, same_value, values
 from preflight_rag.text.versions import are_versions
 from preflight_rag.text.words import words

@@ -13,20 +13,13 @@ from dataclasses import dataclass, replace
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.models.reading.extractive_reader import EVEN, ExtractiveReader, PassageReading
 from preflight_rag.offline.confidence import QuestionTerms
-from preflight_rag.offline.evidence import (
-    MAX_QUOTED,
-    Scored,
-    SentenceReader,
-    evidence,
-    plain,
-    sentences_of,
-    verdict_options,
-)
+from preflight_rag.offline.evidence import MAX_QUOTED, Scored, SentenceReader, evidence, sentences_of, verdict_options
 from preflight_rag.offline.found_answers import ReadPassage
 from preflight_rag.state.reading import Draft
 from preflight_rag.text.directions import says, speaks_of_object
 from preflight_rag.text.headers import CLOSEST, why_unclaimed
 from preflight_rag.text.negation import denies
+from preflight_rag.text.quotes import plain
 from preflight_rag.text.sentence_fit import SentenceFit
 from preflight_rag.text.words import words_by_token
 

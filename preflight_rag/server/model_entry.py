@@ -1,35 +1,28 @@
-"""A language model that an operator connects on the page: its address, its name and its key, kept on this server.
+"""The routes by which an operator connects a language model on the page (`connected_model.py`).
 
-They lie in `LIBRARY/model.json`, which only its owner can read, and the key is never sent anywhere but to that address.
 Who may do that is the operator: whoever sits at this machine while there are no keys, else who has a key with `admin`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-import os
-import secrets
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, ConfigDict, SecretStr
 
-from preflight_rag.graph.readers import open_reader
 from preflight_rag.models.chat.chat_models import open_chat_model
 from preflight_rag.models.chat.model_errors import in_our_words
 from preflight_rag.models.protocol import Reader
 from preflight_rag.server.access import User, is_local
+from preflight_rag.server.connected_model import FILE, ModelEntry
 from preflight_rag.server.errors import Refused
 from preflight_rag.server.service import Service, ServiceOf, user_of
-from preflight_rag.state.errors import ModelAuthError, ModelError, PreflightError, UsageError
+from preflight_rag.state.errors import ModelAuthError, ModelError, PreflightError
 
 router = APIRouter(prefix="/api", tags=["server"])
-FILE = "model.json"
 TRY_SECONDS = 20.0  # how long the first call to a model that is being connected may take: a guess, for one that loads
 
 
@@ -41,63 +34,6 @@ class ModelBody(BaseModel):
     base_url: str
     model: str = ""
     key: SecretStr = SecretStr("")
-
-
-@dataclass(frozen=True)
-class ModelEntry:
-    """What was entered; `repr` shows no key."""
-
-    base_url: str
-    model: str
-    key: SecretStr
-
-    @classmethod
-    def read(cls, folder: Path) -> ModelEntry | None:
-        """What is kept in a library's folder, or None where there is nothing that can be read."""
-        try:
-            found = json.loads((folder / FILE).read_text(encoding="utf-8"))
-            return cls(str(found["base_url"]), str(found["model"]), SecretStr(str(found["key"])))
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-
-    def write(self, folder: Path) -> None:
-        """Keep it in a library's folder, in a file for its owner's eyes alone from its first byte on."""
-        values = {"base_url": self.base_url, "model": self.model, "key": self.key.get_secret_value()}
-        new = folder / f".{FILE}.{secrets.token_hex(4)}"
-        try:
-            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-                json.dump(values, file)
-                file.flush()
-                os.fsync(file.fileno())
-            new.replace(folder / FILE)
-        except OSError as error:
-            new.unlink(missing_ok=True)
-            help = "Check the folder's permissions."
-            raise UsageError(f"the model cannot be kept in {folder.name}: {error.strerror}", help=help) from error
-
-    def open(self, service: Service) -> Reader:
-        """The reader with this model.
-
-        Raises:
-            ModelError: The server cannot be asked for its models.
-        """
-        settings, library = service.preflight.settings, service.preflight.library
-        chat_model = open_chat_model(
-            f"openai:{self.model}",
-            timeout=settings.deadline,
-            temperature=settings.temperature,
-            base_url=self.base_url,
-            key=self.key.get_secret_value() or None,
-        )
-        return open_reader(
-            chat_model,
-            library.embedder,
-            deadline=settings.deadline,
-            context_window=settings.context_window,
-            form=settings.reply_form,
-            extractive_reader=settings.extractive_reader,
-            library=library,
-        )
 
 
 def operator_of(request: Request) -> User:
@@ -168,7 +104,7 @@ def take_again(service: Service) -> None:
     if entry is None:
         service.take_model(None, None)
     else:
-        service.take_model(entry, entry.open(service))
+        service.take_model(entry, entry.open(service.preflight))
 
 
 def adopt(service: Service) -> None:
@@ -180,7 +116,7 @@ def adopt(service: Service) -> None:
     if entry is None or not service.preflight.reader.by_rule or not service.options.entered:
         return
     with suppress(PreflightError):
-        service.take_model(entry, entry.open(service))
+        service.take_model(entry, entry.open(service.preflight))
 
 
 def _address(given: str) -> str:
@@ -209,7 +145,7 @@ async def _tried(entry: ModelEntry, service: Service) -> Reader:
     """
 
     def ask() -> Reader:
-        reader = entry.open(service)
+        reader = entry.open(service.preflight)
         model = open_chat_model(
             reader.name if reader.name.startswith("openai:") else f"openai:{reader.name}",
             timeout=TRY_SECONDS,

@@ -23,6 +23,7 @@ from preflight_rag.library.names import DocumentNames, names_of
 from preflight_rag.library.storage.catalogue import UPLOADS
 from preflight_rag.models.chat.chat_models import OFFLINE
 from preflight_rag.server.access import KeyRing, Keys, User
+from preflight_rag.server.connected_model import ModelEntry
 from preflight_rag.server.errors import Refused
 from preflight_rag.server.model_watch import ModelWatch
 from preflight_rag.server.shared import Limit, SharedState
@@ -33,7 +34,6 @@ from preflight_rag.state.values import Answer, Clarification
 
 if TYPE_CHECKING:
     from preflight_rag.models.protocol import Reader
-    from preflight_rag.server.model_entry import ModelEntry
     from preflight_rag.server.siblings import Siblings
 
 log = logging.getLogger("preflight.server")

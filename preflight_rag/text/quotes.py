@@ -3,6 +3,8 @@
 `locate` takes a quote as a model copied it and finds it in the passage: exactly, then with spaces, quotation marks and
 case made alike, then within a few edits. `support` takes a statement and finds the passage's own sentences that say it.
 Both return character offsets, so that `text[start:end]` is always the passage's own wording.
+
+`quote_around` widens an answer to the sentence that it stands in, and `plain` makes running text of a quote.
 """
 
 from __future__ import annotations
@@ -22,9 +24,15 @@ SHORTEST_FUZZY = 12
 SUPPORT_COVERAGE = 0.6
 """Least share of a statement's content words that a supporting sentence holds; set by hand."""
 
+_MAX_QUOTE = 600
+"""Characters of a quote; what is longer (a table, a list without full stops) is cut. A guess."""
+
 _SAME = str.maketrans({"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "–": "-", "—": "-", "\u00a0": " "})
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _ELLIPSIS = re.compile(r"(?<!\s)\s*+(?:\.{3}|…|\[\.{3}\]|\[…\])\s*")
+_LEAD = re.compile(r"(?:(?:[#>*+|•·‣◦–-]+|\(?\d{1,3}[.)])\s+)+")
+_REFERENCE = re.compile(r"\s?\[\d+(?:\s?[,;–-]\s?\d+)*\]")
+_EMPHASIS = re.compile(r"\*\*|__|`")
 
 Span = tuple[int, int]
 
@@ -127,3 +135,61 @@ def _whole_words(text: str, start: int, end: int) -> Span:
     while end > start and text[end - 1].isspace():
         end -= 1
     return start, end
+
+
+def quotable(sentence: str) -> list[str]:
+    """A sentence without the list or heading marks it begins with, cut between words where it is very long."""
+    lead = _LEAD.match(sentence)
+    rest = sentence[lead.end() :] if lead else sentence
+    if lead and lead.group().startswith("#"):
+        return []
+    pieces = []
+    while len(rest) > _MAX_QUOTE:
+        at = rest.rfind(" ", _MAX_QUOTE // 2, _MAX_QUOTE)
+        pieces.append(rest[: at if at > 0 else _MAX_QUOTE].strip())
+        rest = rest[at if at > 0 else _MAX_QUOTE :]
+    return [piece for piece in [*pieces, rest.strip()] if piece]
+
+
+def quote_around(text: str, start: int, end: int) -> Span:
+    """Where the sentence around a stretch of a text stands, without the list or heading marks that it begins with.
+
+    A stretch over several sentences gets all of them; what is very long is cut between words around the stretch.
+    """
+    spans = [span for span in sentence_spans(text) if span[0] < end and start < span[1]]
+    first, last = (spans[0][0], spans[-1][1]) if spans else (start, end)
+    lead = _LEAD.match(text, first, last)
+    if lead and lead.end() <= start:
+        first = lead.end()
+    first, last = min(first, start), max(last, end)
+    spare = max(0, _MAX_QUOTE - (end - start))
+    if last - first > end - start + spare:
+        left = max(first, start - spare // 2)
+        right = min(last, left + (end - start) + spare)
+        left = max(first, right - (end - start) - spare)
+        first = left if left == first else _word_start(text, left, start)
+        last = right if right == last else _word_end(text, end, right)
+    return first, last
+
+
+def _word_start(text: str, at: int, most: int) -> int:
+    """The first word's start at or behind a place, if there is one before `most`."""
+    found = re.compile(r"\s+").search(text, at, most)
+    return found.end() if found and found.end() <= most else at
+
+
+def _word_end(text: str, least: int, at: int) -> int:
+    found = max(text.rfind(" ", least, at), text.rfind("\n", least, at))
+    return found if found > least else at
+
+
+def plain(quote: str) -> str:
+    """A quote as running text: without emphasis marks, and without the passage's own reference numbers."""
+    return " ".join(_EMPHASIS.sub("", _REFERENCE.sub("", quote)).split())
+
+
+def elided(quote: str, sentence: str) -> str:
+    """A quote as running text, with an ellipsis where the sentence goes on."""
+    before, after = sentence.partition(quote)[::2]
+    opens = quote[:1].isupper() or not before
+    return f"{'' if opens else '… '}{plain(quote)}{' …' if after else ''}"

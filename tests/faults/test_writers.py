@@ -25,7 +25,7 @@ import preflight_rag
 from preflight_rag import Preflight
 from preflight_rag.library import Library
 from preflight_rag.library.search.retrieval import retrieve_passages
-from preflight_rag.library.writer import LOCK
+from preflight_rag.library.write_lock import LOCK
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import LibraryError, PreflightError
 from preflight_rag.testing import Reply, ScriptedServer, prompt_of

@@ -20,7 +20,9 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.types import Command, Send, interrupt
 
-from preflight_rag.graph.checkpoints import LATEST_ALONE, open_checkpointer, studio_saver
+from preflight_rag.graph.checkpointing import LATEST_ALONE
+from preflight_rag.graph.checkpoints import open_checkpointer
+from preflight_rag.graph.studio_saver import studio_saver
 from preflight_rag.graph.thread_store import open_thread_store
 from preflight_rag.state.errors import LibraryCorrupt, LibraryError, TurnError, UsageError
 from preflight_rag.state.values import Answer, Receipt, RouteDecision

@@ -13,7 +13,7 @@ import pytest
 from kept_threads import Kept
 
 from preflight_rag import Preflight
-from preflight_rag.graph.checkpoints import studio_saver
+from preflight_rag.graph.studio_saver import studio_saver
 from preflight_rag.graph.thread_store import open_thread_store
 from preflight_rag.state.errors import LibraryError, ThreadBusy, ThreadsUnavailable, UsageError
 from preflight_rag.testing.scripted_server import Reply, ScriptedServer

@@ -13,7 +13,7 @@ from filelock import FileLock
 
 from preflight_rag.library import Library
 from preflight_rag.library.ingest import prepare, run
-from preflight_rag.library.writer import LOCK
+from preflight_rag.library.write_lock import LOCK
 from preflight_rag.state.errors import LibraryEmpty, LibraryError
 from preflight_rag.state.values import Document
 

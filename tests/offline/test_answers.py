@@ -10,11 +10,12 @@ from preflight_rag.models.opening import open_extractive_reader
 from preflight_rag.models.protocol import Reader
 from preflight_rag.models.reading.extractive_reader import EVEN, PassageReading, Span
 from preflight_rag.offline.confidence import confidence_model, question_terms
-from preflight_rag.offline.evidence import NOTHING, evidence, quote_around
+from preflight_rag.offline.evidence import NOTHING, evidence
 from preflight_rag.offline.found_answers import LEAST, ReadPassage, agreed, answers_of, grouped
 from preflight_rag.offline.reader import NAME, OfflineReader
 from preflight_rag.state.reading import Extract, Source
 from preflight_rag.text.headers import ABOUT_THIS, CLOSEST, NOT_ANSWERED, UNREAD_LANGUAGE
+from preflight_rag.text.quotes import quote_around
 
 QUESTION = "How many people live in Broken Bow?"
 NEBRASKA = "Broken Bow is a city. At the census of 2020 it had 3,506 people. It lies on Highway 2."

@@ -5,7 +5,7 @@ from statistics import fmean
 
 import pytest
 
-from preflight_rag.evaluation.papers.brief_context import TABLES
+from preflight_rag.evaluation.papers import tables_of
 from preflight_rag.routing.model_profile import (
     UNMEASURED,
     ModelProfile,
@@ -26,7 +26,7 @@ def cache_of_its_own(tmp_path, monkeypatch):
 
 
 def test_profile_of_an_unmeasured_model_is_the_mean_of_the_papers_two():
-    published = TABLES["positions"][0]
+    published = tables_of("brief_context")["positions"][0]
     columns = [name for name in published.columns if ", 16, " in name]
     places = list(published.columns)
     rag, parts = ([places.index(name) for name in columns if name.endswith(arm)] for arm in ("RAG", "BriefContext"))

@@ -22,7 +22,6 @@ from preflight_rag.evaluation.compare import INTERVALS, compare
 from preflight_rag.evaluation.datasets import pubmedqa
 from preflight_rag.evaluation.experiments.splitters import OURS
 from preflight_rag.evaluation.intervals import Estimate, bootstrap
-from preflight_rag.evaluation.papers.cpqa import ACCURACY, F1, NAIVE, PIPELINE, PRECISION, RECALL
 from preflight_rag.evaluation.published import beside
 from preflight_rag.evaluation.query_pipeline import (
     CANDIDATES,
@@ -48,6 +47,8 @@ from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
 
 FOUND, AVERAGE = "found %", "Avg"
+ACCURACY, PRECISION, RECALL, F1 = "accuracy", "precision", "recall", "F1"
+NAIVE, PIPELINE = "naive RAG", "query pipeline"
 PARTS = {
     PIPELINE: Parts(),
     "without rewriting": Parts(rewriting=False),

@@ -21,7 +21,7 @@ from preflight_rag.conversation.questions import normalised
 from preflight_rag.evaluation import datasets
 from preflight_rag.evaluation.intervals import bootstrap, mean, wilson
 from preflight_rag.evaluation.metrics import roc_area
-from preflight_rag.evaluation.papers.brief_context import TABLES
+from preflight_rag.evaluation.papers import tables_of
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
@@ -111,7 +111,7 @@ def open_dataset(name: str, data: Path | None) -> DataSet:
 
 def curves() -> dict[str, ModelProfile]:
     """Return the simulated readers: profiles of models by name."""
-    published = TABLES["positions"][0]
+    published = tables_of("brief_context")["positions"][0]
     columns = list(published.columns)
     found = {"loses nothing": ModelProfile("flat", "simulated", {0.0: 0.9, 1.0: 0.9}, 0.9)}
     for model in ("GPT-3.5-turbo-0125", "Mixtral-7x8b"):

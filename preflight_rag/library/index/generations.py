@@ -1,8 +1,9 @@
 """Index generations: caches under `LIBRARY/index/` that are rebuilt from the database and swapped in whole.
 
-Each build writes a folder of its own, flushes it to disk, and only then replaces `manifest.json`, which names the
-folder and holds the size and SHA-256 of its files. A reader therefore sees the old index or the new one. Searches read
-the newest one through `CurrentIndex`, which compares the files with these sums and rebuilds what is missing or damaged.
+Each build (`building.py`) writes a folder of its own, flushes it to disk, and only then replaces `manifest.json`, which
+names the folder and holds the size and SHA-256 of its files. A reader therefore sees the old index or the new one.
+Searches read the newest one through `CurrentIndex`, which compares the files with these sums and rebuilds what is
+missing or damaged.
 """
 
 from __future__ import annotations
@@ -11,29 +12,25 @@ import hashlib
 import json
 import os
 import secrets
-import shutil
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import asdict, dataclass, field, replace
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.library.index.arrays import open_array
-from preflight_rag.library.index.dense import FLAT_LIMIT, DenseIndex, IndexKind, write_dense
-from preflight_rag.library.index.growth import can_grow, grow
-from preflight_rag.library.index.lexical import LexicalIndex, write_lexical
+from preflight_rag.library.index.dense import DenseIndex
+from preflight_rag.library.index.lexical import LexicalIndex
 from preflight_rag.library.index.places import FOLDER as PLACES
-from preflight_rag.library.index.places import open_places, write_places
+from preflight_rag.library.index.places import open_places
 from preflight_rag.library.index.scored import Scored
 from preflight_rag.library.index.terms import FOLDER as TERMS
-from preflight_rag.library.index.terms import TermIndex, open_terms, write_terms
+from preflight_rag.library.index.terms import open_terms
 from preflight_rag.library.index.vocabulary import (
     WORDS,
     Vocabulary,
-    texts_by_document,
-    write_vocabulary,
 )
 from preflight_rag.state.errors import (
     READ_ONLY,
@@ -41,9 +38,6 @@ from preflight_rag.state.errors import (
     LibraryCorrupt,
     LibraryEmpty,
     LibraryError,
-    first_line,
-    lacking,
-    system_help,
     unreadable,
 )
 
@@ -192,147 +186,14 @@ def open_index(root: Path) -> Index | None:
                 raise
 
 
-def build_index(
-    store: Store,
-    root: Path,
-    dimension: int,
-    *,
-    kind: IndexKind = "auto",
-    flat_limit: int = FLAT_LIMIT,
-    step: Callable[[str], None] = lambda name: None,
-    grows: bool = False,
-) -> Manifest:
-    """Build both indices from the database and swap them in; the caller holds the library's write lock.
-
-    Args:
-        store: Whose passages are indexed.
-        root: The library's index folder.
-        dimension: Length of the stored vectors.
-        kind: Of dense index.
-        flat_limit: Up to how many passages `auto` is exhaustive.
-        step: Called with the name of each of `STEPS` when it is about to begin, but for the caller's own `PURGE`.
-        grows: Whether the index before may serve, with what is new added, where that gives the same (`growth.py`).
-    """
-    import numpy as np
-
-    generation = store.generation()
-    folder = root / f"{generation:08d}-{secrets.token_hex(4)}"
-    scratch = root / f".{folder.name}.json"
-    with _whole_or_nothing(root, folder, scratch):
-        root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700)  # its files hold what the documents say, as the database does
-        (folder / LEXICAL).mkdir()
-        (folder / TERMS).mkdir()
-        (folder / PLACES).mkdir()
-        step(DENSE)
-        vectors = store.passage_vectors(dimension)
-        np.save(folder / ROWS, vectors.rows, allow_pickle=False)
-        before = _index_before(root) if grows else None
-        if before is not None and can_grow(before, store, vectors, kind=kind, flat_limit=flat_limit):
-            dense, built = grow(before, root / before.manifest.folder, folder, store, vectors, step)
-        else:
-            before, built = None, len(vectors)
-            dense = write_dense(folder / DENSE, vectors, kind=kind, flat_limit=flat_limit)
-            _write_others(root, folder, store, step)
-        step(MANIFEST)
-        _write_contents(root, folder, store, before)
-        files, settings = _flushed(folder), dense.settings
-        manifest = Manifest(
-            folder.name, generation, len(vectors), dense.factory, files, kind, settings, dense.note, built
-        )
-        Index(root, manifest)  # FAISS does not report a file that it could not close, as on a full disk
-        scratch.write_text(json.dumps(asdict(manifest), indent=2), encoding="utf-8")
-        _sync(scratch)
-        os.replace(scratch, root / MANIFEST)
-    _sync(root)
-    remove_others(root, folder.name)
-    return manifest
-
-
-def _write_others(root: Path, folder: Path, store: Store, step: Callable[[str], None]) -> None:
-    """Write all but the dense index of all passages."""
-    step(LEXICAL)
-    write_lexical(folder / LEXICAL, store.texts())
-    step(WORDS)
-    write_vocabulary(folder / WORDS, texts_by_document(store))
-    step(TERMS)
-    write_terms(folder / TERMS, store.texts(), _terms_before(root))
-    write_places(folder / PLACES, store.places())
-
-
-def _index_before(root: Path) -> Index | None:
-    """The index that is to be replaced, where it is whole."""
-    try:
-        return open_index(root)
-    except LibraryError:
-        return None
-
-
-def _terms_before(root: Path) -> tuple[np.ndarray, TermIndex] | None:
-    """Rows and terms of the index that is to be replaced, where it is whole."""
-    import numpy as np
-
-    try:
-        manifest = read_manifest(root)
-        if manifest is None:
-            return None
-        folder = root / manifest.folder
-        for name, entry in manifest.files.items():
-            if (name == ROWS or name.startswith(f"{TERMS}/")) and _entry(folder / name) != entry:
-                return None
-        terms, rows = open_terms(folder / TERMS), np.load(folder / ROWS, allow_pickle=False)
-        return None if terms is None or len(terms) != len(rows) else (rows, terms)
-    except (LibraryError, OSError, ValueError):
-        return None
-
-
-@contextmanager
-def _whole_or_nothing(root: Path, folder: Path, scratch: Path) -> Iterator[None]:
-    """Remove what a build that fails has written, and say in one line what it lacked.
-
-    tantivy's panics are no `Exception`s. Nobody may have asked for the memory of the error that says there is none.
-
-    Raises:
-        LibraryError: The disk, the memory or the handles of files did not suffice.
-    """
-    try:
-        yield
-    except BaseException as error:
-        for path in (folder, scratch):
-            with suppress(OSError):
-                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-        reason, help = lacking(error), system_help(error)
-        if isinstance(error, LibraryCorrupt) and not isinstance(error, DatabaseCorrupt):
-            reason, help = "what was written cannot be read back", "Check the disk, and the room on it."
-        if not help:
-            raise
-        raise LibraryError(
-            f"The index of {root.parent} cannot be built, and the one before stays: {reason or first_line(error)}",
-            help=f"{help} Then: preflight library rebuild --library {root.parent}",
-        ) from error
-
-
-def _write_contents(root: Path, folder: Path, store: Store, before: Index | None) -> None:
-    """Write down the settings and the documents that an index is made of: what a database lost can be named by it."""
-    settings = {key: store.meta(key) for key in ("embedder", "splitter", "index")}
-    with (folder / CONTENTS).open("w", encoding="utf-8") as file:
-        file.write(json.dumps(settings) + "\n")
-        if before is not None:
-            with (root / before.manifest.folder / CONTENTS).open(encoding="utf-8") as old:
-                old.readline()
-                shutil.copyfileobj(old, file)
-        for document in store.contents(before.manifest.generation if before else 0):
-            file.write(json.dumps(document) + "\n")
-
-
 def read_contents(root: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What `_write_contents` wrote for the current index; nothing where an older version built it, or it is damaged."""
+    """The settings and documents that the current index is made of; nothing where an older version built it."""
     try:
         manifest = read_manifest(root)
         if manifest is None or CONTENTS not in manifest.files:
             return {}, []
         path = root / manifest.folder / CONTENTS
-        if _entry(path) != manifest.files[CONTENTS]:
+        if entry_of(path) != manifest.files[CONTENTS]:
             return {}, []
         settings, *documents = map(json.loads, path.read_text(encoding="utf-8").splitlines())
         return settings, documents
@@ -359,7 +220,7 @@ def _check_files(root: Path, manifest: Manifest) -> None:
     # The largest first, so that no reader is left alone with it; hashlib lets others run while it works.
     names = sorted(manifest.files, key=lambda name: -int(manifest.files[name]["size"]))
     with ThreadPoolExecutor(READERS) if is_large else nullcontext() as readers:
-        sums = (readers.map if readers else map)(lambda name: _entry(folder / name)["sha256"], names)
+        sums = (readers.map if readers else map)(lambda name: entry_of(folder / name)["sha256"], names)
         for name, found in zip(names, sums, strict=True):
             if found != manifest.files[name]["sha256"]:
                 raise LibraryCorrupt(f"The index file {folder / name} fails its checksum")
@@ -396,45 +257,15 @@ def index_problems(root: Path) -> list[str]:
     for name, entry in manifest.files.items():
         if not (folder / name).is_file():
             found.append(f"index file {name} is missing")
-        elif _entry(folder / name) != entry:
+        elif entry_of(folder / name) != entry:
             found.append(f"index file {name} fails its checksum")
     return found
 
 
-def _flushed(folder: Path) -> dict[str, dict[str, Any]]:
-    """Flush a folder's files to disk and describe them."""
-    entries = {}
-    for path in sorted(folder.rglob("*")):
-        _sync(path)
-        if path.is_file() and not path.name.endswith(".lock"):
-            entries[path.relative_to(folder).as_posix()] = _entry(path)
-    _sync(folder)
-    return entries
-
-
-def _entry(path: Path) -> dict[str, Any]:
+def entry_of(path: Path) -> dict[str, Any]:
+    """A file as the manifest lists it: its size and its SHA-256."""
     with path.open("rb") as file:
         return {"size": path.stat().st_size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
-
-
-def _sync(path: Path) -> None:
-    """Flush a file to disk, or a folder where the platform can."""
-    if path.is_dir() and os.name == "nt":
-        return
-    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def remove_others(root: Path, keep: str) -> None:
-    """Remove other generations and what killed builds left; what is held open may stay until next time."""
-    for path in root.iterdir():
-        if path.is_dir() and path.name != keep:
-            shutil.rmtree(path, ignore_errors=True)
-        elif path.name.startswith(".") and path.suffix == ".json":
-            path.unlink(missing_ok=True)
 
 
 class CurrentIndex:

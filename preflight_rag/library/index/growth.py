@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from preflight_rag.library.index.dense import DenseKind, grow_dense
+from preflight_rag.library.index.generations import DENSE, LEXICAL, Index
 from preflight_rag.library.index.lexical import grow_lexical
 from preflight_rag.library.index.places import FOLDER as PLACES
 from preflight_rag.library.index.places import grow_places
@@ -23,7 +24,6 @@ from preflight_rag.library.index.vocabulary import WORDS, grow_vocabulary, texts
 
 if TYPE_CHECKING:
     from preflight_rag.library.index.dense import IndexKind
-    from preflight_rag.library.index.generations import Index
     from preflight_rag.library.storage.store import Store, StoredVectors
 
 MOST_GROWTH = 1.25
@@ -61,8 +61,6 @@ def grow(
     Returns:
         What the dense index is, and how many passages there were when all was last built whole.
     """
-    from preflight_rag.library.index.generations import DENSE, LEXICAL
-
     count, last = len(before.rows), int(before.rows[-1])
     grow_dense(old / DENSE, folder / DENSE, vectors, count)
     step(LEXICAL)

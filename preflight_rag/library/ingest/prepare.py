@@ -15,6 +15,7 @@ from preflight_rag.library.loaders.fields import json_values
 from preflight_rag.library.loaders.read_report import report_of
 from preflight_rag.library.storage.document_store import SplitDocument
 from preflight_rag.library.storage.identity import vector_key
+from preflight_rag.models.opening import embedder_for_many
 from preflight_rag.state.errors import DocumentError, EmptyDocument, PreflightError
 from preflight_rag.state.values import Document, Passage
 from preflight_rag.text.document_dates import find_date
@@ -115,11 +116,11 @@ def embedded_groups(embedder: Embedder, inputs: Mapping[str, tuple[str, str]]) -
     """Vectors by key, some at a time: texts of like length are embedded together, which wastes least.
 
     Args:
-        embedder: Makes them; where there are many, the faster one that it names.
+        embedder: Makes them; where there are many, `embedder_for_many` does.
         inputs: By key, title and text.
     """
     keys = sorted(inputs, key=lambda key: len(inputs[key][1]))
-    embedder = embedder.for_many(len(keys))
+    embedder = embedder_for_many(embedder, len(keys))
     for start in range(0, len(keys), GROUP_PASSAGES):
         group = keys[start : start + GROUP_PASSAGES]
         rows = embedder.encode_passages([inputs[key] for key in group])

@@ -5,32 +5,18 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from preflight_rag.library.storage.identity import passage_id
 from preflight_rag.library.storage.schema import CHUNK, TABLES
-from preflight_rag.state.errors import DatabaseCorrupt, LibraryError
+from preflight_rag.library.storage.store import LARGEST
+from preflight_rag.state.errors import LibraryError
 
 if TYPE_CHECKING:
     from preflight_rag.library.storage.store import Store
 
-LARGEST = 1e18
-"""Larger numbers, or none, are in no vector: their squares are beyond what 32 bits hold."""
-
-
 TEXTS_OF_DOCUMENTS = ("source", "title", "date", "authors", "metadata", "content_hash", "origin", "added_at")
 """Columns of the table of documents that hold text, beside their id."""
-
-
-def damaged(path: Path, what: str) -> DatabaseCorrupt:
-    """The error for a database that holds what was never written to it."""
-    folder = path.parent
-    return DatabaseCorrupt(
-        f"{path} is damaged: {what}",
-        help=f"Look at it with `preflight library verify --library {folder}`; `preflight library rebuild --library "
-        f"{folder}` sets it aside and keeps what is whole.",
-    )
 
 
 def database_problems(store: Store, dimension: int) -> list[str]:

@@ -12,11 +12,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.library.storage.damage import damaged
-from preflight_rag.library.storage.migrations import migrate_library
-from preflight_rag.library.storage.recovery import keep_damaged_log
-from preflight_rag.library.storage.schema import CHUNK, SCHEMA_VERSION, TABLES
+from preflight_rag.library.storage.migrations import check_version, migrate
+from preflight_rag.library.storage.recovery import keep_damaged_log, make_private
+from preflight_rag.library.storage.schema import CHUNK, MIGRATIONS, SCHEMA_VERSION, TABLES
 from preflight_rag.state.errors import (
+    DatabaseCorrupt,
     LibraryBusy,
     LibraryClosed,
     LibraryCorrupt,
@@ -40,6 +40,16 @@ _NO_PLACE = ("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR_SHM", "SQLITE_F
 UNWRITTEN = (ValueError, TypeError, KeyError, AttributeError)
 """What reading a value raises that this program never wrote."""
 _OPTIONS: dict[str, Any] = {"timeout": BUSY_SECONDS, "isolation_level": None, "check_same_thread": False}
+
+
+def damaged(path: Path, what: str) -> DatabaseCorrupt:
+    """The error for a database that holds what was never written to it."""
+    folder = path.parent
+    return DatabaseCorrupt(
+        f"{path} is damaged: {what}",
+        help=f"Look at it with `preflight library verify --library {folder}`; `preflight library rebuild --library "
+        f"{folder}` sets it aside and keeps what is whole.",
+    )
 
 
 class DatabaseFile:
@@ -73,7 +83,7 @@ class DatabaseFile:
             with self._guard():
                 if create:
                     self._create()
-                migrate_library(self._connection, self.path)
+                _migrate_library(self._connection, self.path)
             if log is not None:
                 with suppress(LibraryError):  # of a library that cannot be written: it is found again next time
                     self.set_meta("damaged_log", log)
@@ -219,25 +229,33 @@ class DatabaseFile:
         )
 
 
+def _migrate_library(connection: sqlite3.Connection, path: Path) -> None:
+    """Bring `library.db`, whose version is among its settings, up to date.
+
+    Raises:
+        LibraryError: It was written by a newer version, or is no library.
+    """
+
+    def version() -> int:
+        row = connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
+        try:
+            found = json.loads(row[0]) if row else None
+        except ValueError:
+            found = row[0]
+        return check_version(path, found, len(MIGRATIONS))
+
+    def stamp(number: int) -> None:
+        connection.execute("INSERT OR REPLACE INTO meta VALUES ('schema_version', ?)", (str(number),))
+
+    migrate(connection, MIGRATIONS, version, stamp)
+
+
 def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         reason = error.strerror or error
         raise LibraryError(f"Cannot make the folder {folder}: {reason}", help="Choose another folder") from error
-
-
-def make_private(path: Path) -> None:
-    """Make an empty database file that only its owner can read, where there is none; SQLite's logs take its mode.
-
-    A file that is there is not opened, not even for a moment: closing it would take away the locks that SQLite holds on
-    it in this process (fcntl(2)), and another process that closes the database would then remove the log under it, with
-    every turn that is written later. What cannot be made is left for SQLite to say.
-    """
-    if str(path) == ":memory:":  # SQLite's name for a database that is no file
-        return
-    with suppress(OSError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -5,12 +5,10 @@ A database that a newer version has written is left alone: what this version wou
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from preflight_rag.library.storage.schema import MIGRATIONS
 from preflight_rag.state.errors import LibraryError
 
 Step = Callable[[sqlite3.Connection], None]
@@ -46,33 +44,20 @@ def migrate_user_version(connection: sqlite3.Connection, path: Path, steps: Sequ
     def stamp(number: int) -> None:
         connection.execute(f"PRAGMA user_version = {number}")
 
-    _migrate(connection, steps, version, stamp)
+    migrate(connection, steps, version, stamp)
 
 
-def migrate_library(connection: sqlite3.Connection, path: Path) -> None:
-    """The same for `library.db`, whose version is among its settings.
-
-    Raises:
-        LibraryError: It was written by a newer version, or is no library.
-    """
-
-    def version() -> int:
-        row = connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
-        try:
-            found = json.loads(row[0]) if row else None
-        except ValueError:
-            found = row[0]
-        return check_version(path, found, len(MIGRATIONS))
-
-    def stamp(number: int) -> None:
-        connection.execute("INSERT OR REPLACE INTO meta VALUES ('schema_version', ?)", (str(number),))
-
-    _migrate(connection, MIGRATIONS, version, stamp)
-
-
-def _migrate(
+def migrate(
     connection: sqlite3.Connection, steps: Sequence[Step], version: Callable[[], int], stamp: Callable[[int], None]
 ) -> None:
+    """Take the steps that a database lacks, all of them or none.
+
+    Args:
+        connection: Without a transaction.
+        steps: From version 0 on.
+        version: Returns the version that the database has.
+        stamp: Writes the version that it has now.
+    """
     if version() == len(steps):
         return
     connection.execute("BEGIN IMMEDIATE")

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+from preflight_rag.library.storage.document_store import SettingsStore
 from preflight_rag.state.errors import EmbedderMismatch
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
 
-    from preflight_rag.library.stored import ReadStore
     from preflight_rag.models.embedding.embedder import Embedder
+
+
+class EmbedderStore(SettingsStore, Protocol):
+    """A store that remembers which embedder made its vectors."""
+
+    @property
+    def place(self) -> str:
+        """Where it is, as errors say it: "at FOLDER"."""
 
 
 class RecordedEmbedder:
     """The embedder that a store was made with, opened when it is first needed; of a new store, the one given.
 
     Args:
-        store: Whose it is.
+        store: The store whose vectors it made.
         given: What `open_embedder` takes, opened at once; None for the recorded one, or the default one of a new store.
 
     Raises:
@@ -26,7 +34,7 @@ class RecordedEmbedder:
         EmbedderError: The one given cannot be opened.
     """
 
-    def __init__(self, store: ReadStore, given: str | Embeddings | None = None) -> None:
+    def __init__(self, store: EmbedderStore, given: str | Embeddings | None = None) -> None:
         self._store = store
         self._lock = threading.Lock()
         is_new = store.meta("embedder") is None

@@ -1,4 +1,4 @@
-"""Damaged databases: set aside whole, and what can still be read of them brought into a new one.
+"""Files of SQLite databases: made for their owner alone; set aside whole where damaged, and read as far as they can be.
 
 SQLite stops at the first damaged page. Here a table is read in ranges of its rows that are halved until what cannot be
 read is passed over; what a row then says is for the caller to check. Nothing is deleted: the damaged file, with its
@@ -26,6 +26,19 @@ FAR = 100_000
 MOST_FAILURES = 5_000
 """Ranges of rows that could not be read, after which a table is given up; a page of rows costs about a hundred.
 Both are guesses."""
+
+
+def make_private(path: Path) -> None:
+    """Make an empty database file that only its owner can read, where there is none; SQLite's logs take its mode.
+
+    A file that is there is not opened, not even for a moment: closing it would take away the locks that SQLite holds on
+    it in this process (fcntl(2)), and another process that closes the database would then remove the log under it, with
+    every turn that is written later. What cannot be made is left for SQLite to say.
+    """
+    if str(path) == ":memory:":  # SQLite's name for a database that is no file
+        return
+    with suppress(OSError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def keep_damaged_log(database: Path) -> str | None:

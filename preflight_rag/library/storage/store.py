@@ -14,8 +14,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.library.storage.cards import card_of, document_of_card, is_card
-from preflight_rag.library.storage.damage import LARGEST, damaged
-from preflight_rag.library.storage.database_file import BUSY_SECONDS, DATABASE, UNWRITTEN, DatabaseFile, make_private
+from preflight_rag.library.storage.database_file import (
+    BUSY_SECONDS,
+    DATABASE,
+    UNWRITTEN,
+    DatabaseFile,
+    damaged,
+)
 from preflight_rag.library.storage.document_store import PreparedDocument, StoredDocument
 from preflight_rag.library.storage.identity import passage_id
 from preflight_rag.library.storage.schema import (
@@ -33,8 +38,10 @@ from preflight_rag.state.values import Document, Passage
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["BUSY_SECONDS", "DATABASE", "Store", "make_private"]
+__all__ = ["BUSY_SECONDS", "DATABASE", "Store"]
 
+LARGEST = 1e18
+"""Larger numbers, or none, are in no vector: their squares are beyond what 32 bits hold."""
 MOST_READ = 256
 """Passages that are kept in memory; a guess: those of a dozen turns that run at once."""
 

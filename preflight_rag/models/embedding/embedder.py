@@ -77,10 +77,6 @@ class Embedder(Embeddings):
         inputs = [passage if isinstance(passage, str) else self.with_title(*passage) for passage in passages]
         return self._encode(inputs, progress)
 
-    def for_many(self, count: int) -> Embedder:
-        """What embeds so many passages: this embedder, or a faster one whose vectors differ by rounding alone."""
-        return self
-
     def with_title(self, title: str, text: str) -> PassageInput:
         """What is embedded of a passage that has a title: "title. text".
 

@@ -47,21 +47,20 @@ class FastMiniLM(MiniLM):
         with self._lock:
             if self._loaded is None:
                 folder = weights_folder()
-                network = _bfloat16_network(folder, self._threads)
-                self._loaded = OnnxBackend(folder, self.max_tokens, self._threads, network)
+                network = _bfloat16_network(folder, self.threads)
+                self._loaded = OnnxBackend(folder, self.max_tokens, self.threads, network)
             return self._loaded
 
 
-def fast_minilm(slow: MiniLM, threads: int) -> Embedder:
-    """The fast embedder in the place of `slow`; `slow` itself where it is not installed, of no use, or differs.
+def fast_minilm(slow: MiniLM) -> Embedder:
+    """Return the fast embedder in the place of `slow`; `slow` itself where it is not installed, of no use, or differs.
 
     Args:
-        slow: What its vectors are compared with.
-        threads: Forward passes at once, each on one core.
+        slow: The embedder whose vectors it is compared with, and whose threads it takes.
     """
     if missing_modules(EXTRA) or not FLAGS & processor_flags():
         return slow
-    return _FAST.get(threads, lambda: _compared(FastMiniLM(threads), slow))
+    return _FAST.get(slow.threads, lambda: _compared(FastMiniLM(slow.threads), slow))
 
 
 _FAST: SharedModels[Hashable, Embedder] = SharedModels()

@@ -48,10 +48,6 @@ Runtime takes a fifth longer for each token (one core, AMD EPYC); with 512 nothi
 WINDOW = 1024
 """Texts that are tokenized and sorted by length together; a guess."""
 
-
-MANY = 128
-"""Passages from which on a faster network is worth loading: it takes a second, as embedding 20 to 40 of them does."""
-
 Network: TypeAlias = "Callable[[dict[str, np.ndarray]], np.ndarray]"
 """Maps the graph's inputs to vectors; called from several threads at once."""
 
@@ -73,7 +69,7 @@ class MiniLM(Embedder):
     spec: str | None = DEFAULT_SPEC
 
     def __init__(self, threads: int | None = None) -> None:
-        self._threads = threads or min(2, os.cpu_count() or 1)
+        self.threads = threads or min(2, os.cpu_count() or 1)
         self._lock = threading.Lock()
         self._loaded: OnnxBackend | None = None
 
@@ -86,21 +82,13 @@ class MiniLM(Embedder):
     def _backend(self) -> OnnxBackend:
         with self._lock:
             if self._loaded is None:
-                self._loaded = _open_backend(self.max_tokens, self._threads)
+                self._loaded = _open_backend(self.max_tokens, self.threads)
             return self._loaded
 
     def encode_query(self, text: str) -> np.ndarray:
         """Vector of a query, shape (384,); what lies beyond 256 tokens is not read."""
         vector: np.ndarray = self._backend.encode([text], None)[0]
         return vector
-
-    def for_many(self, count: int) -> Embedder:
-        """The same vectors but for rounding, faster, where `fast_minilm` can be had."""
-        if count < MANY or type(self) is not MiniLM:
-            return self
-        from preflight_rag.models.embedding.fast_minilm import fast_minilm
-
-        return fast_minilm(self, self._threads)
 
     def _encode(self, inputs: Sequence[PassageInput], progress: Progress | None) -> np.ndarray:
         return self._backend.encode(cast("Sequence[str]", inputs), progress)

@@ -209,8 +209,8 @@ def test_a_large_index_is_read_whole_once_and_again_when_a_file_changed(library,
     open_index(root)
     noted = (root / generations.CHECKED).read_text(encoding="utf-8")
     read = []
-    checksum = generations._entry
-    monkeypatch.setattr(generations, "_entry", lambda path: (read.append(path.name), checksum(path))[1])
+    checksum = generations.entry_of
+    monkeypatch.setattr(generations, "entry_of", lambda path: (read.append(path.name), checksum(path))[1])
     open_index(root)
     assert not read
     rows = current(root) / ROWS

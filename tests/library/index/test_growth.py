@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from preflight_rag.library.index import generations
+from preflight_rag.library.index import building
 from preflight_rag.library.index.generations import CONTENTS, PURGE, STEPS, open_index, read_contents
 from preflight_rag.library.index.growth import MOST_GROWTH
 from preflight_rag.library.library import Library
@@ -47,9 +47,9 @@ def library(tmp_path, embedder):
 @pytest.fixture
 def whole_builds(monkeypatch):
     """Sizes of the dense indices that are built whole from now on."""
-    built, write = [], generations.write_dense
+    built, write = [], building.write_dense
     monkeypatch.setattr(
-        generations,
+        building,
         "write_dense",
         lambda path, vectors, **given: built.append(len(vectors)) or write(path, vectors, **given),
     )

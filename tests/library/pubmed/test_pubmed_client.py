@@ -30,18 +30,18 @@ from preflight_rag.library.pubmed.client import PROCESS, date_window, retry_afte
 from preflight_rag.state.errors import ExpressionRefused, PubMedRefused, PubMedUnavailable, UsageError
 
 
-def test_a_search_names_the_program_and_its_limits(client_of):
+def test_a_search_names_the_program_and_its_limits(ncbi_client_of):
     with NcbiServer() as server:
-        client = client_of(server, email="me@example.org", api_key="secret", tool="mine")
+        client = ncbi_client_of(server, email="me@example.org", api_key="secret", tool="mine")
         found = client.search("pubmed", "metformin AND heart", limit=5, since="2020-05", until="2023")
     assert (found.ids, found.hits, found.note) == (("101",), 1, "")
     expected = {"tool": "mine", "email": "me@example.org", "api_key": "secret", "retmax": "5", "datetype": "pdat"}
     assert server.requests[0].asked.items() >= (expected | {"mindate": "2020/05", "maxdate": "2023"}).items()
 
 
-def test_without_email_and_key_neither_is_sent(client_of):
+def test_without_email_and_key_neither_is_sent(ncbi_client_of):
     with NcbiServer() as server:
-        client_of(server).search("pmc", "worms")
+        ncbi_client_of(server).search("pmc", "worms")
     assert not {"email", "api_key", "mindate"} & set(server.requests[0].asked)
 
 
@@ -54,21 +54,21 @@ def test_without_email_and_key_neither_is_sent(client_of):
         ("metformin AND the", "ignored: the"),
     ],
 )
-def test_what_ncbi_warns_of_is_the_note(client_of, expression, note):
+def test_what_ncbi_warns_of_is_the_note(ncbi_client_of, expression, note):
     with NcbiServer() as server:
-        assert client_of(server).search("pubmed", expression).note == note
+        assert ncbi_client_of(server).search("pubmed", expression).note == note
 
 
-def test_a_warning_in_no_known_form_is_kept_too(client_of):
+def test_a_warning_in_no_known_form_is_kept_too(ncbi_client_of):
     reply = "<eSearchResult><Count>0</Count><IdList/><WarningList><NewWarning>beware</NewWarning></WarningList>"
     with NcbiServer(script=[Fault("x", HttpReply(f"{reply}</eSearchResult>"))]) as server:
-        assert client_of(server).search("pubmed", "x").note == "NewWarning: beware"
+        assert ncbi_client_of(server).search("pubmed", "x").note == "NewWarning: beware"
 
 
 @pytest.mark.parametrize("passing", [RATE_LIMITED, DOWN, WEB_PAGE, BROKEN_XML, EMPTY, OTHER_XML, BACKEND_FAILED])
-def test_what_may_pass_is_asked_again(client_of, passing):
+def test_what_may_pass_is_asked_again(ncbi_client_of, passing):
     with NcbiServer(script=[Fault("metformin", passing, times=1)]) as server:
-        assert client_of(server).search("pubmed", "metformin").hits == 3
+        assert ncbi_client_of(server).search("pubmed", "metformin").hits == 3
     assert len(server.requests) == 2
 
 
@@ -85,10 +85,10 @@ def test_what_may_pass_is_asked_again(client_of, passing):
         (HttpReply('{"error":"API rate limit exceeded"}'), "asks for fewer requests"),
     ],
 )
-def test_what_does_not_pass_is_one_clear_error(client_of, reply, message):
+def test_what_does_not_pass_is_one_clear_error(ncbi_client_of, reply, message):
     with NcbiServer(script=[Fault("metformin", reply)]) as server:
         with pytest.raises(PubMedUnavailable, match=message) as caught:
-            client_of(server, attempts=2).search("pubmed", "metformin")
+            ncbi_client_of(server, attempts=2).search("pubmed", "metformin")
     assert len(server.requests) == 2
     assert caught.value.help
     assert "secret" not in str(caught.value)
@@ -104,44 +104,44 @@ def test_what_does_not_pass_is_one_clear_error(client_of, reply, message):
         (HttpReply("moved", 301), PubMedRefused, "PREFLIGHT_NCBI_URL"),
     ],
 )
-def test_what_is_no_for_good_is_not_asked_again(client_of, reply, kind, message):
+def test_what_is_no_for_good_is_not_asked_again(ncbi_client_of, reply, kind, message):
     with NcbiServer(script=[Fault("metformin", reply)]) as server:
         with pytest.raises(kind, match=message):
-            client_of(server, api_key="secret").search("pubmed", "metformin")
+            ncbi_client_of(server, api_key="secret").search("pubmed", "metformin")
     assert len(server.requests) == 1
 
 
-def test_retry_after_is_waited_for(client_of):
+def test_retry_after_is_waited_for(ncbi_client_of):
     with NcbiServer(script=[Fault("metformin", RATE_LIMITED, times=1)]) as server:
-        client_of(server).search("pubmed", "metformin")
+        ncbi_client_of(server).search("pubmed", "metformin")
     first, second = server.requests
     assert second.arrived - first.arrived >= 0.2
 
 
-def test_a_wait_beyond_the_deadline_ends_at_once(client_of):
+def test_a_wait_beyond_the_deadline_ends_at_once(ncbi_client_of):
     slow = HttpReply("", 503, headers=(("Retry-After", "3600"),))
     with NcbiServer(script=[Fault("metformin", slow)]) as server:
         with pytest.raises(PubMedUnavailable, match=r"status 503. and asks to wait 3,600 s"):
-            client_of(server).search("pubmed", "metformin")
+            ncbi_client_of(server).search("pubmed", "metformin")
     assert len(server.requests) == 1
 
 
-def test_a_silent_server_is_given_up(client_of):
+def test_a_silent_server_is_given_up(ncbi_client_of):
     with NcbiServer(script=[Fault("metformin", delay=30)]) as server:
         with pytest.raises(PubMedUnavailable, match=r"silent for 0\.05 s"):
-            client_of(server, timeout=0.05, attempts=1).search("pubmed", "metformin")
+            ncbi_client_of(server, timeout=0.05, attempts=1).search("pubmed", "metformin")
 
 
-def test_a_slow_drip_is_given_up(client_of):
+def test_a_slow_drip_is_given_up(ncbi_client_of):
     with NcbiServer(script=[Fault("metformin", drip=0.03)]) as server:
         with pytest.raises(PubMedUnavailable, match="too slow"):
-            client_of(server, attempts=1).search("pubmed", "metformin", deadline=time.monotonic() + 0.2)
+            ncbi_client_of(server, attempts=1).search("pubmed", "metformin", deadline=time.monotonic() + 0.2)
 
 
-def test_no_time_left_is_said(client_of):
+def test_no_time_left_is_said(ncbi_client_of):
     with NcbiServer() as server:
         with pytest.raises(PubMedUnavailable, match="could not be asked in time"):
-            client_of(server).search("pubmed", "metformin", deadline=time.monotonic() - 1)
+            ncbi_client_of(server).search("pubmed", "metformin", deadline=time.monotonic() - 1)
     assert not server.requests
 
 
@@ -151,30 +151,30 @@ def test_a_server_that_is_not_there_is_named():
             client.search("pubmed", "metformin")
 
 
-def test_a_key_is_in_no_address(client_of):
+def test_a_key_is_in_no_address(ncbi_client_of):
     """Addresses stand in the logs of every server between."""
     with NcbiServer() as server:
-        client = client_of(server, api_key="secret")
+        client = ncbi_client_of(server, api_key="secret")
         client.search("pubmed", "metformin")
         client.fetch("pubmed", ["101"])
-        client_of(server).search("pubmed", "metformin")
+        ncbi_client_of(server).search("pubmed", "metformin")
     *with_key, without = server.addresses
     assert not any("?" in address or "secret" in address for address in with_key)
     assert "term=metformin" in without
     assert [request.asked.get("api_key") for request in server.requests] == ["secret", "secret", None]
 
 
-def test_long_expressions_are_posted(client_of):
+def test_long_expressions_are_posted(ncbi_client_of):
     expression = " OR ".join(["metformin", *(f"{'z' * 40}{i}" for i in range(40))])
     with NcbiServer() as server:
-        assert client_of(server).search("pubmed", expression).hits == 3
+        assert ncbi_client_of(server).search("pubmed", expression).hits == 3
     assert len(expression) > 1500
     assert server.requests[0].asked["term"] == expression
 
 
-def test_records_come_as_xml(client_of):
+def test_records_come_as_xml(ncbi_client_of):
     with NcbiServer() as server:
-        client = client_of(server)
+        client = ncbi_client_of(server)
         assert b"<PMID Version=" in client.fetch("pubmed", ["101", "102"])
         assert b"Findings" in client.fetch("pmc", ["203"])
         with pytest.raises(PubMedRefused, match="no records: Invalid db name"):

@@ -30,10 +30,10 @@ def own(own_folder, embedder):
         yield library
 
 
-def test_live_and_local_passages_are_ranked_together(own, client_of):
+def test_live_and_local_passages_are_ranked_together(own, ncbi_client_of):
     local = own.candidates(QUESTION, depth=10)
     with NcbiServer() as server:
-        fetched = fetch_documents(client_of(server), ['metformin AND "heart failure"'])
+        fetched = fetch_documents(ncbi_client_of(server), ['metformin AND "heart failure"'])
     live = own.intern(fetched.documents).passages
     merged = merge(own, QUESTION, local, live)
     assert [found.rank for found in merged] == list(range(1, len(local) + len(live) + 1))
@@ -42,26 +42,26 @@ def test_live_and_local_passages_are_ranked_together(own, client_of):
     assert {found.found_by for found in merged if not found.origin} == {"semantic"}
 
 
-def test_at_the_next_turn_they_are_found_both_ways(own, client_of):
+def test_at_the_next_turn_they_are_found_both_ways(own, ncbi_client_of):
     with NcbiServer() as server:
-        live = own.intern(fetch_documents(client_of(server), ["metformin AND heart"]).documents).passages
+        live = own.intern(fetch_documents(ncbi_client_of(server), ["metformin AND heart"]).documents).passages
     merged = merge(own, QUESTION, own.candidates(QUESTION, depth=10), live)
     assert merged[0].found_by == "both"
     assert len({found.passage.id for found in merged}) == len(merged)
 
 
-def test_what_came_just_now_was_found_by_ncbi_even_when_the_library_finds_it_too(own, client_of):
+def test_what_came_just_now_was_found_by_ncbi_even_when_the_library_finds_it_too(own, ncbi_client_of):
     with NcbiServer() as server:
-        interned = own.intern(fetch_documents(client_of(server), ["metformin AND heart"]).documents)
+        interned = own.intern(fetch_documents(ncbi_client_of(server), ["metformin AND heart"]).documents)
     local = own.candidates(QUESTION, depth=10)
     merged = merge(own, QUESTION, local, interned.passages, new=interned.new)
     assert {found.passage.id for found in merged if found.found_by == "term"} == interned.new
     assert {found.found_by for found in merged} == {"semantic", "term"}
 
 
-def test_without_live_passages_the_local_ones_remain(own, client_of):
+def test_without_live_passages_the_local_ones_remain(own, ncbi_client_of):
     with NcbiServer(script=[Fault("heart", DOWN)]) as server:
-        fetched = fetch_documents(client_of(server, attempts=1), ["heart"])
+        fetched = fetch_documents(ncbi_client_of(server, attempts=1), ["heart"])
     local = own.candidates(QUESTION, depth=10)
     merged = merge(own, QUESTION, local, own.intern(fetched.documents).passages)
     assert fetched.problems

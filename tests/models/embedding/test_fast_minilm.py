@@ -5,7 +5,8 @@ import pytest
 
 from preflight_rag.library import Library
 from preflight_rag.models.embedding import fast_minilm as fast
-from preflight_rag.models.embedding.minilm import MANY, LongMiniLM
+from preflight_rag.models.embedding.minilm import LongMiniLM
+from preflight_rag.models.opening import MANY, embedder_for_many
 from preflight_rag.state.extras import missing_modules
 from preflight_rag.state.values import Document
 
@@ -60,14 +61,14 @@ def test_what_the_processor_can_do_is_read_off_linuxs_list(tmp_path, listed, usa
 
 
 def test_few_passages_and_other_embedders_stay_as_they_are(embedder):
-    assert embedder.for_many(MANY - 1) is embedder
+    assert embedder_for_many(embedder, MANY - 1) is embedder
     long = LongMiniLM()
-    assert long.for_many(10 * MANY) is long
+    assert embedder_for_many(long, 10 * MANY) is long
 
 
 def test_without_a_processor_for_it_it_is_not_taken(embedder, monkeypatch):
     monkeypatch.setattr(fast, "processor_flags", lambda: frozenset({"avx2"}))
-    assert embedder.for_many(MANY) is embedder
+    assert embedder_for_many(embedder, MANY) is embedder
 
 
 @pytest.mark.slow
@@ -78,7 +79,7 @@ def test_its_vectors_are_those_of_sentence_transformers_but_for_rounding(embedde
     from preflight_rag.models.embedding.minilm import weights_folder
 
     texts = [*fast.PROBES, "Tea.", "", "Green tea contains caffeine and catechins.", "12.5 mg/kg, p < 0.05 (n = 41)"]
-    made = embedder.for_many(MANY)
+    made = embedder_for_many(embedder, MANY)
     assert type(made) is fast.FastMiniLM
     reference = SentenceTransformer(str(weights_folder()), device="cpu").encode(texts, normalize_embeddings=True)
     assert fast.lowest_cosine(made.encode_passages(texts), reference) >= fast.LEAST_COSINE

@@ -1,0 +1,214 @@
+"""Building an index generation: written into a folder of its own, flushed to disk, and only then named by the manifest.
+
+What fails before that leaves the index as it was.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.library.index.dense import FLAT_LIMIT, IndexKind, write_dense
+from preflight_rag.library.index.generations import (
+    CONTENTS,
+    DENSE,
+    LEXICAL,
+    MANIFEST,
+    ROWS,
+    Index,
+    Manifest,
+    entry_of,
+    open_index,
+    read_manifest,
+)
+from preflight_rag.library.index.growth import can_grow, grow
+from preflight_rag.library.index.lexical import write_lexical
+from preflight_rag.library.index.places import FOLDER as PLACES
+from preflight_rag.library.index.places import write_places
+from preflight_rag.library.index.terms import FOLDER as TERMS
+from preflight_rag.library.index.terms import TermIndex, open_terms, write_terms
+from preflight_rag.library.index.vocabulary import WORDS, texts_by_document, write_vocabulary
+from preflight_rag.state.errors import (
+    DatabaseCorrupt,
+    LibraryCorrupt,
+    LibraryError,
+    first_line,
+    lacking,
+    system_help,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from preflight_rag.library.storage.store import Store
+
+
+def build_index(
+    store: Store,
+    root: Path,
+    dimension: int,
+    *,
+    kind: IndexKind = "auto",
+    flat_limit: int = FLAT_LIMIT,
+    step: Callable[[str], None] = lambda name: None,
+    grows: bool = False,
+) -> Manifest:
+    """Build both indices from the database and swap them in; the caller holds the library's write lock.
+
+    Args:
+        store: Whose passages are indexed.
+        root: The library's index folder.
+        dimension: Length of the stored vectors.
+        kind: Of dense index.
+        flat_limit: Up to how many passages `auto` is exhaustive.
+        step: Called with the name of each of `STEPS` when it is about to begin, but for the caller's own `PURGE`.
+        grows: Whether the index before may serve, with what is new added, where that gives the same (`growth.py`).
+    """
+    import numpy as np
+
+    generation = store.generation()
+    folder = root / f"{generation:08d}-{secrets.token_hex(4)}"
+    scratch = root / f".{folder.name}.json"
+    with _whole_or_nothing(root, folder, scratch):
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700)  # its files hold what the documents say, as the database does
+        (folder / LEXICAL).mkdir()
+        (folder / TERMS).mkdir()
+        (folder / PLACES).mkdir()
+        step(DENSE)
+        vectors = store.passage_vectors(dimension)
+        np.save(folder / ROWS, vectors.rows, allow_pickle=False)
+        before = _index_before(root) if grows else None
+        if before is not None and can_grow(before, store, vectors, kind=kind, flat_limit=flat_limit):
+            dense, built = grow(before, root / before.manifest.folder, folder, store, vectors, step)
+        else:
+            before, built = None, len(vectors)
+            dense = write_dense(folder / DENSE, vectors, kind=kind, flat_limit=flat_limit)
+            _write_others(root, folder, store, step)
+        step(MANIFEST)
+        _write_contents(root, folder, store, before)
+        files, settings = _flushed(folder), dense.settings
+        manifest = Manifest(
+            folder.name, generation, len(vectors), dense.factory, files, kind, settings, dense.note, built
+        )
+        Index(root, manifest)  # FAISS does not report a file that it could not close, as on a full disk
+        scratch.write_text(json.dumps(asdict(manifest), indent=2), encoding="utf-8")
+        _sync(scratch)
+        os.replace(scratch, root / MANIFEST)
+    _sync(root)
+    remove_others(root, folder.name)
+    return manifest
+
+
+def _write_others(root: Path, folder: Path, store: Store, step: Callable[[str], None]) -> None:
+    """Write all but the dense index of all passages."""
+    step(LEXICAL)
+    write_lexical(folder / LEXICAL, store.texts())
+    step(WORDS)
+    write_vocabulary(folder / WORDS, texts_by_document(store))
+    step(TERMS)
+    write_terms(folder / TERMS, store.texts(), _terms_before(root))
+    write_places(folder / PLACES, store.places())
+
+
+def _index_before(root: Path) -> Index | None:
+    """The index that is to be replaced, where it is whole."""
+    try:
+        return open_index(root)
+    except LibraryError:
+        return None
+
+
+def _terms_before(root: Path) -> tuple[np.ndarray, TermIndex] | None:
+    """Rows and terms of the index that is to be replaced, where it is whole."""
+    import numpy as np
+
+    try:
+        manifest = read_manifest(root)
+        if manifest is None:
+            return None
+        folder = root / manifest.folder
+        for name, entry in manifest.files.items():
+            if (name == ROWS or name.startswith(f"{TERMS}/")) and entry_of(folder / name) != entry:
+                return None
+        terms, rows = open_terms(folder / TERMS), np.load(folder / ROWS, allow_pickle=False)
+        return None if terms is None or len(terms) != len(rows) else (rows, terms)
+    except (LibraryError, OSError, ValueError):
+        return None
+
+
+@contextmanager
+def _whole_or_nothing(root: Path, folder: Path, scratch: Path) -> Iterator[None]:
+    """Remove what a build that fails has written, and say in one line what it lacked.
+
+    tantivy's panics are no `Exception`s. Nobody may have asked for the memory of the error that says there is none.
+
+    Raises:
+        LibraryError: The disk, the memory or the handles of files did not suffice.
+    """
+    try:
+        yield
+    except BaseException as error:
+        for path in (folder, scratch):
+            with suppress(OSError):
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        reason, help = lacking(error), system_help(error)
+        if isinstance(error, LibraryCorrupt) and not isinstance(error, DatabaseCorrupt):
+            reason, help = "what was written cannot be read back", "Check the disk, and the room on it."
+        if not help:
+            raise
+        raise LibraryError(
+            f"The index of {root.parent} cannot be built, and the one before stays: {reason or first_line(error)}",
+            help=f"{help} Then: preflight library rebuild --library {root.parent}",
+        ) from error
+
+
+def _write_contents(root: Path, folder: Path, store: Store, before: Index | None) -> None:
+    """Write down the settings and the documents that an index is made of: what a database lost can be named by it."""
+    settings = {key: store.meta(key) for key in ("embedder", "splitter", "index")}
+    with (folder / CONTENTS).open("w", encoding="utf-8") as file:
+        file.write(json.dumps(settings) + "\n")
+        if before is not None:
+            with (root / before.manifest.folder / CONTENTS).open(encoding="utf-8") as old:
+                old.readline()
+                shutil.copyfileobj(old, file)
+        for document in store.contents(before.manifest.generation if before else 0):
+            file.write(json.dumps(document) + "\n")
+
+
+def _flushed(folder: Path) -> dict[str, dict[str, Any]]:
+    """Flush a folder's files to disk and describe them."""
+    entries = {}
+    for path in sorted(folder.rglob("*")):
+        _sync(path)
+        if path.is_file() and not path.name.endswith(".lock"):
+            entries[path.relative_to(folder).as_posix()] = entry_of(path)
+    _sync(folder)
+    return entries
+
+
+def _sync(path: Path) -> None:
+    """Flush a file to disk, or a folder where the platform can."""
+    if path.is_dir() and os.name == "nt":
+        return
+    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def remove_others(root: Path, keep: str) -> None:
+    """Remove other generations and what killed builds left; what is held open may stay until next time."""
+    for path in root.iterdir():
+        if path.is_dir() and path.name != keep:
+            shutil.rmtree(path, ignore_errors=True)
+        elif path.name.startswith(".") and path.suffix == ".json":
+            path.unlink(missing_ok=True)

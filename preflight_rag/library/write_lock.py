@@ -1,0 +1,54 @@
+"""The write lock of a library's folder, which writers take in turns, across processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from preflight_rag.library.ingest.report import IngestEvent, Progress
+from preflight_rag.library.storage.store import BUSY_SECONDS
+from preflight_rag.state.errors import LibraryBusy, LibraryError, writing_help
+
+LOCK = ".write.lock"
+SILENT_SECONDS = 2.0
+"""After so long a wait for another writer an ingest says that it waits; a guess: most writes are shorter."""
+
+
+@contextmanager
+def write_lock(folder: Path, seconds: float = BUSY_SECONDS, progress: Progress | None = None) -> Iterator[None]:
+    """Hold a library's write lock, across processes; `progress` learns that another writer is waited for.
+
+    Raises:
+        LibraryBusy: Another writer did not finish in `seconds`.
+        LibraryError: The folder cannot be written.
+    """
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(folder / LOCK)
+    try:
+        try:
+            lock.acquire(timeout=min(seconds, SILENT_SECONDS))
+        except Timeout:
+            if progress:
+                progress(IngestEvent("waiting", 0, None, str(folder)))
+            lock.acquire(timeout=max(0.0, seconds - SILENT_SECONDS))
+    except Timeout as error:
+        raise LibraryBusy(
+            f"The library at {folder} is being written by another process", help="Try again when it has finished"
+        ) from error
+    except FileNotFoundError as error:
+        raise removed(folder) from error
+    except OSError as error:
+        raise LibraryError(
+            f"The library at {folder} cannot be written: {error.strerror}", help=writing_help(error)
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def removed(folder: Path) -> LibraryError:
+    """The error where a library is no longer where it was opened."""
+    return LibraryError(f"The library at {folder} was removed meanwhile", help="Try again.")
