@@ -1,12 +1,12 @@
 """Decisions on a turn's route: the preflight's, before anything is read, and the step to a dearer route after a draft.
 
-Passages that speak of several things of one name, or that contradict each other, go to COrg (`corg.signals`). Of the
-others it is predicted whether the key passage would be lost, that is whether it stands below the first three of the
-order that the reader gets. Two rules do that. The calibrated one gives the probability of it (`routing.risk`) and sends
-the question to map/reduce where that is worth its calls for the model that reads (`routing.expected_value`). The
-paper's compares the dense ranking of the retrieved passages with a BM25 ranking of the same passages: where their first
-n agree (IoU > threshold), plain RAG serves; else map/reduce (BriefContext, section 5.2, equation 1). It also serves
-where nothing was calibrated for the library's embedder.
+Passages that speak of several things of one name, or that contradict each other, go to COrg (`corg.signals`), where
+that is worth its calls (`routing.expected_value`). Of the others it is predicted whether the key passage would be lost,
+that is whether it stands below the first three of the order that the reader gets. Two rules do that. The calibrated one
+gives the probability of it (`routing.risk`) and sends the question to map/reduce where that is worth its calls for the
+model that reads. The paper's compares the dense ranking of the retrieved passages with a BM25 ranking of the same
+passages: where their first n agree (IoU > threshold), plain RAG serves; else map/reduce (BriefContext, section 5.2,
+equation 1). It also serves where nothing was calibrated for the library's embedder.
 
 Where nothing that was found bears on the question (`routing.off_topic`), no dearer route is taken, whatever the
 signals say: there is nothing to compare, and no passage to lose. The paper's rule, where it is asked for, knows of no
@@ -22,9 +22,9 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.corg.agreement import same_answer
-from preflight_rag.corg.signals import read_signals
+from preflight_rag.corg.signals import CorgSignals, read_signals
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader
-from preflight_rag.routing.expected_value import PartsValue, parts_value
+from preflight_rag.routing.expected_value import PartsValue, compare_value, parts_value
 from preflight_rag.routing.model_profile import UNMEASURED, ModelProfile
 from preflight_rag.routing.off_topic import bearing_of
 from preflight_rag.routing.risk import EVENTS, RiskModel, shipped_model
@@ -129,12 +129,12 @@ def decide(
             signals[OFF_TOPIC] = 1.0
             reason = f"nothing that was found bears on the question (nearness {bearing.nearness:.2g} of 1)"
             return decision("plain", f"{reason}: what can be said of it takes one reading at most")
-    if corg is not None and corg.score >= settings.corg_threshold:
-        why = "; ".join(corg.fired) or "passages may contradict each other"
-        return decision("corg", f"{why} (score {corg.score:.2g}, compared from {settings.corg_threshold:g} on)")
+    if corg is not None and (reason := _comparing(corg, settings)):
+        return decision("corg", reason)
     if len(refs) <= ALWAYS_PLAIN_PASSAGES:
         return decision("plain", f"only {len(refs)} passage{'s' * (len(refs) > 1)}: nothing can be lost between them")
-    if tokens < settings.map_prompt_tokens:
+    if tokens < settings.map_prompt_tokens and (settings.preflight == "iou" or settings.thoroughness < 1):
+        # Read at once they are no longer than what each part would be: nothing is gained, whatever it would cost.
         return decision("plain", f"the passages are short ({tokens} tokens): they fit one map prompt")
     return decision("map_reduce" if prediction.lost else "plain", prediction.reason)
 
@@ -195,6 +195,24 @@ def predict_loss(
     fallback = "" if settings.preflight == "iou" else _fallback(risk_model)
     reason = f"{fallback}on the first {top_n} passages search by meaning and search by words {relation}"
     return LossPrediction(lost, reason, iou, 1 - iou, threshold, {})
+
+
+def _comparing(corg: CorgSignals, settings: Settings) -> str:
+    """Why the passages are to be compared by COrg, in words; empty where that is not worth its calls.
+
+    Beside the paper's rule the score alone decides: what answers are worth is no part of that.
+    """
+    why = "; ".join(corg.fired) or "passages may contradict each other"
+    if settings.preflight == "iou":
+        limit, brings = settings.corg_threshold, ""
+        wanted = corg.score >= limit
+    else:
+        usual, thoroughness = settings.corg_threshold, settings.thoroughness
+        value = compare_value(corg.score, usual_limit=usual, thoroughness=thoroughness)
+        limit, wanted = value.limit, thoroughness > 0 and corg.score >= value.limit
+        brings = f": expected to answer {value.gain * 100:.1f} more of 100 questions for {value.calls:.2g} calls each"
+        brings = brings if value.gain > 0 else ""
+    return f"{why} (score {corg.score:.2g}, compared from {limit:.2g} on{brings})" if wanted else ""
 
 
 def _fallback(risk_model: RiskModel | None) -> str:

@@ -160,6 +160,35 @@ def test_two_things_of_one_name_go_to_corg_though_the_context_is_short():
     assert "Broken Bow, Oklahoma; Broken Bow, Nebraska" in decision.reason
 
 
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        (Settings(thoroughness=0), "plain"),
+        (Settings(thoroughness=1), "corg"),
+        (Settings(thoroughness=0, preflight="iou"), "corg"),
+    ],
+)
+def test_thoroughness_weighs_comparing_too_but_not_beside_the_papers_rule(settings, name):
+    refs, sources = passages(TOWNS, [0.8, 0.8])
+    decision = decide("How many people live in Broken Bow?", refs, sources, settings)
+    assert decision.name == name
+    assert ("more of 100 questions for 2.2 calls each" in decision.reason) is (settings.thoroughness == 1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        (Settings(), "plain"),
+        (Settings(thoroughness=1), "map_reduce"),
+        (Settings(thoroughness=1, preflight="iou"), "plain"),
+    ],
+)
+def test_a_context_no_longer_than_a_part_is_read_in_parts_by_the_most_thorough_alone(settings, name):
+    refs, sources = passages([NEAR] * 8, [0.5] * 8, 100)
+    decision = decide("capital of France", with_places(refs, [1] * 8), sources, settings, shipped_model())
+    assert decision.name == name
+
+
 def test_the_threshold_of_corg_is_a_setting():
     refs, sources = passages(TOWNS, [0.8, 0.8])
     decision = decide("How many people live in Broken Bow?", refs, sources, Settings(corg_threshold=1.0))
