@@ -41,6 +41,7 @@ from preflight_rag.routing.second_look import (
     compares,
     escalation,
     found_elsewhere,
+    least_sure,
     nothing_to_find,
     second_partitions,
 )
@@ -142,7 +143,8 @@ def _second_look(
     """The step that the look at an answer calls for, with the partitions that are read; nothing where it stands."""
     question, elsewhere, settings = state["standalone_question"], None, context.settings
     if draft.found and _compares(state, context):
-        elsewhere = found_elsewhere(question, draft, sources, context.extractive)
+        sure = least_sure(profile_of_reader(context.reader))
+        elsewhere = found_elsewhere(question, draft, sources, context.extractive, sure)
     step = escalation(draft, sources, settings.partition_size, elsewhere)
     if step is None:
         return {}

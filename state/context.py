@@ -117,7 +117,7 @@ class Settings(BaseModel):
         default=0.5,
         ge=0,
         le=1,
-        description="How much a right answer is worth in model calls: 0 never reads in parts or compares, 1 always does.",
+        description="Worth of a right answer in model calls: 0 never reads in parts or compares, 1 reads in parts.",
     )
     top_n: int = Field(default=3, ge=1, description="How many of each ranking the preflight compares.")
     threshold: float = Field(default=0.2, ge=0, le=1, description="Plain when the rankings' IoU is above this.")

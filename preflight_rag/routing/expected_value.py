@@ -100,8 +100,13 @@ def parts_value(
     (safe_gain, safe_calls), (low_gain, low_calls) = (_gain(profile, at, passages, partitions) for at in (0.0, 1.0))
     limit = _limit(safe_gain * worth - safe_calls, low_gain * worth - low_calls) if 0 < worth < inf else NEVER
     gain, calls = _gain(profile, risk, passages, partitions)
+    return PartsValue(gain, calls, lost_share(profile, passages), 0.0 if worth == inf else limit)
+
+
+def lost_share(profile: ModelProfile, passages: int) -> float:
+    """Return the share of answers that a model loses where the key passage of so many stands below the first three."""
     top, low = _by_place(profile, passages)
-    return PartsValue(gain, calls, max(0.0, top - low), 0.0 if worth == inf else limit)
+    return max(0.0, top - low)
 
 
 def calls_per_right_answer(thoroughness: float) -> float:
