@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
 from preflight_rag.corg.choices import left_out_note
-from preflight_rag.routing.decision import unmentioned, unread_note
+from preflight_rag.routing.decision import is_off_topic, unmentioned, unread_note
 from preflight_rag.state.context import Context
 from preflight_rag.state.reading import Source
 from preflight_rag.state.schema import State
@@ -40,7 +40,7 @@ async def abstain(state: Unanswered, runtime: Runtime[Context]) -> State:
     text = f"{NOT_ANSWERED}{nearest}" if state["passages"] else NOTHING_FOUND
     if named:
         text = f"{NOT_ANSWERED} {NO_MENTION.format(named=named)}"
-    elif far and not _share_words(question, sources):
+    elif is_off_topic(state.get("decision") or {}) or (far and not _share_words(question, sources)):
         text = NOT_IN_DOCUMENTS
     text += unread_note(state["extracts"])
     text += left_out_note(state.get("left_out") or [])

@@ -1,8 +1,10 @@
 """Stage `answer_plain`: one answer from all the passages that it is given at once, and where the turn goes from there.
 
-An answer that found nothing, or of which no citation can be found in its passage, goes on to map/reduce over all
-passages. That happens once a turn, and not on a forced route. Where nothing was found, the risk of a lost passage is
-low and the extractive reader sees no answer either, the turn abstains at once.
+The look at the answer (`routing.second_look`) may send it on to map/reduce over the passages that it does not cite,
+once a turn, and not on a forced route; what the extractive reader has to read for that, it reads while the model
+writes.
+Where the preflight has seen that nothing bears on the question, this call is the only one: what it writes is shown once
+a passage is known to support it, and else the turn abstains.
 Where the extractive reader has still to compare what the passages answer (`unchecked`), it does while the model writes.
 What that writes is shown once the route is certain; where the passages answer differently, the call is given up and the
 turn goes on to COrg.
@@ -14,32 +16,43 @@ The beginning of a reply that did not come to its end is an answer marked as inc
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from langgraph.runtime import Runtime
 
 from preflight_rag.corg.contexts import contexts_of
 from preflight_rag.corg.group_answers import answered_or_nothing, asked_in_plural, group_draft, unusable
 from preflight_rag.models.protocol import instructed
+from preflight_rag.models.reading.extractive_reader import pairs
 from preflight_rag.models.unfinished import may_be_spared, unfinished
 from preflight_rag.routing.decision import (
     current_route,
     decide,
-    escalation,
+    is_off_topic,
     may_escalate,
-    nothing_to_find,
-    partition,
 )
 from preflight_rag.routing.library_risk import risk_model_of
 from preflight_rag.routing.model_profile import profile_of_reader
+from preflight_rag.routing.second_look import (
+    compares,
+    escalation,
+    found_elsewhere,
+    least_sure,
+    nothing_to_find,
+    second_partitions,
+)
 from preflight_rag.state.answer_text import answer_text
 from preflight_rag.state.context import Context
-from preflight_rag.state.errors import BadReply, ModelError
+from preflight_rag.state.errors import BadReply, ExtractiveReaderError, ModelError
 from preflight_rag.state.reading import Draft, Reply, Source
 from preflight_rag.state.schema import GroupStatus, PassageRef, State
 from preflight_rag.state.values import RouteDecision, Usage
 from preflight_rag.state.views import Chosen
+from preflight_rag.text.citations import is_verifiable
 
 
 async def answer_plain(state: Chosen, runtime: Runtime[Context]) -> State:
@@ -63,33 +76,100 @@ async def answer_all_passages(state: Chosen, context: Context) -> State:
         if decision["name"] == "corg":
             spent = _spent_in_vain(call, state["passages"]).model_dump()
             return {**checked, "onward": "relate_contexts", "spent": [{"stage": "answer_plain", **spent}]}
-    try:
-        reply = await writing
-    except ModelError as error:
-        reply = unfinished(error, state["options"])
+    needs_support = _needs_support(state, decision)
+    if needs_support and not checked:
+        answer_text.get().keep_back()
+    looks = not is_off_topic(decision) and may_escalate(decision, state["escalations"], "plain")
+    reply = await _written(writing, _begin_reading(state, sources, context) if looks else None, state["options"])
+    if needs_support:
+        reply = _supported(reply, sources)
     draft: Draft = reply.value
     update: State = {**checked, **_drafted(reply)}
     update["onward"] = "cite" if draft.found else "abstain"
-    size = context.settings.partition_size
-    free = not draft.incomplete and may_escalate(decision, state["escalations"], "plain")
-    step = escalation(draft, sources, size) if free else None
-    if step is not None and not draft.found:
-        asked = state["standalone_question"], sources, decision, context.extractive
-        step = None if await asyncio.to_thread(nothing_to_find, *asked) else step
-    if step is not None:
-        update["escalations"] = [step]
-        update["onward"], update["partitions"] = (
-            "map_context",
-            partition(len(sources), size, context.settings.max_partitions),
-        )
+    if looks and not draft.incomplete:
+        update |= await asyncio.to_thread(_second_look, state, draft, sources, decision, context)
     return update
+
+
+def _needs_support(state: Chosen, decision: Mapping[str, Any]) -> bool:
+    """Whether an answer counts only where a passage supports it: nothing bears on the question.
+
+    Of options one has to be chosen, whatever supports it.
+    """
+    return is_off_topic(decision) and not state["options"]
+
+
+async def _written(
+    writing: Awaitable[Reply[Draft]], reading: asyncio.Future[None] | None, options: Sequence[str]
+) -> Reply[Draft]:
+    """What the model writes, or the beginning of it, once the passages are read beside it."""
+    try:
+        reply = await writing
+    except ModelError as error:
+        reply = unfinished(error, options)
+    except BaseException:
+        if reading is not None:
+            reading.cancel()
+        raise
+    if reading is not None:
+        await reading
+    return reply
+
+
+def _compares(state: Chosen, context: Context) -> bool:
+    """Whether an answer is held against what the passages say; one that goes by rule has been made of that."""
+    reads = context.extractive is not None and not context.reader.by_rule and not state["options"]
+    return reads and len(state["passages"]) > context.settings.partition_size
+
+
+def _begin_reading(state: Chosen, sources: Sequence[Source], context: Context) -> asyncio.Future[None] | None:
+    """Begin to read the passages while the model writes, where its answer will be held against them.
+
+    The readings are kept; what stands in the way of one is met again where it is used.
+    """
+    if not (_compares(state, context) and compares(state["standalone_question"])):
+        return None
+
+    def read() -> None:
+        with suppress(ExtractiveReaderError):
+            context.extractive.read(pairs(state["standalone_question"], sources))
+
+    return asyncio.ensure_future(asyncio.to_thread(read))
+
+
+def _second_look(
+    state: Chosen, draft: Draft, sources: Sequence[Source], decision: Mapping[str, Any], context: Context
+) -> State:
+    """The step that the look at an answer calls for, with the partitions that are read; nothing where it stands."""
+    question, elsewhere, settings = state["standalone_question"], None, context.settings
+    if draft.found and _compares(state, context):
+        sure = least_sure(profile_of_reader(context.reader))
+        elsewhere = found_elsewhere(question, draft, sources, context.extractive, sure)
+    step = escalation(draft, sources, settings.partition_size, elsewhere)
+    if step is None:
+        return {}
+    if not draft.found and nothing_to_find(question, sources, decision, context.extractive):
+        return {}
+    partitions = second_partitions(draft, sources, settings.partition_size, settings.max_partitions)
+    return {"escalations": [step], "onward": "map_context", "partitions": partitions}
+
+
+def _supported(reply: Reply[Draft], sources: Sequence[Source]) -> Reply[Draft]:
+    """A reply over passages of which none bears on the question; nothing is found where none supports it."""
+    draft, text = reply.value, answer_text.get()
+    if draft.found and is_verifiable(draft, {source.n: source.text for source in sources}):
+        text.show()
+        return reply
+    text.drop()
+    note = "nothing that was found bears on the question, and no passage says what the reply does"
+    return replace(reply, value=Draft("", found=False), notes=(*reply.notes, *([note] if draft.found else [])))
 
 
 async def _checked_meanwhile(
     state: Chosen, context: Context, sources: Sequence[Source], call: asyncio.Future[Reply[Draft]]
 ) -> RouteDecision:
     """The decision with what the extractive reader finds while the model writes; on COrg's route the call is over."""
-    text, certain = answer_text.get(), False
+    text, certain, shown = answer_text.get(), False, False
     text.keep_back()
     try:
         model = await asyncio.to_thread(risk_model_of, context.library)
@@ -97,10 +177,11 @@ async def _checked_meanwhile(
         profile = await asyncio.to_thread(profile_of_reader, context.reader)
         decision = await asyncio.to_thread(partial(decide, *asked, profile=profile))
         certain = decision.name != "corg"
+        shown = certain and not _needs_support(state, decision.model_dump())
     finally:
-        if certain:
+        if shown:
             text.show()
-        else:  # also where the reader fails, or the turn is stopped
+        elif not certain:  # also where the reader fails, or the turn is stopped
             text.drop()
             call.cancel()
             await asyncio.wait([call])

@@ -4,6 +4,8 @@ Where partitions answer differently, the reader resolves it with a reason. A tur
 to COrg when they do so for one and the same thing; a question with options does not, since one has to be chosen.
 Where no answer can be made of them, the extracts are shown. Where there are none, since no reply came in time or none
 that can be used, the turn goes back to plain, over the first partition.
+After a plain answer the partitions hold what it does not cite (`routing.second_look`). An answer with support is
+weighed beside what they give; and where they give nothing, or fail, the first answer stands.
 """
 
 from __future__ import annotations
@@ -16,9 +18,10 @@ from langgraph.runtime import Runtime
 from preflight_rag.models.protocol import instructed
 from preflight_rag.models.unfinished import unfinished
 from preflight_rag.routing.decision import back_to_plain, contradiction, may_escalate, plain_stands
+from preflight_rag.routing.second_look import first_answer, first_extract, first_stands
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import AllPartitionsFailed, BudgetUsedUp, ModelError
-from preflight_rag.state.reading import Draft, Extract, Reply
+from preflight_rag.state.reading import Draft, Extract, Reply, Source
 from preflight_rag.state.schema import State
 from preflight_rag.state.values import Usage
 from preflight_rag.state.views import Mapped
@@ -33,14 +36,18 @@ async def reduce_context(state: Mapped, runtime: Runtime[Context]) -> State:
         AllPartitionsFailed: No partition could be read, and what is wrong with the model would be so of any other call.
     """
     extracts = sorted(map(Extract.load, state["extracts"]), key=lambda extract: extract.partition)
+    first = first_answer(state.get("draft"), state.get("escalations") or [])
     if all(extract.failed for extract in extracts):
-        if not any(extract.spared for extract in extracts):
+        if first is None and not any(extract.spared for extract in extracts):
             raise AllPartitionsFailed.of(f"{len(extracts)} partitions could be read", "map_context", state["gaps"])
         return _without_extracts(state)
     given = [extract for extract in extracts if extract.text]
+    sources = await runtime.context.sources(state["passages"])
+    supported = first_extract(first, sources) if first else None
     if not given:
-        return {"draft": Draft("", found=False).dump(), "onward": "abstain"}
-    given = await _with_sources(state, given, runtime.context)
+        nothing: State = {"draft": Draft("", found=False).dump(), "onward": "abstain"}
+        return nothing if first is None else _with_first(state, first, is_supported=supported is not None)
+    given = [*([supported] if supported else []), *_with_sources(state, given, sources)]
     try:
         reply = await instructed(runtime.context.reader, state.get("instructions") or "").reduce(
             question=state["standalone_question"], extracts=given, options=state["options"]
@@ -53,6 +60,8 @@ async def reduce_context(state: Mapped, runtime: Runtime[Context]) -> State:
         "gaps": [{"stage": "reduce_context", "item": "reply", "error": note} for note in reply.notes],
         "spent": [{"stage": "reduce_context", **reply.usage.model_dump()}],
     }
+    if first is not None and not reply.value.found:
+        return {**update, **_with_first(state, first, is_supported=supported is not None)}
     free = not reply.value.incomplete and may_escalate(
         state.get("decision") or {}, state.get("escalations") or [], "map_reduce"
     )
@@ -78,6 +87,13 @@ def _without_extracts(state: Mapped) -> State:
     return {**update, "escalations": [*before, step], "gaps": [gap]}
 
 
+def _with_first(state: Mapped, first: Draft, *, is_supported: bool) -> State:
+    """Where the passages that a first answer does not cite say nothing of it, it stands."""
+    before = state.get("escalations") or []
+    step = first_stands(before[-1], failed=sum(extract["failed"] for extract in state["extracts"]), silent=is_supported)
+    return {"draft": first.dump(), "onward": "cite", "escalations": [*before, step]}
+
+
 def _begun(error: ModelError, extracts: Sequence[Extract], options: Sequence[str]) -> Reply[Draft]:
     """The beginning of an answer; where there is none, what the partitions say."""
     try:
@@ -96,10 +112,10 @@ def _found_so_far(error: ModelError, extracts: Sequence[Extract]) -> Reply[Draft
     return Reply(draft, spent, (str(error),))
 
 
-async def _with_sources(state: Mapped, extracts: Sequence[Extract], context: Context) -> list[Extract]:
+def _with_sources(state: Mapped, extracts: Sequence[Extract], sources: Sequence[Source]) -> list[Extract]:
     """The extracts with the passages that they were made of: a reader may answer from these."""
-    sources = {source.n: source for source in await context.sources(state["passages"])}
+    by_rank, parts = {source.n: source for source in sources}, state["partitions"]
     return [
-        replace(extract, sources=tuple(sources[rank] for rank in sorted(state["partitions"][extract.partition - 1])))
+        replace(extract, sources=tuple(by_rank[rank] for rank in sorted(parts[extract.partition - 1])))
         for extract in extracts
     ]

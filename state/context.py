@@ -117,7 +117,7 @@ class Settings(BaseModel):
         default=0.5,
         ge=0,
         le=1,
-        description="How much a right answer is worth in model calls: 0 never reads in parts, 1 always does.",
+        description="Worth of a right answer in model calls: 0 never reads in parts or compares, 1 reads in parts.",
     )
     top_n: int = Field(default=3, ge=1, description="How many of each ranking the preflight compares.")
     threshold: float = Field(default=0.2, ge=0, le=1, description="Plain when the rankings' IoU is above this.")
@@ -129,7 +129,7 @@ class Settings(BaseModel):
         default=True, description="Let the preflight choose COrg, and map/reduce go on to it; off: BriefContext alone."
     )
     corg_threshold: float = Field(
-        default=0.53, ge=0, le=1, description="COrg when the signals' score is at least this."
+        default=0.53, ge=0, le=1, description="COrg from this score of the signals on, at a thoroughness of 0.5."
     )
     corg_mode: CorgMode = Field(
         default="notes",

@@ -110,8 +110,9 @@ class EntryState(TypedDict):
 
 Stop = Literal["cite", "abstain", "map_context", "relate_contexts", "aggregate_groups", "answer_plain", "retrieve"]
 
-Escalation = TypedDict("Escalation", {"from": str, "to": str, "reason": str})
-"""One step from a route to a dearer one, and what was seen; or back to plain, and why the dearer one gave nothing."""
+Escalation = TypedDict("Escalation", {"from": str, "to": str, "reason": str, "silent": NotRequired[bool]})
+"""One step from a route to a dearer one, and what was seen; or back to plain, and why the dearer one gave nothing. That
+the answer says below itself unless the step is `silent`."""
 
 
 def add_messages(left: Any, right: Any) -> Any:

@@ -225,4 +225,5 @@ class Unanswered(TypedDict):
     passages: list[PassageRef]
     extracts: list[dict[str, Any]]
     standalone_question: NotRequired[str]
+    decision: NotRequired[dict[str, Any]]
     left_out: NotRequired[list[str]]

@@ -210,7 +210,7 @@ def answering(
     kind = asked_kind(question)
     likeliest: dict[int, tuple[float, Statement]] = {}
     for (reading, part), passage in zip(passages, readings_, strict=True):
-        stated = _statement(part.text, passage, kind)
+        stated = statement_of(part.text, passage, kind)
         if stated and stated[0] > likeliest.get(reading.source.n, (0.0,))[0]:
             likeliest[reading.source.n] = stated
     found = sorted(likeliest.values(), key=lambda each: -each[0])
@@ -221,7 +221,7 @@ def answering(
     return Signal()
 
 
-def _statement(text: str, passage: PassageReading, kind: Kind) -> tuple[float, Statement] | None:
+def statement_of(text: str, passage: PassageReading, kind: Kind) -> tuple[float, Statement] | None:
     """How likely a passage answers, and its answer: the best span, or to a yes/no question the likelier of both.
 
     What holds no figure is no answer where one is asked for.

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from preflight_rag.corg.agreement import same_answer
-from preflight_rag.models.reading.extractive_reader import ExtractiveReader
+from preflight_rag.models.reading.extractive_reader import READ_LANGUAGES, ExtractiveReader
 from preflight_rag.offline.comparisons import compare
 from preflight_rag.offline.confidence import (
     SUPPORTED,
@@ -44,7 +44,7 @@ from preflight_rag.offline.tables import TableAnswer, table_answer
 from preflight_rag.offline.verdicts import VerdictReader
 from preflight_rag.state.reading import Draft, Extract, Source
 from preflight_rag.text.headers import ABOUT_THIS, CLOSEST, UNREAD_LANGUAGE, not_mentioned, why_unclaimed
-from preflight_rag.text.languages import UNKNOWN, language_of
+from preflight_rag.text.languages import language_of
 from preflight_rag.text.question_forms import form_of
 from preflight_rag.text.quotes import plain
 from preflight_rag.text.sentence_fit import SentenceFit
@@ -60,8 +60,6 @@ MAX_REREAD = 2
 """Sentences that are read by themselves where the likeliest answer stands in one that does not fit; a guess."""
 MAX_JUDGED = 4
 """Different answers, likeliest first, whose confidence is worked out. Set by hand: it may cost a short reading each."""
-READ_LANGUAGES = ("en", UNKNOWN)
-"""What the bundled reader reads; a few names and figures are no language."""
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,16 @@
 """Decisions on a turn's route: the preflight's, before anything is read, and the step to a dearer route after a draft.
 
-Passages that speak of several things of one name, or that contradict each other, go to COrg (`corg.signals`). Of the
-others it is predicted whether the key passage would be lost, that is whether it stands below the first three of the
-order that the reader gets. Two rules do that. The calibrated one gives the probability of it (`routing.risk`) and sends
-the question to map/reduce where that is worth its calls for the model that reads (`routing.expected_value`). The
-paper's compares the dense ranking of the retrieved passages with a BM25 ranking of the same passages: where their first
-n agree (IoU > threshold), plain RAG serves; else map/reduce (BriefContext, section 5.2, equation 1). It also serves
-where nothing was calibrated for the library's embedder.
+Passages that speak of several things of one name, or that contradict each other, go to COrg (`corg.signals`), where
+that is worth its calls (`routing.expected_value`). Of the others it is predicted whether the key passage would be lost,
+that is whether it stands below the first three of the order that the reader gets. Two rules do that. The calibrated one
+gives the probability of it (`routing.risk`) and sends the question to map/reduce where that is worth its calls for the
+model that reads. The paper's compares the dense ranking of the retrieved passages with a BM25 ranking of the same
+passages: where their first n agree (IoU > threshold), plain RAG serves; else map/reduce (BriefContext, section 5.2,
+equation 1). It also serves where nothing was calibrated for the library's embedder.
+
+Where nothing that was found bears on the question (`routing.off_topic`), no dearer route is taken, whatever the
+signals say: there is nothing to compare, and no passage to lose. The paper's rule, where it is asked for, knows of no
+such case.
 """
 
 from __future__ import annotations
@@ -18,19 +22,18 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.corg.agreement import same_answer
-from preflight_rag.corg.signals import read_signals
+from preflight_rag.corg.signals import CorgSignals, read_signals
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader
-from preflight_rag.routing.expected_value import PartsValue, parts_value
+from preflight_rag.routing.expected_value import PartsValue, compare_value, parts_value
 from preflight_rag.routing.model_profile import UNMEASURED, ModelProfile
-from preflight_rag.routing.risk import EVENTS, RiskModel
+from preflight_rag.routing.off_topic import bearing_of
+from preflight_rag.routing.risk import EVENTS, RiskModel, shipped_model
 from preflight_rag.routing.risk_features import FEATURES, has_places, risk_features
 from preflight_rag.state.context import Settings
-from preflight_rag.state.errors import ExtractiveReaderError
 from preflight_rag.state.reading import Draft, Lookup, Source, Talk
 from preflight_rag.state.retrieval import PassageTerms
 from preflight_rag.state.values import RouteDecision, RouteName
 from preflight_rag.text.bm25 import bm25_of_numbers, pool_bm25
-from preflight_rag.text.citations import is_verifiable
 from preflight_rag.text.exact import exact_strings, holds, is_definite, is_doi
 from preflight_rag.text.words import words
 
@@ -41,6 +44,8 @@ ALWAYS_PLAIN_PASSAGES = 3
 """Up to so many passages nothing can be lost in the middle: they are the first three."""
 LOST = "lost"
 """The signal that is 1 where the rule predicts a lost key passage, and 0 where it does not."""
+OFF_TOPIC = "off_topic"
+"""The signal that is 1 where nothing that was found bears on the question; else it is not among the signals."""
 FORCED: dict[str, RouteName] = {"plain": "plain", "map-reduce": "map_reduce", "corg": "corg"}
 
 
@@ -116,12 +121,20 @@ def decide(
 
     if settings.route != "auto":
         return decision(FORCED[settings.route], f"the route was forced to {settings.route}", forced=True)
-    if corg is not None and corg.score >= settings.corg_threshold:
-        why = "; ".join(corg.fired) or "passages may contradict each other"
-        return decision("corg", f"{why} (score {corg.score:.2g}, compared from {settings.corg_threshold:g} on)")
+    if settings.preflight != "iou":
+        measured = risk_model is not None and risk_model.embedder == shipped_model().embedder and has_places(refs)
+        bearing = bearing_of(question, refs, sources, extractive, measured=measured)
+        signals["nearness"] = round(bearing.nearness, 4)
+        if bearing.is_none:
+            signals[OFF_TOPIC] = 1.0
+            reason = f"nothing that was found bears on the question (nearness {bearing.nearness:.2g} of 1)"
+            return decision("plain", f"{reason}: what can be said of it takes one reading at most")
+    if corg is not None and (reason := _comparing(corg, settings)):
+        return decision("corg", reason)
     if len(refs) <= ALWAYS_PLAIN_PASSAGES:
         return decision("plain", f"only {len(refs)} passage{'s' * (len(refs) > 1)}: nothing can be lost between them")
-    if tokens < settings.map_prompt_tokens:
+    if tokens < settings.map_prompt_tokens and (settings.preflight == "iou" or settings.thoroughness < 1):
+        # Read at once they are no longer than what each part would be: nothing is gained, whatever it would cost.
         return decision("plain", f"the passages are short ({tokens} tokens): they fit one map prompt")
     return decision("map_reduce" if prediction.lost else "plain", prediction.reason)
 
@@ -182,6 +195,24 @@ def predict_loss(
     fallback = "" if settings.preflight == "iou" else _fallback(risk_model)
     reason = f"{fallback}on the first {top_n} passages search by meaning and search by words {relation}"
     return LossPrediction(lost, reason, iou, 1 - iou, threshold, {})
+
+
+def _comparing(corg: CorgSignals, settings: Settings) -> str:
+    """Why the passages are to be compared by COrg, in words; empty where that is not worth its calls.
+
+    Beside the paper's rule the score alone decides: what answers are worth is no part of that.
+    """
+    why = "; ".join(corg.fired) or "passages may contradict each other"
+    if settings.preflight == "iou":
+        limit, brings = settings.corg_threshold, ""
+        wanted = corg.score >= limit
+    else:
+        usual, thoroughness = settings.corg_threshold, settings.thoroughness
+        value = compare_value(corg.score, usual_limit=usual, thoroughness=thoroughness)
+        limit, wanted = value.limit, thoroughness > 0 and corg.score >= value.limit
+        brings = f": expected to answer {value.gain * 100:.1f} more of 100 questions for {value.calls:.2g} calls each"
+        brings = brings if value.gain > 0 else ""
+    return f"{why} (score {corg.score:.2g}, compared from {limit:.2g} on{brings})" if wanted else ""
 
 
 def _fallback(risk_model: RiskModel | None) -> str:
@@ -289,6 +320,11 @@ def current_route(decision: Mapping[str, Any], escalations: Sequence[Escalation]
     return escalations[-1]["to"] if escalations else str(decision.get("name"))
 
 
+def is_off_topic(decision: Mapping[str, Any]) -> bool:
+    """Return whether the preflight has seen that nothing that was found bears on the question."""
+    return bool(decision.get("signals", {}).get(OFF_TOPIC))
+
+
 def may_escalate(decision: Mapping[str, Any], escalations: Sequence[Escalation], route: str) -> bool:
     """Whether this is the route that preflight chose freely, and the turn has not gone on to another yet."""
     return decision.get("name") == route and not decision.get("forced") and not escalations
@@ -310,7 +346,7 @@ def plain_stands(route: str, kept: str) -> Escalation:
 def fallback_note(escalations: Sequence[Escalation]) -> str:
     """A sentence about a route of which nothing came; empty where the turn ended on the one that it had chosen."""
     last = escalations[-1] if escalations else None
-    return f"\n\nNote: {last['reason']}." if last and is_fallback(last) else ""
+    return f"\n\nNote: {last['reason']}." if last and is_fallback(last) and not last.get("silent") else ""
 
 
 def is_fallback(step: Escalation) -> bool:
@@ -359,31 +395,3 @@ def unmentioned_decision(strings: Sequence[str], settings: Settings) -> RouteDec
     """The route where no document mentions what a question names."""
     reason = f"no document that was searched mentions {' or '.join(strings)}"
     return RouteDecision(name="abstain", reason=reason, top_n=settings.top_n, threshold=settings.threshold)
-
-
-def nothing_to_find(
-    question: str, sources: Sequence[Source], decision: Mapping[str, Any], extractive: ExtractiveReader | None
-) -> bool:
-    """Whether passages that a plain answer found nothing in are not worth a second reading in parts.
-
-    That is so where the preflight did not expect the key passage to be lost among the others, and the extractive reader
-    sees no answer in any of them either. It has mostly read them for COrg's signals already.
-    """
-    if extractive is None or decision.get("signals", {}).get(LOST, 1.0):
-        return False
-    try:
-        readings = extractive.read([(question, source.title, source.text) for source in sources])
-    except ExtractiveReaderError:
-        return False
-    return all(reading.answerable < extractive.threshold for reading in readings)
-
-
-def escalation(draft: Draft, sources: Sequence[Source], partition_size: int) -> Escalation | None:
-    """The step that a plain answer calls for, if any; map/reduce of one partition would read the same again."""
-    if len(sources) <= partition_size:
-        return None
-    if not draft.found:
-        return {"from": "plain", "to": "map_reduce", "reason": "the plain answer found nothing"}
-    if not is_verifiable(draft, {source.n: source.text for source in sources}):
-        return {"from": "plain", "to": "map_reduce", "reason": "no citation of the plain answer could be verified"}
-    return None

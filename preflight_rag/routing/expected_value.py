@@ -1,4 +1,4 @@
-"""Whether reading in parts is worth its calls: right answers gained, against calls spent.
+"""Whether reading in parts, or comparing by COrg, is worth its calls: right answers gained, against calls spent.
 
 Plain reading is not the end of a turn: the look at its answer (`decision.escalation`) sends a share of what was lost to
 map/reduce after all. So map/reduce is compared with plain reading *and* that second step. With r the probability that
@@ -12,6 +12,11 @@ best share, and s the share of lost answers that the look notices:
 
 Map/reduce is taken where `gain` times the calls that a right answer is worth reaches `calls`. Both are linear in r,
 so there is one risk from which on it is.
+
+COrg is compared with plain reading in the same way. With c the score that the passages need it, G what it gains where
+they do, L what it loses where they do not, and C its calls: it is taken where `c G - (1 - c) L`, times what a right
+answer is worth, reaches C. G and C are measured; L is what makes the score that the gate was calibrated at the limit
+for the usual worth, so that another thoroughness moves the gate, and the usual one leaves it where it was calibrated.
 """
 
 from __future__ import annotations
@@ -27,6 +32,39 @@ NEVER = 1.0
 USUAL_WORTH = 120.0
 """Calls that a right answer is worth at a thoroughness of one half. Set by hand: on development questions over whole
 articles one that was not measured then reads 2 % in parts, one that loses half of its answers in the middle 37 %."""
+COMPARE_GAIN, COMPARE_CALLS = 0.194, 2.18
+"""What COrg gains over plain reading in answer recall, and its calls more, on RAMDocs (`eval corg-offline`)."""
+
+
+@dataclass(frozen=True)
+class CompareValue:
+    """What COrg is expected to bring for one question.
+
+    Attributes:
+        gain: Right answers more than by plain reading, in [-1, 1].
+        calls: Calls more.
+        limit: The score from which on it is worth its calls, in [0, 1].
+    """
+
+    gain: float
+    calls: float
+    limit: float
+
+
+def compare_value(score: float, *, usual_limit: float, thoroughness: float) -> CompareValue:
+    """Return what COrg is expected to bring, and from which score on it is worth its calls.
+
+    Args:
+        score: Probability that the passages need it (`corg.signals`).
+        usual_limit: The score from which on it is at a thoroughness of one half; 0 is always, 1 never.
+        thoroughness: In [0, 1]: 0 never compares, 1 wherever anything is gained by it.
+    """
+    worth = calls_per_right_answer(thoroughness)
+    if not 0 < usual_limit < 1 or not worth:  # asked for always or never, whatever it brings
+        return CompareValue(0.0, COMPARE_CALLS, 0.0 if worth and usual_limit <= 0 else NEVER)
+    lost = (usual_limit * COMPARE_GAIN - COMPARE_CALLS / USUAL_WORTH) / (1 - usual_limit)
+    limit = (COMPARE_CALLS / worth + lost) / (COMPARE_GAIN + lost)
+    return CompareValue(score * COMPARE_GAIN - (1 - score) * lost, COMPARE_CALLS, min(NEVER, max(0.0, limit)))
 
 
 @dataclass(frozen=True)
@@ -62,8 +100,13 @@ def parts_value(
     (safe_gain, safe_calls), (low_gain, low_calls) = (_gain(profile, at, passages, partitions) for at in (0.0, 1.0))
     limit = _limit(safe_gain * worth - safe_calls, low_gain * worth - low_calls) if 0 < worth < inf else NEVER
     gain, calls = _gain(profile, risk, passages, partitions)
+    return PartsValue(gain, calls, lost_share(profile, passages), 0.0 if worth == inf else limit)
+
+
+def lost_share(profile: ModelProfile, passages: int) -> float:
+    """Return the share of answers that a model loses where the key passage of so many stands below the first three."""
     top, low = _by_place(profile, passages)
-    return PartsValue(gain, calls, max(0.0, top - low), 0.0 if worth == inf else limit)
+    return max(0.0, top - low)
 
 
 def calls_per_right_answer(thoroughness: float) -> float:

@@ -66,8 +66,9 @@ def fit_line(scores: np.ndarray, y: np.ndarray, rows: np.ndarray, *, prior: floa
 
     design = np.column_stack([np.ones(len(scores)), scores])
     penalties = np.array([INTERCEPT_PENALTY, prior])
-    offset, slope = _fitted(design, y, rows, penalties, np.array([0.0, 1.0]), [-np.inf, -np.inf])
-    return float(offset), max(float(slope), LEAST_SLOPE)
+    # Bounded in the fit: a slope that is raised behind it leaves an offset that was made for another one.
+    offset, slope = _fitted(design, y, rows, penalties, np.array([0.0, 1.0]), [-np.inf, LEAST_SLOPE])
+    return float(offset), float(slope)
 
 
 def _fitted(

@@ -22,6 +22,8 @@ from preflight_rag.state.errors import LibraryError, UsageError, system_help
 if TYPE_CHECKING:
     from preflight_rag.models.protocol import Reader
 
+PASSAGES = 16
+"""Passages among which the places of a profile were measured."""
 NOTICED = 0.5
 """Share of lost answers that the look at a plain answer finds (`decision.escalation`); a guess until it is measured."""
 

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from preflight_rag.models.protocol import Reader
-from preflight_rag.routing.decision import escalation, partition
-from preflight_rag.routing.model_profile import NOTICED, ModelProfile
+from preflight_rag.routing.decision import partition
+from preflight_rag.routing.model_profile import NOTICED, PASSAGES, ModelProfile
+from preflight_rag.routing.second_look import escalation
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import ModelError, UsageError
 from preflight_rag.state.reading import Draft, Source
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 PLACES = (1, 4, 8, 12, 16)
 """Ranks of the key passage among sixteen."""
-PASSAGES = 16
 QUESTIONS = 6
 """Questions, each asked at every place in one go and once in parts: 6 x 5 calls, and 6 x 5."""
 FEWEST_PASSAGES = 8

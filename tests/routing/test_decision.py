@@ -4,15 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.models.reading.extractive_reader import PassageReading
 from preflight_rag.routing.decision import (
     contradiction,
     decide,
     differing,
-    escalation,
     lexical_order,
     may_escalate,
-    nothing_to_find,
     partition,
     rank_agreement,
     unread_note,
@@ -145,7 +142,7 @@ def test_rankings_that_disagree_go_to_map_reduce():
 
 @pytest.mark.parametrize(("count", "tokens", "words"), [(3, 300, "only 3 passages"), (8, 100, "fit one map prompt")])
 def test_a_short_context_goes_plain_with_its_reason(count, tokens, words):
-    refs, sources = passages([FAR] * count, [0.5] * count, tokens)
+    refs, sources = passages([NEAR] * count, [0.5] * count, tokens)
     decision = decide("capital of France", refs, sources, Settings())
     assert decision.name == "plain"
     assert words in decision.reason
@@ -161,6 +158,35 @@ def test_two_things_of_one_name_go_to_corg_though_the_context_is_short():
     assert decision.signals["corg"] >= Settings().corg_threshold
     assert decision.signals["corg_names"] > 0
     assert "Broken Bow, Oklahoma; Broken Bow, Nebraska" in decision.reason
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        (Settings(thoroughness=0), "plain"),
+        (Settings(thoroughness=1), "corg"),
+        (Settings(thoroughness=0, preflight="iou"), "corg"),
+    ],
+)
+def test_thoroughness_weighs_comparing_too_but_not_beside_the_papers_rule(settings, name):
+    refs, sources = passages(TOWNS, [0.8, 0.8])
+    decision = decide("How many people live in Broken Bow?", refs, sources, settings)
+    assert decision.name == name
+    assert ("more of 100 questions for 2.2 calls each" in decision.reason) is (settings.thoroughness == 1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        (Settings(), "plain"),
+        (Settings(thoroughness=1), "map_reduce"),
+        (Settings(thoroughness=1, preflight="iou"), "plain"),
+    ],
+)
+def test_a_context_no_longer_than_a_part_is_read_in_parts_by_the_most_thorough_alone(settings, name):
+    refs, sources = passages([NEAR] * 8, [0.5] * 8, 100)
+    decision = decide("capital of France", with_places(refs, [1] * 8), sources, settings, shipped_model())
+    assert decision.name == name
 
 
 def test_the_threshold_of_corg_is_a_setting():
@@ -208,33 +234,6 @@ def test_partitions_that_could_not_be_read_are_named():
     assert unread_note([{"failed": False}]) == ""
 
 
-SOURCES = [
-    Source(n, str(n), "", text)
-    for n, text in enumerate(["Saturn has 82 known moons.", "Saturn has 274 known moons.", "Rust is iron oxide."], 1)
-]
-
-
-@pytest.mark.parametrize(
-    ("draft", "size", "to"),
-    [
-        (Draft("It has 82 moons [1].", ((1, "Saturn has 82 known moons"),)), 1, None),
-        (Draft("Saturn has 82 known moons."), 1, None),
-        (Draft("", found=False), 1, "map_reduce"),
-        (Draft("", found=False), 3, None),
-        (Draft("It has 999 moons [1].", ((1, "999 moons"),)), 1, "map_reduce"),
-        (Draft("It has 999 moons [77]."), 1, "map_reduce"),
-        (
-            Draft("82 [1] or 274 [2].", ((1, "Saturn has 82 known moons."), (2, "Saturn has 274 known moons."))),
-            3,
-            None,
-        ),
-    ],
-)
-def test_a_step_follows_from_the_draft(draft, size, to):
-    step = escalation(draft, SOURCES, size)
-    assert (step and step["to"]) == to
-
-
 @pytest.mark.parametrize(
     ("answers", "options", "apart"),
     [
@@ -272,32 +271,6 @@ def test_without_corg_the_preflight_chooses_between_the_papers_two_ways():
     decision = decide("How many people live in Broken Bow?", refs, sources, Settings(corg=False))
     assert decision.name == "plain"
     assert "corg" not in decision.signals
-
-
-class Sees:
-    """An extractive reader that is as sure of every passage."""
-
-    threshold = 0.5
-
-    def __init__(self, answerable):
-        self.answerable = answerable
-
-    def read(self, pairs):
-        return [PassageReading((), self.answerable) for _ in pairs]
-
-
-@pytest.mark.parametrize(
-    ("signals", "extractive", "nothing"),
-    [
-        ({"lost": 0.0}, Sees(0.1), True),
-        ({"lost": 0.0}, Sees(0.9), False),
-        ({"lost": 1.0}, Sees(0.1), False),
-        ({}, Sees(0.1), False),
-        ({"lost": 0.0}, None, False),
-    ],
-)
-def test_a_second_reading_is_spared_where_the_risk_is_low_and_no_answer_is_seen(signals, extractive, nothing):
-    assert nothing_to_find("?", SOURCES, {"signals": signals}, extractive) is nothing
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.routing.expected_value import USUAL_WORTH, calls_per_right_answer, parts_value
+from preflight_rag.routing.expected_value import (
+    COMPARE_CALLS,
+    COMPARE_GAIN,
+    USUAL_WORTH,
+    calls_per_right_answer,
+    compare_value,
+    parts_value,
+)
 from preflight_rag.routing.model_profile import UNMEASURED, ModelProfile
 
 SHARES = st.floats(0.0, 1.0)
@@ -62,3 +69,27 @@ def test_risks_from_the_limit_on_are_worth_their_calls_and_no_others(top, low, p
     surplus = value.gain * calls_per_right_answer(thoroughness) - value.calls
     if abs(risk - value.limit) > 1e-6 and low <= top:
         assert (risk >= value.limit) == (surplus >= -1e-9) or abs(surplus) < 1e-6
+
+
+@given(st.floats(0.05, 0.95), st.floats(0.01, 0.99))
+def test_comparing_pays_from_its_limit_on_and_is_where_it_was_calibrated_at_the_usual_worth(usual, thoroughness):
+    limit = compare_value(0.5, usual_limit=usual, thoroughness=thoroughness).limit
+    if 0 < limit < 1:
+        at_limit = compare_value(limit, usual_limit=usual, thoroughness=thoroughness)
+        assert at_limit.gain * calls_per_right_answer(thoroughness) == pytest.approx(COMPARE_CALLS, abs=1e-6)
+    assert compare_value(0.5, usual_limit=usual, thoroughness=0.5).limit == pytest.approx(usual)
+    assert (limit > usual) == (thoroughness < 0.5) or limit == pytest.approx(usual, abs=1e-6)
+
+
+def test_gain_of_comparing_is_counted_by_hand():
+    """At a limit of a half, gain and loss weigh the same but for the calls: .194 - L = 2.18 / 60, so L = .1577."""
+    value = compare_value(1.0, usual_limit=0.5, thoroughness=0.5)
+    assert value.gain == COMPARE_GAIN == 0.194
+    assert compare_value(0.0, usual_limit=0.5, thoroughness=0.5).gain == pytest.approx(-0.1577, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("usual", "thoroughness", "limit"), [(0.53, 0.0, 1.0), (0.0, 0.0, 1.0), (0.0, 0.1, 0.0), (1.0, 1.0, 1.0)]
+)
+def test_comparing_is_never_or_always_where_that_is_asked_for(usual, thoroughness, limit):
+    assert compare_value(0.5, usual_limit=usual, thoroughness=thoroughness).limit == limit

@@ -6,12 +6,17 @@ makes of it is simulated by four curves: two that BriefContext measured (Supplem
 model that loses nothing, and a steep one. A lost answer is noticed by the look at the plain answer in a share of the
 cases (`model_profile.NOTICED`), and read again in parts. Right answers and calls are expectations over the curve, so
 nothing is drawn by chance; an answer that was not retrieved is right by no way.
+
+What the look notices is measured on answers made by rule, where a set marks them: a wrong one is what the extractive
+reader takes from the first passage that does not answer, with that passage cited; a right one the marked words, with
+theirs. Of the first as many as can be are to go on to map/reduce, of the second none. An answer that finds nothing, or
+cites nothing that supports it, is always noticed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 
@@ -28,14 +33,18 @@ from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample, digest, sampled
 from preflight_rag.evaluation.searching import collection_library, inputs
 from preflight_rag.library.library import Library
+from preflight_rag.models.opening import open_extractive_reader
+from preflight_rag.models.reading.extractive_reader import ExtractiveReader, pairs
 from preflight_rag.routing.calibration import turn_passages
 from preflight_rag.routing.decision import ALWAYS_PLAIN_PASSAGES, dense_order, partition, predict_loss
 from preflight_rag.routing.expected_value import parts_value
 from preflight_rag.routing.library_risk import risk_model_of
 from preflight_rag.routing.model_profile import UNMEASURED, ModelProfile
-from preflight_rag.routing.risk_features import TOP
+from preflight_rag.routing.risk_features import TOP, risk_features
+from preflight_rag.routing.second_look import SURE, SURE_OF_A_LOSING_MODEL, compares, found_elsewhere
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UsageError
+from preflight_rag.state.reading import Draft, Source
 
 DEADLINE = 600.0
 """Seconds for the second stage, which is never cut short here."""
@@ -43,6 +52,7 @@ DOCUMENTS = 100
 """Most long documents of a set, those with the smallest hashes: as many as a person's folder may have."""
 FORMER_LIMIT = 0.082
 """The risk from which every question went to map/reduce before the value of its calls was counted."""
+LEVELS = (SURE, SURE_OF_A_LOSING_MODEL)
 PLACES = ("0 %", "25 %", "50 %", "75 %", "100 %")
 RULES = ("never", "always", "IoU rule", f"risk from {FORMER_LIMIT}", "router", "router, model not measured", "oracle")
 HEAD = ("rule", "right %", "above never by", "calls a turn", "in parts at once %", "in parts at all %")
@@ -59,6 +69,10 @@ class Case:
         place: Rank of the first passage that answers, in the order that the reader gets; None where none was found.
         dense_place: The same in the dense order of these passages.
         passages: How many are read.
+        notices: Whether the look notices a wrong answer, of a model that loses nothing and of one that does; None
+            where there is none to hold against others.
+        alarms: Whether it takes a right answer for a wrong one; likewise.
+        values: The features that the risk is made of, by name.
     """
 
     sample: Sample
@@ -67,6 +81,9 @@ class Case:
     place: int | None
     dense_place: int | None
     passages: int
+    notices: tuple[bool, ...] | None = None
+    alarms: tuple[bool, ...] | None = None
+    values: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     @property
     def lost(self) -> bool:
@@ -137,11 +154,11 @@ def run(found: DataSet, run: Run) -> Report:
     if not found.relevance:
         found = sampled(found, [sample.document for sample in samples], run.documents)
     with collection_library(found, run) as library:
-        cases = _cases(found, library, samples, run)
+        cases = measure(found, library, samples, run)
         given = inputs(found, library, k=Settings().k)
     if not cases:
         raise UsageError(f"{found.name} has no question whose answer is marked in its documents")
-    tables, numbers, rows = [_where(cases, run.seed)], {}, []
+    tables, numbers, rows = [_where(cases, run.seed), *_look(cases)], {}, []
     for name, profile in curves().items():
         expected = {rule: [_expected(rule, case, profile) for case in cases] for rule in RULES}
         tables.append(_table(name, profile, expected, run.seed))
@@ -163,9 +180,19 @@ def run(found: DataSet, run: Run) -> Report:
     )
 
 
-def _cases(found: DataSet, library: Library, samples: Sequence[Sample], run: Run) -> list[Case]:
+def measure(found: DataSet, library: Library, samples: Sequence[Sample], run: Run, *, looks: bool = True) -> list[Case]:
+    """Return the questions whose answers are marked, with what the rules see and where the answers stand.
+
+    Args:
+        found: The data set.
+        library: Its library.
+        samples: The questions.
+        run: Names the part, and the extractive reader.
+        looks: Whether the look at an answer is measured, too, which reads all passages.
+    """
     settings = Settings(rerank_deadline=DEADLINE)
     order, model = turn_passages(library, settings), risk_model_of(library)
+    extractive = None if found.relevance or not looks else open_extractive_reader(run.extractive_reader)
     answers = _answering(found, samples)
     cases = []
     for sample in run.each(samples, f"{found.name}: {run.part} questions"):
@@ -178,10 +205,33 @@ def _cases(found: DataSet, library: Library, samples: Sequence[Sample], run: Run
         holds = answers[sample.id]
         right = {rank for rank, p in passages.items() if holds(p.document_id, p.start, p.end)}
         dense = [place for place, rank in enumerate(dense_order(refs), 1) if rank in right]
-        cases.append(
-            Case(sample, prediction.risk, prediction.iou, min(right, default=None), min(dense, default=None), len(refs))
-        )
+        place = min(right, default=None)
+        looked: tuple[tuple[bool, ...] | None, tuple[bool, ...] | None] = (None, None)
+        if extractive is not None and place is not None and sample.names:
+            looked = _looked(question, sources, right, sample.names[0], extractive)
+        seen = sample, prediction.risk, prediction.iou, place, min(dense, default=None), len(refs)
+        cases.append(Case(*seen, *looked, risk_features(question, refs, sources)))
     return cases
+
+
+def _looked(
+    question: str, sources: Sequence[Source], right: set[int], answer: str, extractive: ExtractiveReader
+) -> tuple[tuple[bool, ...] | None, tuple[bool, ...] | None]:
+    """Whether the look notices an answer from a passage that does not answer, and takes the right one for wrong."""
+    if not compares(question):
+        return None, None
+
+    def looks(draft: Draft) -> tuple[bool, ...]:
+        return tuple(found_elsewhere(question, draft, sources, extractive, sure) is not None for sure in LEVELS)
+
+    place = min(right)
+    wrong = next((source for source in sources if source.n not in right), None)
+    notices = None
+    if wrong is not None:
+        (reading,) = extractive.read(pairs(question, [wrong]))
+        if reading.best is not None:
+            notices = looks(Draft(f"{reading.best.text} [{wrong.n}].", ((wrong.n, reading.best.text),)))
+    return notices, looks(Draft(f"{answer} [{place}].", ((place, answer),)))
 
 
 def _answering(found: DataSet, samples: Sequence[Sample]) -> dict[str, Callable[[str, int, int], bool]]:
@@ -264,6 +314,27 @@ def _where(cases: Sequence[Case], seed: int) -> Table:
     return Table(
         "What there is to lose", ("what", "share % or area"), tuple(lines), "[95 %: Wilson; of areas bootstrap.]"
     )
+
+
+def _look(cases: Sequence[Case]) -> list[Table]:
+    """What the look at an answer notices; nothing where no answer could be held against others."""
+    wrong = [(case.notices, case.lost) for case in cases if case.notices is not None]
+    alarms = [case.alarms for case in cases if case.alarms is not None]
+    if not alarms:
+        return []
+    groups = {
+        "a wrong answer is noticed": [notices for notices, _ in wrong],
+        "… where the right one stands below the first three": [notices for notices, lost in wrong if lost],
+        "a right answer is read again": alarms,
+    }
+    lines = []
+    for name, some in groups.items():
+        shares = (wilson(sum(each[level] for each in some), len(some)) for level in range(len(LEVELS)))
+        if some:
+            lines.append((name, *(number(share, percent=True) for share in shares)))
+    note = f"{len(alarms)} questions for a short answer or a verdict whose answer is among what is read."
+    head = ("what", "share %, of a model that loses little", "of one that loses a tenth or more")
+    return [Table("What the look at an answer notices", head, tuple(lines), f"[95 %: Wilson.] {note}")]
 
 
 def _table(name: str, profile: ModelProfile, expected: Mapping[str, Sequence[Expected]], seed: int) -> Table:

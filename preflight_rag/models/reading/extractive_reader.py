@@ -21,10 +21,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from preflight_rag.models.cache import PureCache
+from preflight_rag.text.languages import UNKNOWN
 
 if TYPE_CHECKING:
     import numpy as np
     from tokenizers import Encoding, Tokenizer
+
+    from preflight_rag.state.reading import Source
 
 Pair: TypeAlias = tuple[str, str, str]
 """Question, title and text of a passage."""
@@ -56,6 +59,8 @@ CANDIDATES = 12
 """Likeliest starts and ends that are combined; BERT's setting for SQuAD is 20, this a guess."""
 CACHED_READINGS = 4096
 """Readings that are kept: those of a few hundred questions over 16 passages; a guess, some 10 MB."""
+READ_LANGUAGES = ("en", UNKNOWN)
+"""What the bundled reader reads; a few names and figures are no language."""
 EVEN = 0.5
 """Threshold of a reader that was not calibrated: a span is as likely as that there is none."""
 _EDGES = " \t\n\r.,;:!?\"'“”‘’«»"
@@ -120,6 +125,11 @@ class ExtractiveReader(Protocol):
     def read(self, pairs: Sequence[Pair]) -> list[PassageReading]:
         """One reading a pair, in order; the same for a pair whatever stands beside it."""
         ...
+
+
+def pairs(question: str, sources: Sequence[Source]) -> list[Pair]:
+    """Return what a reader is given of passages for a question."""
+    return [(question, source.title, source.text) for source in sources]
 
 
 class CachedReader:

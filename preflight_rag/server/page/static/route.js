@@ -53,6 +53,7 @@ export function sentence(answer, size = 4) {
 function plainly(route, reason) {
   const few = /^only (\d+) passages?/.exec(reason);
   if (few) return few[1] === "1" ? "only one passage was found" : `only ${few[1]} passages were found`;
+  if (/^nothing that was found bears/.test(reason)) return "nothing that was found bears on the question";
   if (/fit one map prompt/.test(reason)) return "the passages are short";
   if (/\bagree \(IoU/.test(reason)) return "two ways of searching found the same passages";
   if ((route.iou ?? 0) >= 0.5) return "two ways of searching found the same passages";
@@ -71,13 +72,16 @@ function differing(reason, relations) {
 }
 
 function escalated(route, then, size) {
-  const why = /verified/.test(then) ? "none of its quotes stood in the documents" : "that found nothing";
-  return `First read in one go; ${why}, so it was read again in ${plural(parts(route, size), "part")}.`;
+  const why = /verified/.test(then) ? "none of its quotes stood in the documents" : /does not cite says/.test(then) ? "another passage says something else" : "that found nothing";
+  const rest = /the (\d+) passages that it does not cite/.exec(then);
+  if (!rest) return `First read in one go; ${why}, so it was read again in ${plural(parts(route, size), "part")}.`;
+  return `First read in one go; ${why}, so the other ${rest[1]} passages were read in ${plural(Math.ceil(rest[1] / size), "part")}.`;
 }
 
 const SIGNALS = {
   passages: "Passages read",
   context_tokens: "Their tokens",
+  nearness: "Nearness of the nearest (0 to 1)",
   corg: "Score for comparing (0 to 1)",
   corg_names: "Several things of one name",
   corg_values: "Different numbers",

@@ -1,0 +1,202 @@
+"""The look at a plain answer: whether it calls for a second reading, in parts, of the passages that it does not cite.
+
+What the rankings cannot tell, the answer can. A plain answer goes on to map/reduce, once a turn, where it
+
+- finds nothing, and an answer among the passages is likely lost, or seen by the extractive reader;
+- cites nothing that supports it;
+- is contradicted by what the extractive reader finds in a passage that it does not cite, and is surer of than of
+  anything in the passages that it does cite: the sign of a passage that the model has lost.
+
+Only passages that the answer does not cite are read again. What the first answer says is put beside what they give,
+where its citations could be verified; and where they give nothing, it stands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.corg.agreement import same_answer
+from preflight_rag.corg.comparability import Statement, is_short
+from preflight_rag.corg.signals import statement_of
+from preflight_rag.models.reading.extractive_reader import ExtractiveReader, pairs
+from preflight_rag.routing.decision import LOST, partition
+from preflight_rag.routing.expected_value import lost_share
+from preflight_rag.routing.model_profile import PASSAGES, ModelProfile
+from preflight_rag.state.errors import ExtractiveReaderError
+from preflight_rag.state.reading import Draft, Extract, Source
+from preflight_rag.text.citations import cited_ranks, is_verifiable, without_marks
+from preflight_rag.text.question_forms import form_of
+from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.values import asked_kind
+
+if TYPE_CHECKING:
+    from preflight_rag.state.schema import Escalation
+
+SURE, SURE_OF_A_LOSING_MODEL = 0.9, 0.6
+"""Least probability of an answer in a passage that is not cited at which it speaks against the one that is given: of a
+model that loses answers in the middle it need not be as sure. Set on 47 development questions over COVID-QA's whole
+articles, with answers made by rule (`eval router`): at 0.9 it speaks against 7 wrong answers and 1 right one, at 0.6
+against 31 and 6."""
+LOSES = 0.1
+"""Share of answers that a model was measured to lose below the third place from which on it counts as such; a guess."""
+COMPARED_FORMS = ("value", "verdict")
+"""Forms of questions whose answers are short enough to be held against each other."""
+_VERDICT = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class FoundElsewhere:
+    """An answer that stands in a passage which the given answer does not cite.
+
+    Attributes:
+        n: The passage's number.
+        answer: What it says.
+        probability: How likely that answers the question, by the extractive reader.
+    """
+
+    n: int
+    answer: str
+    probability: float
+
+
+def least_sure(profile: ModelProfile) -> float:
+    """Return how sure an answer elsewhere has to be, to speak against that of a model with this profile."""
+    return SURE_OF_A_LOSING_MODEL if lost_share(profile, PASSAGES) >= LOSES else SURE
+
+
+def found_elsewhere(
+    question: str, draft: Draft, sources: Sequence[Source], extractive: ExtractiveReader, sure: float = SURE
+) -> FoundElsewhere | None:
+    """Return what speaks against an answer in a passage that it does not cite; None where nothing does.
+
+    Args:
+        question: What was asked.
+        draft: The answer, with marks.
+        sources: All passages that it was made from.
+        extractive: What reads them; nothing where it cannot.
+        sure: As `least_sure` gives it for the model that answered.
+    """
+    cited = cited_ranks(draft.text, draft.quotes)
+    if not cited or not compares(question):
+        return None
+    try:
+        readings = extractive.read(pairs(question, sources))
+    except ExtractiveReaderError:
+        return None
+    kind = asked_kind(question)
+    stated = {
+        source.n: found
+        for source, reading in zip(sources, readings, strict=True)
+        if (found := statement_of(source.text, reading, kind)) is not None
+    }
+    least = max((stated[n][0] for n in cited if n in stated), default=0.0)
+    elsewhere = [(probability, n, statement) for n, (probability, statement) in stated.items() if n not in cited]
+    probability, n, best = max(elsewhere, key=lambda item: (item[0], -item[1]), default=(0.0, 0, Statement("")))
+    # One as sure as what is cited speaks for COrg, if for anything, and COrg's gate has judged that before.
+    if probability < sure or probability <= least or not is_short(best.answer) or _says(draft.text, best, kind):
+        return None
+    return FoundElsewhere(n, best.answer, probability)
+
+
+def compares(question: str) -> bool:
+    """Return whether a question's answers are short enough to be held against each other."""
+    return form_of(question) in COMPARED_FORMS
+
+
+def _says(text: str, statement: Statement, kind: str) -> bool:
+    """Whether a text says an answer, in one of its sentences; where that cannot be told, it does."""
+    plain = without_marks(text)
+    if kind == "verdict":
+        verdict = _VERDICT.match(plain)
+        return verdict is None or verdict[1].casefold() == statement.answer
+    return any(same_answer(plain[slice(*span)], statement.answer) for span in sentence_spans(plain))
+
+
+def nothing_to_find(
+    question: str, sources: Sequence[Source], decision: Mapping[str, Any], extractive: ExtractiveReader | None
+) -> bool:
+    """Whether passages that a plain answer found nothing in are not worth a second reading in parts.
+
+    That is so where the preflight did not expect the key passage to be lost among the others, and the extractive reader
+    sees no answer in any of them either. It has mostly read them for COrg's signals already.
+    """
+    if extractive is None or decision.get("signals", {}).get(LOST, 1.0):
+        return False
+    try:
+        readings = extractive.read(pairs(question, sources))
+    except ExtractiveReaderError:
+        return False
+    return all(reading.answerable < extractive.threshold for reading in readings)
+
+
+def escalation(
+    draft: Draft, sources: Sequence[Source], partition_size: int, elsewhere: FoundElsewhere | None = None
+) -> Escalation | None:
+    """Return the step that a plain answer calls for, if any.
+
+    Args:
+        draft: The answer.
+        sources: The passages that it was made from; those of one partition would be read as they were.
+        partition_size: Passages of a partition.
+        elsewhere: What speaks against it in a passage that it does not cite.
+    """
+    left = len(uncited(draft, sources))
+    if len(sources) <= partition_size or not left:
+        return None
+    if not draft.found:
+        return {"from": "plain", "to": "map_reduce", "reason": "the plain answer found nothing"}
+    others = f"; the {left} passages that it does not cite are read in parts" if left < len(sources) else ""
+    if not is_verifiable(draft, {source.n: source.text for source in sources}):
+        reason = f"no citation of the plain answer could be verified{others}"
+        return {"from": "plain", "to": "map_reduce", "reason": reason}
+    if elsewhere is not None:
+        reason = f"a passage that the plain answer does not cite says “{elsewhere.answer}”{others}"
+        return {"from": "plain", "to": "map_reduce", "reason": reason}
+    return None
+
+
+def uncited(draft: Draft, sources: Sequence[Source]) -> list[int]:
+    """Return the numbers of the passages that an answer does not cite; of none that found nothing, all."""
+    cited = cited_ranks(draft.text, draft.quotes) if draft.found else []
+    return [source.n for source in sources if source.n not in cited]
+
+
+def second_partitions(draft: Draft, sources: Sequence[Source], size: int, most: int) -> list[list[int]]:
+    """Return the partitions of the passages that an answer does not cite."""
+    left = uncited(draft, sources)
+    return [[left[place - 1] for place in part] for part in partition(len(left), size, most)]
+
+
+def first_extract(draft: Draft, sources: Sequence[Source]) -> Extract | None:
+    """Return a first answer as what its passages give, to be weighed beside the others; None where none supports it."""
+    if not draft.found or not is_verifiable(draft, {source.n: source.text for source in sources}):
+        return None
+    cited = cited_ranks(draft.text, draft.quotes)
+    return Extract(
+        draft.text, draft.quotes, answer=draft.short, sources=tuple(source for source in sources if source.n in cited)
+    )
+
+
+def first_answer(draft: Mapping[str, Any] | None, escalations: Sequence[Escalation]) -> Draft | None:
+    """Return the plain answer from which a turn has gone on to map/reduce; None where that found nothing."""
+    if not draft or not escalations or escalations[-1]["from"] != "plain":
+        return None
+    first = Draft.load(draft)
+    return first if first.found else None
+
+
+def first_stands(step: Escalation, *, failed: int, silent: bool) -> Escalation:
+    """Return the step back to a first answer of which the other passages say nothing.
+
+    Args:
+        step: By which the turn had gone on from it.
+        failed: Partitions that could not be read.
+        silent: Whether the answer needs no note of that.
+    """
+    reason = "the passages that it does not cite were read in parts as well, and say nothing of it"
+    if failed:
+        reason = "not all passages that it does not cite could be read in parts; the others say nothing of it"
+    return {"from": step["to"], "to": step["from"], "reason": reason, "silent": silent}

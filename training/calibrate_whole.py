@@ -1,0 +1,141 @@
+"""Judges the risk of a lost passage on whole documents, each collection by a calibration that never saw it.
+
+    python -m training.calibrate_whole --data DIR --library-cache DIR --dataset covidqa --dataset evidence_inference
+
+Two events are predicted: that the passage that answers is read below the first three (the router's), and that none of
+the three passages nearest in meaning answers (BriefContext's). For each collection that is named, offset and slope of
+the shipped weights are fitted on the development questions of all others, and judged on its own test questions beside
+the shipped calibration. What counts is the passage with the marked answer, in whole documents where the set has them
+(`evaluation.experiments.router`). Nothing is written: figures alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from preflight_rag.evaluation.experiments import router
+from preflight_rag.evaluation.metrics import roc_area
+from preflight_rag.evaluation.report import number
+from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.searching import collection_library
+from preflight_rag.routing.risk import (
+    EVENTS,
+    LOST,
+    NO_PRIOR,
+    NOT_NEAREST,
+    RiskModel,
+    evenly,
+    recalibrate,
+    shipped_model,
+)
+
+BINS = 10
+PARTS = ("development", "test")
+Cases = Mapping[str, Mapping[str, Sequence[router.Case]]]
+"""By collection, then by part."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """How well risks foretell an event on questions that they were not calibrated on.
+
+    Attributes:
+        area: Under the ROC curve, with its interval, as a text.
+        mean: Mean risk.
+        share: Share of the questions with the event.
+        brier: Mean squared distance of risk and event.
+        error: Expected calibration error, over ten bins.
+    """
+
+    area: str
+    mean: float
+    share: float
+    brier: float
+    error: float
+
+
+def happened(case: router.Case, event: str) -> bool:
+    """Return whether an event is that of a question."""
+    return case.lost if event == LOST else case.not_nearest
+
+
+def of_event(cases: Sequence[router.Case], event: str) -> list[router.Case]:
+    """Return the questions that an event is asked of: the router's of those whose answer was retrieved."""
+    return [case for case in cases if event != LOST or case.place is not None]
+
+
+def without(cases: Cases, left: str, event: str) -> RiskModel:
+    """Return the shipped weights with offset and slope of the other collections' development questions."""
+    groups = [(name, case) for name in cases if name != left for case in of_event(cases[name]["development"], event)]
+    values, truth = [case.values for _, case in groups], [happened(case, event) for _, case in groups]
+    first = replace(shipped_model(), event=event)
+    return recalibrate(first, values, truth, evenly([name for name, _ in groups]), prior=NO_PRIOR)
+
+
+def judge(model: RiskModel, cases: Sequence[router.Case], event: str, *, seed: int = 0) -> Judgement:
+    """Return how well a model foretells an event on questions."""
+    risks = np.array([model.risk(case.values) for case in cases])
+    truth = [happened(case, event) for case in cases]
+    return Judgement(
+        area=number(roc_area(risks.tolist(), truth, seed=seed)),
+        mean=float(risks.mean()),
+        share=float(np.mean(truth)),
+        brier=float(((risks - truth) ** 2).mean()),
+        error=calibration_error(risks, np.array(truth, dtype=float)),
+    )
+
+
+def calibration_error(risks: np.ndarray, truth: np.ndarray) -> float:
+    """Return the mean distance of risk and share over ten bins of equal width, by how many risks lie in each."""
+    bins = np.minimum((risks * BINS).astype(int), BINS - 1)
+    return float(sum(abs((risks - truth)[bins == one].sum()) for one in range(BINS)) / len(risks))
+
+
+def table(cases: Cases) -> list[str]:
+    """Return the figures of every collection and event, a line each."""
+    lines = ["collection | event | questions | event % | calibration | mean risk % | ROC area | Brier | ECE"]
+    for name, parts in cases.items():
+        for event in (LOST, NOT_NEAREST):
+            asked = of_event(parts["test"], event)
+            models = {"shipped": shipped_model(), "of the others": without(cases, name, event)}
+            for grounds, model in models.items():
+                found = judge(model, asked, event)
+                figures = f"{found.share * 100:.1f} | {grounds} | {found.mean * 100:.1f} | {found.area}"
+                kind = f"{name} | {EVENTS[event].removeprefix('that ')} | {len(asked)}"
+                lines.append(f"{kind} | {figures} | {found.brier:.3f} | {found.error:.3f}")
+    return lines
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure the questions of both parts, and print the figures."""
+    parser = argparse.ArgumentParser(description="Judge the risk of a lost passage on whole documents.")
+    parser.add_argument("--data", type=Path, required=True, help="The folder that holds a folder of each data set.")
+    parser.add_argument("--library-cache", type=Path, required=True, help="Where the collections' libraries are kept.")
+    parser.add_argument("--dataset", action="append", required=True, help="Repeat: two at least.")
+    parser.add_argument("--limit", type=int, default=200, help="Questions of each part of each data set.")
+    options = parser.parse_args(arguments)
+    if len(set(options.dataset)) < 2:
+        parser.error("one collection alone leaves none to calibrate on: name two at least")
+    cases: dict[str, dict[str, Sequence[router.Case]]] = {}
+    for name in options.dataset:
+        found = router.open_dataset(name, options.data)
+        cases[name] = {}
+        for part in PARTS:
+            run = Run(part, options.limit, library_cache=options.library_cache)
+            samples = found.select(part, options.limit)
+            with collection_library(found, run) as library:
+                cases[name][part] = router.measure(found, library, samples, run, looks=False)
+        counts = {part: len(rows) for part, rows in cases[name].items()}
+        sys.stderr.write(f"{name}: {json.dumps(counts)} questions\n")
+    sys.stdout.write("\n".join(table(cases)) + "\n")
+
+
+if __name__ == "__main__":
+    main()
