@@ -65,8 +65,8 @@ _WHO = re.compile(r"\W*(?:who|whom|which (?:person|man|woman))\b", re.I)
 _AUXILIARY = "is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|must"
 _NO_VERB = rf"(?!(?:{_AUXILIARY})\b)"
 _SUBJECT = re.compile(
-    rf"\W*(?:what|who|where|when) (?:is|was|are|were) (?P<subject>{_NO_VERB}[^\s?]+(?: {_NO_VERB}[^\s?]+){{0,11}}?)"
-    r"(?: (?:called|named|located|born|held|made))?\W*$",
+    rf"\b(?:what|who|where|when) (?:is|was|are|were) (?P<subject>{_NO_VERB}[^\s?]+(?: {_NO_VERB}[^\s?]+){{0,11}}?)"
+    r"(?: (?:called|named|located|born|held|made))?$",
     re.I,
 )
 """What a question asks of one thing: "What was [the annual dividend of 2023]?"."""
@@ -84,6 +84,12 @@ _ASKS_ALONE = re.compile(
     re.I,
 )
 """Question words without the rest of a question: "When", "in how many countries"."""
+_INNER = re.compile(
+    rf"\b(?P<preposition>{_PREPOSITIONS})\s+(?:[\w-]{{1,60}}\s){{1,2}}?"
+    rf"(?=(?:{_PREPOSITIONS}|{_AUXILIARY}|\w{{1,40}}ed)\b)",
+    re.I,
+)
+"""A preposition with a word or two before the verb or another preposition: "of etoricoxib" of a dose that was given."""
 _GENERAL = re.compile(
     r"\bthe (?:stud(?:y|ies)|trials?|patients?|participants?|subjects|volunteers|(?:wo)?m[ae]n|authors?|company"
     r"|meeting|filing|report|paper|article|document|book|project|people|groups?)\W*$",
@@ -92,7 +98,7 @@ _GENERAL = re.compile(
 """A thing of a kind, as the whole of what is asked about: "How old were the women?" means those just spoken of."""
 MOST_GENERAL = 3
 """Content words up to which such a question leans on the one before it; a guess."""
-_SWAPS = {"with": "with|on", "on": "on|with"}
+_SWAPS = {"with": ("with", "on"), "on": ("on", "with")}
 """Prepositions for what patients get: "patients on etoricoxib", "and with placebo?"."""
 
 _PLACE = "first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last|[1-9]\\d?(?:st|nd|rd|th)"
@@ -204,7 +210,7 @@ def _named(message: str, question: str, people: Sequence[str]) -> str:
     thing = _THING.search(_IMPERSONAL.sub(lambda match: " " * len(match[0]), message))
     if not thing:
         return message
-    subject = _SUBJECT.match(question)
+    subject = _SUBJECT.match(question.rstrip(" ?.!"))
     own = [name for name in _names_in(question) if name.casefold() not in message.casefold()]
     if subject and not _PRONOUN.search(subject["subject"]) and (own or len(words(subject["subject"])) > 1):
         return _put(message, thing, subject["subject"])
@@ -314,8 +320,8 @@ def _replaced(question: str, fragment: str) -> str:
     if new and arm and arm.end() < len(stem) and new[1].lower() in ("with", "on", "for") and "group" not in fragment:
         return f"{stem[: arm.start()]}{fragment[new.end() :]}{stem[arm.end() :]}?"
     if new and (phrase is None or phrase[2].casefold() != new[1].casefold()):
-        swapped, ends = _SWAPS.get(new[1].lower(), new[1]), rf"(?:{_PREPOSITIONS}|{_AUXILIARY}|\w+ed)\b"
-        inner = re.search(rf"\b(?:{swapped})\s+(?:[\w-]+\s){{1,2}}?(?={ends})", stem, re.I)
+        swapped = _SWAPS.get(new[1].lower(), (new[1].lower(),))
+        inner = next((match for match in _INNER.finditer(stem) if match["preposition"].lower() in swapped), None)
         if inner and not alike:
             return f"{stem[: inner.start()]}{fragment} {stem[inner.end() :]}?"
     if new:

@@ -16,7 +16,7 @@ from pathlib import PurePath
 
 from preflight_rag.state.reading import Source
 from preflight_rag.text.tables import is_row, parse_row
-from preflight_rag.text.values import DATE, asked_kind
+from preflight_rag.text.values import asked_kind, figures_of
 from preflight_rag.text.words import words
 
 MOST_FIELDS = 3
@@ -54,11 +54,11 @@ _GENERIC = frozenset(
 """Terms that ask, and name nothing, unless a label has them."""
 _WHO = re.compile(r"\b(?:who|whom|whose)\b", re.I)
 _PERSON = re.compile(
-    r"(?:(?: [a-z]+)? by)?\W{1,3}(?:Mr\.? |Ms\.? |Mrs\.? |Dr\.? )?[A-Z][\w'’-]+(?: [A-Z]\.)?(?: [A-Z][\w'’-]+)?\b(?! ?[:@])"
+    r"(?:(?: [a-z]+)? by)?\W{1,3}(?:(?:Mr|Ms|Mrs|Dr)\.? )?[A-Z][\w'’-]+(?: [A-Z]\.)?(?: [A-Z][\w'’-]+)?\b(?! ?[:@])"
 )
 """A name behind a label: "by: Ellis Turner", " Ellis Turner"."""
 _NAME_PARTS = re.compile(r"[^\W_]+")
-_SENTENCE = re.compile(r"[a-z]{2,}[.!?]$")
+_SENTENCE = re.compile(r"[a-z][a-z][.!?]$")
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def _may_answer(kind: str, term: str, question: str, line: str) -> bool:
         places = [match.end() for match in _NAME_PARTS.finditer(line) if term in _terms(match[0])]
         return any(_PERSON.match(line, place) for place in places)
     if kind == "date":
-        return bool(DATE.search(value))
+        return bool(figures_of(value).dates)
     if kind == "number":
         return any(map(str.isdigit, value))
     return bool(line.partition(":")[2].strip()) or is_row(line) or any(map(str.isdigit, line))
