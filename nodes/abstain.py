@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
+from preflight_rag.conversation.follow_ups import points_nowhere
 from preflight_rag.corg.choices import left_out_note
 from preflight_rag.routing.decision import is_off_topic, unmentioned, unread_note
 from preflight_rag.state.context import Context
@@ -15,7 +16,7 @@ from preflight_rag.state.schema import State
 from preflight_rag.state.views import Unanswered
 from preflight_rag.text.citations import plain
 from preflight_rag.text.exact import exact_strings
-from preflight_rag.text.headers import NOT_ANSWERED, NOT_IN_DOCUMENTS, NOTHING_FOUND
+from preflight_rag.text.headers import NOT_ANSWERED, NOT_IN_DOCUMENTS, NOTHING_FOUND, UNRESOLVED
 from preflight_rag.text.words import words
 
 FLOOR = 0.42
@@ -42,6 +43,8 @@ async def abstain(state: Unanswered, runtime: Runtime[Context]) -> State:
         text = f"{NOT_ANSWERED} {NO_MENTION.format(named=named)}"
     elif is_off_topic(state.get("decision") or {}) or (far and not _share_words(question, sources)):
         text = NOT_IN_DOCUMENTS
+    if points_nowhere(question):
+        text = UNRESOLVED
     text += unread_note(state["extracts"])
     text += left_out_note(state.get("left_out") or [])
     return {

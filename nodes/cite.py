@@ -1,6 +1,7 @@
 """Stage `cite`: check every citation of the draft against the passages, and number citations in order of first use.
 
-Without a language model, an answer to a follow-up that is the last one again is shown as what it is: evidence.
+Without a language model, an answer to a follow-up that is the last one again is evidence where the follow-up has words
+of its own, which the same sentence may answer, and else no answer.
 Of a language model's answer each statement is also read against the passages that it cites
 (`models.reading.statements`); the answer itself stays as it is, whatever comes of that.
 """
@@ -14,7 +15,7 @@ from typing import Any
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
-from preflight_rag.conversation.follow_ups import repeats, shown_again
+from preflight_rag.conversation.follow_ups import adds_nothing, repeats, shown_again
 from preflight_rag.corg.choices import left_out_note
 from preflight_rag.models.reading.statements import check
 from preflight_rag.models.unfinished import incomplete_note
@@ -26,6 +27,7 @@ from preflight_rag.state.schema import State
 from preflight_rag.state.values import Group, Passage
 from preflight_rag.state.views import Drafted
 from preflight_rag.text.citations import attributed, claims_of_answer, find_citation, renumbered
+from preflight_rag.text.headers import UNRESOLVED
 
 
 async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
@@ -50,10 +52,12 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
     ]
     known = state.get("earlier")
     follows = state.get("question", state["standalone_question"]) != state["standalone_question"]
+    unresolved = False
     if follows and known and context.reader.by_rule and repeats(citations, answer, known):
-        answer, numbers = renumbered(shown_again(citations, known))
-        citations = [citations[old - 1].model_copy(update={"n": n}) for old, n in numbers.items()]
-        draft, groups, numbers = Draft(answer, claims=False), [], {}
+        unresolved = adds_nothing(state["question"], known)
+        answer, shown = (UNRESOLVED, {}) if unresolved else renumbered(shown_again(citations))
+        citations = [citations[old - 1].model_copy(update={"n": n}) for old, n in shown.items()]
+        draft, groups, numbers = Draft(answer, claims=False, found=not unresolved), [], {}
     by_number = {n: passages[rank] for rank, n in numbers.items() if rank in passages}
     statements, problems = await _checked(context, state["standalone_question"], answer, groups, by_number)
     fallen = fallback_note(state.get("escalations") or [])
@@ -63,7 +67,7 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
     return {
         "draft": draft.dump(),
         "answer": answer,
-        "abstained": False,
+        "abstained": unresolved,
         "choice": draft.choice,
         "citations": [found.model_dump() for found in citations],
         "statements": statements,

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
+from preflight_rag.conversation.follow_ups import new_names
 from preflight_rag.library.search.retrieval import Retrieval, retrieve_passages
 from preflight_rag.models.planning import plan_note
 from preflight_rag.models.protocol import within_window
@@ -18,6 +19,7 @@ from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.schema import State
 from preflight_rag.state.values import PrunedPassage
 from preflight_rag.state.views import Rewritten
+from preflight_rag.text.words import words
 
 
 async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
@@ -43,19 +45,33 @@ async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
 def _retrieved(state: Rewritten, context: Context) -> tuple[Settings, Retrieval, list[PrunedPassage]]:
     """The settings that the passages were searched with, what was found, and what of it stays behind."""
     settings = within_window(context.settings, context.reader, state.get("instructions") or "")
-    retrieval = retrieve_passages(
-        context.library,
-        state["queries"],
-        _within(settings, state.get("within") or []),
-        expressions=state["rewrite"]["expressions"] if "rewrite" in state else (),
-        pubmed=context.pubmed if context.settings.pubmed else None,
-        extractive=context.extractive,
-    )
+
+    def found_in(documents: Sequence[str]) -> Retrieval:
+        return retrieve_passages(
+            context.library,
+            state["queries"],
+            _within(settings, documents),
+            expressions=state["rewrite"]["expressions"] if "rewrite" in state else (),
+            pubmed=context.pubmed if context.settings.pubmed else None,
+            extractive=context.extractive,
+        )
+
+    continued = state.get("continued") or []
+    retrieval = found_in(continued or state.get("within") or [])
+    if continued and not _speaks_of(retrieval, new_names(state.get("question", ""))):
+        retrieval = found_in([])
     return settings, retrieval, _prune(retrieval, state["queries"], context)
 
 
+def _speaks_of(retrieval: Retrieval, names: Sequence[str]) -> bool:
+    """Whether some passages were found, and hold the names that a follow-up brings in."""
+    text = " ".join(f"{candidate.passage.title} {candidate.passage.text}" for candidate in retrieval.chosen)
+    present = frozenset(words(text))
+    return bool(retrieval.chosen) and all(present.issuperset(words(name)) for name in names)
+
+
 def _within(settings: Settings, documents: Sequence[str]) -> Settings:
-    """The settings for a question about the only document that it names."""
+    """The settings for a question about the only document that it names, or goes on about."""
     if len(documents) != 1:
         return settings
     return settings.model_copy(update={"where": (*settings.where, f"id = {documents[0]}")})

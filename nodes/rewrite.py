@@ -13,6 +13,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
+from preflight_rag.conversation.follow_ups import continued_documents
 from preflight_rag.conversation.history import condense_history, past_messages
 from preflight_rag.conversation.instructions import instructions_of
 from preflight_rag.conversation.intents import is_of_the_conversation, recognise_talk
@@ -64,6 +65,8 @@ async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
         made, notes, usage = reply.value, [*short.notes, *reply.notes], short.usage + reply.usage
         update |= _searched(question, made)
         update["within"] = within
+        if context.reader.by_rule and not within and known and known["citations"]:
+            update["continued"] = continued_documents(question, made, known)
         if made.kind == "conversation" and chatting and is_of_the_conversation(question):
             talk = Talk("other")
         elif free and made.question != question:
@@ -117,6 +120,7 @@ def cleared() -> State:
         "rankings": {"dense": [], "lexical": []},
         "talk": Talk("other").dump(),
         "within": [],
+        "continued": [],
         "decision": {},
         "unchecked": False,
         "partitions": [],

@@ -155,6 +155,8 @@ class State(TypedDict, total=False):
     """How many earlier messages the turn read condensed."""
     within: list[str]
     """Ids of the documents that the question names by their place among the last answer's sources; else empty."""
+    continued: list[str]
+    """The id of the document that the last answer cites first, where the message goes on from it; else empty."""
     rungs: list[dict[str, Any]]
     """The search expressions that were tried, in order, with their hits."""
     passages: list[PassageRef]

@@ -70,8 +70,10 @@ class Rewritten(TypedDict):
     """View of `retrieve`."""
 
     queries: list[str]
+    question: NotRequired[str]
     rewrite: NotRequired[dict[str, Any]]
     within: NotRequired[list[str]]
+    continued: NotRequired[list[str]]
     instructions: NotRequired[str]
 
 

@@ -6,10 +6,12 @@ import re
 from collections.abc import Sequence
 
 from preflight_rag.conversation.intents import ORDINALS
-from preflight_rag.state.reading import Earlier
+from preflight_rag.state.reading import Earlier, Rewrite
 from preflight_rag.state.schema import EarlierState
 from preflight_rag.state.values import Citation
-from preflight_rag.text.citations import without_marks
+from preflight_rag.text import names
+from preflight_rag.text.citations import quoted, without_marks
+from preflight_rag.text.headers import CLOSEST
 from preflight_rag.text.words import words
 
 _PREPOSITIONS = "in|of|for|at|on|with|after|during|among|from|under|to|by"
@@ -47,6 +49,57 @@ _COMPARED = re.compile(r"\b(?:placebo|sham|usual care|standard care)\b(?! (?:gro
 """What an arm is compared with, where it stands for its patients: "of placebo patients"."""
 _NAME_AT_END = re.compile(r"(?<=[a-z] )(?>(?:[A-Z0-9][\w-]*+ ){0,20})[A-Z0-9][\w-]*+$")
 
+
+_PERSON = re.compile(r"\b(?:he|she|him|his|her)\b", re.I)
+_THING = re.compile(r"\b(?:it|its|they|them|their)\b", re.I)
+_PERSON_NAME = re.compile(r"[A-Z][a-z'’-]+(?: [A-Z]\.){0,2}(?: [A-Z][\w'’-]+){1,2}")
+"""Two or three capitalised words with initials between them."""
+_NO_PERSON = re.compile(
+    r"\b(?:Chief|Chair\w*|Executive|Officer|President|Vice|Board|Director\w*|Company|Committee|Inc|Corporation|Bank|Group"
+    r"|University|Street|New|The|This|January|February|March|April|May|June|July|August|September|October|November"
+    r"|December|Fiscal|Annual|Division|Beauty|Foods)\b"
+)
+"""Words of offices, firms, places and dates, which are capitalised as names of people are."""
+_COMPANY = re.compile(r",? (?:Inc|Corp|Ltd|LLC|plc|Co)\b|’s? (?:Board|Company)\b")
+_WHO = re.compile(r"\W*(?:who|whom|which (?:person|man|woman))\b", re.I)
+_AUXILIARY = "is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|must"
+_NO_VERB = rf"(?!(?:{_AUXILIARY})\b)"
+_SUBJECT = re.compile(
+    rf"\b(?:what|who|where|when) (?:is|was|are|were) (?P<subject>{_NO_VERB}[^\s?]+(?: {_NO_VERB}[^\s?]+){{0,11}}?)"
+    r"(?: (?:called|named|located|born|held|made))?$",
+    re.I,
+)
+"""What a question asks of one thing: "What was [the annual dividend of 2023]?"."""
+_OPENING = re.compile(
+    rf"(?:(?P<at>{_PREPOSITIONS}) )?(?:(?:how (?:many|much)|which|what) (?P<noun>(?:{_NO_VERB}[\w'’-]+ ){{1,6}}?)"
+    rf"|(?:who|what|when|where|why|how|how (?:long|far|old)) )(?=(?:{_AUXILIARY})\b)",
+    re.I,
+)
+"""The question words of a question, up to its verb: "At how many sites" of "At how many sites was it done?"."""
+_COUNTED = re.compile(r"\W*how many ([\w-]+) (?:did|do|does|has|have)\b", re.I)
+_YEAR_AT_END = re.compile(r"\b(?:in|during|for) (?:the )?(?:fiscal |financial )?(?:year )?(?:19|20)\d\d$", re.I)
+_ASKS_ALONE = re.compile(
+    rf"(?:who|when|where|why|since when|how long|how often)|(?:{_PREPOSITIONS}) (?:how many|how much|which|what)"
+    rf"(?: {_NO_VERB}[\w'’-]+){{1,3}}",
+    re.I,
+)
+"""Question words without the rest of a question: "When", "in how many countries"."""
+_INNER = re.compile(
+    rf"\b(?P<preposition>{_PREPOSITIONS})\s+(?:[\w-]{{1,60}}\s){{1,2}}?"
+    rf"(?=(?:{_PREPOSITIONS}|{_AUXILIARY}|\w{{1,40}}ed)\b)",
+    re.I,
+)
+"""A preposition with a word or two before the verb or another preposition: "of etoricoxib" of a dose that was given."""
+_GENERAL = re.compile(
+    r"\bthe (?:stud(?:y|ies)|trials?|patients?|participants?|subjects|volunteers|(?:wo)?m[ae]n|authors?|company"
+    r"|meeting|filing|report|paper|article|document|book|project|people|groups?)\W*$",
+    re.I,
+)
+"""A thing of a kind, as the whole of what is asked about: "How old were the women?" means those just spoken of."""
+MOST_GENERAL = 3
+"""Content words up to which such a question leans on the one before it; a guess."""
+_SWAPS = {"with": ("with", "on"), "on": ("on", "with")}
+"""Prepositions for what patients get: "patients on etoricoxib", "and with placebo?"."""
 
 _PLACE = "first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last|[1-9]\\d?(?:st|nd|rd|th)"
 _COUNT = r"(?:(?:no\.?|number|#)\s*)?\[?([1-9]\d?|one|two|three|four|five|six|seven|eight|nine|ten)\]?(?!\w)"
@@ -101,17 +154,29 @@ def _number(text: str, last: int) -> int:
     return last if number == -1 else number
 
 
-def standalone(message: str, earlier: Sequence[str]) -> str:
+def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = ()) -> str:
     """The message as a question of its own, following the thread of the questions before it.
 
     A clause that points back ("why do they differ?") is put behind the question it points to, and behind the clause
-    between them if there is one; a fragment ("and in children?") takes the place of what it replaces.
+    between them if there is one; a fragment ("and in children?") takes the place of what it replaces, and a pronoun
+    becomes the name that it stands for where the question before it, or the answer to "who", has only one.
+
+    Args:
+        message: What was asked.
+        earlier: The questions before it, oldest first.
+        people: The people whom the answer to the last of them names.
     """
     core, clause, spoken = "", "", ""
-    for turn in (" ".join(text.split()) for text in [*earlier, message]):
+    turns = [" ".join(text.split()) for text in [*earlier, message]]
+    for place, turn in enumerate(turns):
+        if place and place == len(turns) - 1 and (named := _named(turn, clause or core, people)) != turn:
+            turn = _with_setting(named, clause or core)
         rest = _LEAD_IN.sub("", turn, count=1) if _LEAD_IN.match(turn) else turn
         if not core or _stands_alone(rest):
             core, clause, spoken = turn, "", turn
+        elif completed := _completed(clause or core, rest):
+            core, clause = (core, completed) if clause else (completed, "")
+            spoken = f"{core} {clause}".strip()
         elif _CLAUSE.match(rest) or not (replaced := _replaced(clause or core, rest)):
             spoken = " ".join(part for part in (core, clause, turn) if part)
             clause = turn
@@ -123,16 +188,126 @@ def standalone(message: str, earlier: Sequence[str]) -> str:
 
 def _stands_alone(text: str) -> bool:
     """Whether a message names what it asks about."""
-    if _OF_NOTHING.match(text[:1].lower() + text[1:]):
+    if _OF_NOTHING.match(text[:1].lower() + text[1:]) or _ASKS_ALONE.fullmatch(text.rstrip(" ?.!")):
         return False
     personal = _IMPERSONAL.sub(" ", text)
     pointer = _PRONOUN.search(personal)
     if pointer and (len(words(personal[: pointer.start()])) < 2 or not words(personal[pointer.end() :])):
         return False
     content = len(words(text))
+    if content <= MOST_GENERAL and _GENERAL.search(text) and not _names_in(text):
+        return False
     if not _CLAUSE.match(text):
         return content >= 4
     return content >= 2 or (content == 1 and _DEFINITION.match(text) is not None)
+
+
+def _named(message: str, question: str, people: Sequence[str]) -> str:
+    """The message with the name that its pronoun stands for; as it is where there is no such name, or several."""
+    person = _PERSON.search(message)
+    if person:
+        return _put(message, person, _person_of(question, people))
+    thing = _THING.search(_IMPERSONAL.sub(lambda match: " " * len(match[0]), message))
+    if not thing:
+        return message
+    subject = _SUBJECT.match(question.rstrip(" ?.!"))
+    own = [name for name in _names_in(question) if name.casefold() not in message.casefold()]
+    if subject and not _PRONOUN.search(subject["subject"]) and (own or len(words(subject["subject"])) > 1):
+        return _put(message, thing, subject["subject"])
+    return _put(message, thing, own[0]) if len(own) == 1 and thing[0].lower() in ("it", "its") else message
+
+
+def _with_setting(message: str, question: str) -> str:
+    """A message whose pronoun became a name, with what the question before it counts, and its year, where it has none.
+
+    "How many did Ulta Beauty remodel?" after "How many stores did it open during fiscal 2022?" means stores, and 2022.
+    """
+    counted, year = _COUNTED.match(question), _YEAR_AT_END.search(question.rstrip(" ?.!"))
+    if counted:
+        message = re.sub(r"^(\W*how many) (?=(?:did|do|does|has|have)\b)", rf"\1 {counted[1]} ", message, flags=re.I)
+    if year and not re.search(r"\d", message):
+        message = f"{message.rstrip(' ?.!')} {year[0]}?"
+    return message
+
+
+def _put(message: str, pronoun: re.Match[str], name: str) -> str:
+    """The message with a name in the place of a pronoun, in its possessive where the pronoun is one."""
+    if not name:
+        return message
+    behind = message[pronoun.end() :]
+    owns = pronoun[0].lower() in ("his", "its", "their") or (
+        pronoun[0].lower() == "her" and re.match(r" [a-z]", behind)
+    )
+    return f"{message[: pronoun.start()]}{name}{'’s' if owns else ''}{behind}"
+
+
+def _person_of(question: str, people: Sequence[str]) -> str:
+    """The person whom a question, or the answer to one for a person, is about; empty where that is not one person."""
+    known = [name for name in _names_in(question) if _PERSON_NAME.fullmatch(name)]
+    named = [name for name in people if name not in known]
+    if _WHO.match(question) and named:
+        return named[0] if len(named) == 1 else ""
+    return known[0] if len(known) == 1 else ""
+
+
+def people_of(earlier: Earlier) -> list[str]:
+    """The people whom the last answer names: in its headline, or else in its first quote."""
+    headline = without_marks(next(iter(earlier.answer.splitlines()), "")).strip(" *_.")
+    if match := _PERSON_NAME.fullmatch(headline):
+        return [match[0]]
+    quote = " ".join(earlier.sources[0].text.split()) if earlier.sources else ""
+    found = [
+        match[0]
+        for match in _PERSON_NAME.finditer(quote)
+        if not _NO_PERSON.search(match[0])
+        and not _COMPANY.match(quote, match.end())
+        and match[0] not in earlier.question
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _names_in(question: str) -> list[str]:
+    """The runs of capitalised words of a question behind its first word, without the possessive."""
+    behind = question.find(" ") + 1
+    found = [match.group() for match in names.NAME.finditer(question, behind)] if behind else []
+    bare = [re.sub(r"['’]s?$", "", name.rstrip(".,")) for name in found]
+    return [name for name in dict.fromkeys(bare) if re.search(r"[^\W\d_]{2}", name)]
+
+
+def _completed(question: str, fragment: str) -> str:
+    """The question with a fragment's question words, or its words like some of the question, in their place.
+
+    "When?" and "In how many countries?" take the place of the question words; "the chief financial officer" that of
+    "the chief executive officer". Empty where the fragment is neither.
+    """
+    stem, asked = question.rstrip(" ?.!"), fragment.rstrip(" ?.!")
+    opening = _OPENING.match(stem)
+    if opening and _ASKS_ALONE.fullmatch(asked):
+        rest = stem[opening.end() :].lstrip()
+        if (
+            opening["noun"]
+            and not opening["at"]
+            and (verb := re.match(r"(?:is|are|was|were|has|have|had)\b", rest, re.I))
+        ):
+            rest = f"{verb[0]} {opening['noun'].strip()}{rest[verb.end() :]}"
+        return f"{asked[:1].upper()}{asked[1:]} {rest}?"
+    return _like(stem, asked) if not _CLAUSE.match(asked) else ""
+
+
+def _like(stem: str, fragment: str) -> str:
+    """The question with the fragment in place of as many words, of which at least half are the same; else empty."""
+    tokens, parts = stem.split(), fragment.split()
+    best: tuple[int, int] | None = None
+    for start in range(1, len(tokens) - len(parts) + 1):
+        pairs = list(zip(tokens[start : start + len(parts)], parts, strict=True))
+        differ = [(old, new) for old, new in pairs if old.casefold() != new.casefold()]
+        same = sum(bool(words(old)) for old, new in pairs if old.casefold() == new.casefold())
+        if same and differ and len(differ) <= len(pairs) - len(differ) and (best is None or same > best[0]):
+            best = same, start
+    if best is None or re.match(rf"(?:{_PREPOSITIONS})\b", fragment, re.I):
+        return ""
+    start = best[1]
+    return " ".join([*tokens[:start], *parts, *tokens[start + len(parts) :]]) + "?"
 
 
 def _replaced(question: str, fragment: str) -> str:
@@ -144,6 +319,11 @@ def _replaced(question: str, fragment: str) -> str:
     arm = _COMPARED.search(stem)
     if new and arm and arm.end() < len(stem) and new[1].lower() in ("with", "on", "for") and "group" not in fragment:
         return f"{stem[: arm.start()]}{fragment[new.end() :]}{stem[arm.end() :]}?"
+    if new and (phrase is None or phrase[2].casefold() != new[1].casefold()):
+        swapped = _SWAPS.get(new[1].lower(), (new[1].lower(),))
+        inner = next((match for match in _INNER.finditer(stem) if match["preposition"].lower() in swapped), None)
+        if inner and not alike:
+            return f"{stem[: inner.start()]}{fragment} {stem[inner.end() :]}?"
     if new:
         arms = phrase is not None and bool(_ARM.search(phrase[3]) or (_ARM.search(fragment) and new[1] == phrase[2]))
         swap = phrase is not None and (alike or arms or phrase[2].casefold() == new[1].casefold())
@@ -153,7 +333,35 @@ def _replaced(question: str, fragment: str) -> str:
     name = _NAME_AT_END.search(stem)
     if name and fragment[:1].isupper():
         return f"{stem[: name.start()]}{fragment}?"
+    own = _names_in(stem)
+    if len(own) == 1 and fragment[:1].isupper():
+        return f"{stem.replace(own[0], fragment, 1)}?"
     return ""
+
+
+def continued_documents(message: str, made: Rewrite, earlier: EarlierState | None) -> list[str]:
+    """The id of the document that a follow-up is searched for in first: the one that the last answer cites first.
+
+    None for a message that stands alone, spelling aside, and where the last answer cites nothing.
+
+    Args:
+        message: What was asked.
+        made: The standalone question that became of it.
+        earlier: The last answer.
+    """
+    spoken = " ".join(message.split())
+    for written, corrected in made.corrections:
+        spoken = spoken.replace(written, corrected)
+    if not earlier or not earlier["citations"] or spoken == made.question:
+        return []
+    return [str(earlier["citations"][0]["document_id"])]
+
+
+def new_names(message: str) -> list[str]:
+    """The names that a follow-up itself brings in, by which it may speak of another document than the last answer."""
+    rest = _LEAD_IN.sub("", message, count=1)
+    clause = _CLAUSE.match(rest)
+    return _names_in(rest if clause else f"and {rest}")
 
 
 def repeats(citations: Sequence[Citation], answer: str, earlier: EarlierState | None) -> bool:
@@ -164,13 +372,23 @@ def repeats(citations: Sequence[Citation], answer: str, earlier: EarlierState | 
     return same_quote and _headline(answer) == _headline(earlier["answer"])
 
 
-def shown_again(citations: Sequence[Citation], earlier: EarlierState) -> str:
-    """What is shown in the place of an answer that is the last one again: what was not shown then, if anything."""
-    shown = {citation["quote"] for citation in earlier["citations"]}
-    new = [citation for citation in citations if citation.verified and citation.quote not in shown]
-    kept = (new or list(citations))[:MOST_QUOTES]
-    quotes = "\n\n".join(f"“{without_marks(' '.join(each.quote.split()))}” [{each.n}]" for each in kept)
-    return f"{AGAIN}\n\n{quotes}"
+def adds_nothing(message: str, earlier: EarlierState) -> bool:
+    """Whether a follow-up has no word of its own, as "and why?": what leads to the last answer again answers nothing.
+
+    "And in fiscal 2021?" has one, and the sentence that was shown before may answer it.
+    """
+    return frozenset(words(message)) <= frozenset(words(earlier["question"]))
+
+
+def points_nowhere(question: str) -> bool:
+    """Whether a question says "she" or "it" of what nothing before it names."""
+    return bool(_PRONOUN.search(_IMPERSONAL.sub(" ", question))) and not _stands_alone(question)
+
+
+def shown_again(citations: Sequence[Citation]) -> str:
+    """The quotes of an answer that is the last one again, as evidence: nothing is claimed twice of one sentence."""
+    quotes = [quoted(each.n, without_marks(" ".join(each.quote.split()))) for each in citations[:MOST_QUOTES]]
+    return "\n\n".join([CLOSEST, *quotes])
 
 
 def _headline(answer: str) -> str:
@@ -178,9 +396,5 @@ def _headline(answer: str) -> str:
     return first.strip(" *_.").casefold()
 
 
-AGAIN = (
-    "This leads to the same place as the question before, so it is no answer to this one. Ask it as a whole question, "
-    "with what it is about; closest is:"
-)
 MOST_QUOTES = 3
-"""Quotes that are shown beside that; a guess."""
+"""Quotes that are shown of such an answer; a guess."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from preflight_rag.conversation.follow_ups import names_by_place, resolve_places, standalone
+from preflight_rag.conversation.follow_ups import names_by_place, people_of, resolve_places, standalone
 from preflight_rag.conversation.history import PastMessage, sources_note, summary_and_rest
 from preflight_rag.conversation.intents import recognise_talk, without_courtesy
 from preflight_rag.conversation.named_files import resolve_file
@@ -75,7 +75,11 @@ class QueryRewriter(Runnable[str, Rewrite]):
         return (await self.rewritten(input)).value
 
     async def rewritten(
-        self, message: str, history: Sequence[Message] = (), questions: Sequence[str] | None = None
+        self,
+        message: str,
+        history: Sequence[Message] = (),
+        questions: Sequence[str] | None = None,
+        people: Sequence[str] = (),
     ) -> Reply[Rewrite]:
         """The rewrite, with what it cost and what had to be assumed.
 
@@ -83,6 +87,7 @@ class QueryRewriter(Runnable[str, Rewrite]):
             message: What was asked.
             history: The conversation before it, as a model reads it.
             questions: The questions before it, for the rules; None: those of the history.
+            people: The people whom the last answer names, for the rules.
 
         Raises:
             UsageError: There is no MeSH file at the path.
@@ -96,7 +101,7 @@ class QueryRewriter(Runnable[str, Rewrite]):
                 reply = replace(reply, value=await asyncio.to_thread(self._by_rules, message, []))
         else:
             earlier = [turn.text for turn in history if turn.role == "user"] if questions is None else questions
-            reply = Reply(await asyncio.to_thread(self._by_rules, message, earlier))
+            reply = Reply(await asyncio.to_thread(self._by_rules, message, earlier, people))
         return await asyncio.to_thread(self._searchable, reply)
 
     def _asks_the_model(self, message: str, follows: bool) -> bool:
@@ -107,11 +112,11 @@ class QueryRewriter(Runnable[str, Rewrite]):
         speller = self._speller()
         return speller is not None and bool(speller.suspects(message))
 
-    def _by_rules(self, message: str, earlier: Sequence[str]) -> Rewrite:
+    def _by_rules(self, message: str, earlier: Sequence[str], people: Sequence[str] = ()) -> Rewrite:
         # The speller's words are English ones: it would make "warren" of "waren".
         speller = self._speller() if language_of(message) in ("en", UNKNOWN) else None
         spelled = speller.correct(message) if speller else None
-        question = standalone(spelled.text if spelled else message, earlier)
+        question = standalone(spelled.text if spelled else message, earlier, people)
         known = self._known_terms(question)
         made = rewrite_by_rules(
             question,
@@ -207,6 +212,8 @@ async def standalone_question(
         # "And the second source?" means nothing without the answer before it, whose question stands for it.
         questions[-1] = known["question"]
     questions = [text for text in questions if not names_by_place(text)]
-    reply = await rewriter.rewritten(message, [*read, *(sources_note(earlier) if read else [])], questions)
+    reply = await rewriter.rewritten(
+        message, [*read, *(sources_note(earlier) if read else [])], questions, people_of(earlier)
+    )
     documents = {citation["n"]: citation["document_id"] for citation in known["citations"]} if known else {}
     return reply, files or [documents[n] for n in named if documents.get(n)]

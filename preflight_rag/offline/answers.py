@@ -38,6 +38,7 @@ from preflight_rag.offline.evidence import (
     unread_quotes,
     verdict_options,
 )
+from preflight_rag.offline.form_lines import named_fields
 from preflight_rag.offline.found_answers import AnswerGroup, FoundAnswer, ReadPassage, answers_of, grouped
 from preflight_rag.offline.lines import asks_for_lines, exact_sentences, named_lines, narrowed
 from preflight_rag.offline.tables import TableAnswer, table_answer
@@ -291,6 +292,9 @@ class AnswerReader:
         """The sentences that come nearest to an answer, and no claim; NOTHING where they hardly bear on it."""
         sources = [item.source for item in read]
         lead = ABOUT_THIS if lead == CLOSEST and asks_for_lines(question) else lead
+        if fields := named_fields(question, sources):
+            # All words of the question stand in that document, some in its file's name, which no list of words has.
+            return evidence(fields, CLOSEST, judgement.why_unclaimed())
         if named := named_lines(question, sources):
             return evidence(named, lead)
         ranked = self.sentences.rank(question, sentences_of(sources), MAX_COMPARED)

@@ -67,6 +67,7 @@ _TABLE_LIKE = re.compile(r"[|\t]| {3,}")
 _WHO = re.compile(r"\b(?:who|whom|whose)\b", re.I)
 _WHERE = re.compile(r"\b(?:where|(?:which|what) (?:city|country|town|state|place|hospital|university))\b", re.I)
 _OFFERS = re.compile(r"\w,? or \w", re.I)
+_AGE = re.compile(r"\bhow old\b", re.I)
 _HOW_MANY = re.compile(r"\bhow many (\w+)", re.I)
 _UNITS_ASKED = re.compile(
     r"\b(?:dose|dosage|how (?:long|old|tall|far|fast|high|deep|heavy|much)|percentage|rate)\b", re.I
@@ -260,6 +261,7 @@ def type_features(question: str, answer: str) -> dict[str, float]:
             or (kind == "number" and not (figures.amounts or figures.dates))
             or (bool(_WHO.search(question)) and not capitals)
             or _counts_another_thing(question, figures)
+            or (bool(_AGE.search(question)) and bool(figures.dates) and not figures.amounts)
         ),
         "right_type": float((kind == "date" and bool(figures.dates)) or (kind == "number" and bool(figures.amounts))),
         "lacks_unit": float(bool(_UNITS_ASKED.search(question)) and bool(re.fullmatch(r"[\d.,\s]+", answer))),

@@ -22,6 +22,7 @@ from preflight_rag.text.headers import NOT_ANSWERED
 from preflight_rag.text.negation import DENIAL
 from preflight_rag.text.quotes import plain, quotable
 from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.values import asked_kind
 from preflight_rag.text.versions import newest_first, versions_lead
 from preflight_rag.text.words import encodable, words
 
@@ -61,6 +62,9 @@ FURTHER_DOWN = 0.06
 MISFIT = 0.5
 """What it loses where it is about another subject, or says the opposite of what is asked for. Set on the half of
 `tests/one_word_pairs.py` that was looked at."""
+NO_FIGURE = 0.3
+"""What it loses where a number or a date is asked for and it has no figure. Set on the tuning part of
+`tests/conversation/follow_ups.jsonl`."""
 MAX_COMPARED = 16
 """Sentences that are embedded for evidence; with 32 it was no better."""
 VERDICTS = frozenset({"yes", "no", "maybe"})
@@ -69,6 +73,13 @@ _TITLE_SHARE = 0.5
 """What a term in the title alone counts, of one in the sentence; set by hand."""
 _SAME_WORDS = 0.8
 """Share of common terms from which two sentences may say the same; a guess."""
+_TAKES_PART = re.compile(r"\bt(?:ak(?:e|es|ing|en)|ook) part\b", re.I)
+"""What reports call participating, in words that no sentence about participants has."""
+_FIGURE = re.compile(
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand"
+    r"|half|none|no|once|twice|dozen)\b",
+    re.I,
+)
 _DOUBT = re.compile(r"\b(?:unclear|inconclusive|uncertain|controversial)\b", re.I)
 
 
@@ -129,7 +140,7 @@ class SentenceReader:
         """The `most` sentences with the largest lexical shares, scored, best first; ties in their order."""
         if not sentences:
             return []
-        shares = _lexical_shares(frozenset(words(question)), sentences)
+        shares = _lexical_shares(frozenset(words(_TAKES_PART.sub("participated", question))), sentences)
         order = sorted(range(len(sentences)), key=lambda i: (-shares[i], sentences[i].n, i))
         chosen = sorted(order[:most], key=lambda i: (sentences[i].n, i))
         vectors = _unit(
@@ -270,6 +281,8 @@ def nearest_quotes(
         most: How many are shown.
     """
     readings = {item.source.n: item.reading for item in read}
+    ranked = [item for item in ranked if not _is_title(item.sentence)]
+    counts = asked_kind(fit.question) in ("number", "date")
 
     def worth(item: Scored) -> float:
         reading = readings[item.sentence.n]
@@ -277,6 +290,7 @@ def nearest_quotes(
         passage = BEARING * (reading.answerable + (reading.relevance or 0.0)) - FURTHER_DOWN * math.log(item.sentence.n)
         own = item.sentence.n, item.sentence.text
         off = MISFIT * (fit.misfits(*own) + fit.outdated(*own))
+        off += NO_FIGURE * (counts and not _FIGURE.search(item.sentence.text))
         return round(item.score + passage + SPAN_BONUS * reading.answerable * holds - off, 4)
 
     nearest: dict[int, str] = {}
@@ -284,6 +298,12 @@ def nearest_quotes(
         if item.sentence.text not in nearest.values():
             nearest.setdefault(item.sentence.n, item.sentence.text)
     return list(nearest.items())[:most]
+
+
+def _is_title(sentence: Sentence) -> bool:
+    """Whether a stretch is nothing but its document's title or a part of it, which says nothing by itself."""
+    text, title = " ".join(sentence.text.split()).casefold(), " ".join(sentence.title.split()).casefold()
+    return bool(title) and text[-1:] not in ".!?" and text in title
 
 
 def unread_quotes(

@@ -34,6 +34,9 @@ NOT_IN_DOCUMENTS = "This is not in the documents."
 NOTHING_FOUND = "Nothing was found in the documents for this question."
 """In place of an answer, where the search found no passage at all."""
 
+UNRESOLVED = "I couldn't tell what this refers to. Please ask it in full."
+"""In place of an answer to a follow-up that nothing before it explains, or that leads to the last answer again."""
+
 _NOT_MENTIONED = "No document mentions {words}. Most relevant passages (not confirmed as an answer):"
 
 

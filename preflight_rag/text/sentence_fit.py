@@ -31,8 +31,25 @@ MOST_RIVALS = 32
 
 _HEADING = re.compile(r"^[ \t]*(?:#{1,6}[ \t]+(?P<marked>[^\n]{1,120})|(?P<ruled>[^\n]{1,120})\n[=-]{3,}[ \t]*$)", re.M)
 _OF_NOW = re.compile(r"^\W*who(?:['’]s|\s(?:is|are))\b|\b(?:now|currently|current|today)\b", re.I)
+_ASKS_HOLDER = re.compile(
+    r"^\W*who(?:['’]s|\s(?:is|will|becomes|succeeds|was (?:appointed|named)|has (?:become|been (?:appointed|named))))"
+    r"\b",
+    re.I,
+)
+"""Asks who holds an office, or comes into it: "Who was appointed chief executive?"."""
 _FORMER = re.compile(r"\b(?:former|formerly|previous|previously|was|were|until|ex)\b", re.I)
 _NOW = re.compile(r"\b(?:is|are|since|current|currently)\b", re.I)
+_LEAVES = re.compile(
+    r"\b(?:retir(?:e|es|ed|ing)|resign(?:s|ed|ing)?|step(?:s|ped|ping)? down|(?:has|have|will) left|departed|outgoing"
+    r"|departing|former|formerly)\b",
+    re.I,
+)
+_COMES = re.compile(
+    r"\b(?:appointed|named|elected|succe(?:ed|eds|eded|eding|ssor)|becomes?|join(?:s|ed)|takes? (?:over|office)"
+    r"|since)\b",
+    re.I,
+)
+_ASKS_LEAVING = re.compile(r"\b(?:former|previous|retir\w+|resign\w*|step\w* down|left|leav\w+|before|until)\b", re.I)
 _TOKEN = re.compile(r"\w+(?:[-'’]\w+)*")
 _POINTS_BACK = re.compile(
     r"(?:it|its|they|their|them|he|his|she|her|this|these|that|those|both|the (?:latter|former|same))\b", re.I
@@ -145,7 +162,10 @@ class SentenceFit:
         return self.off_subject(item) or self._opposite(item) or self._former(item)
 
     def _former(self, item: PlacedSentence) -> bool:
-        """Whether a sentence says who once was what the question asks who is, and another one says who is."""
+        """Whether a sentence says who leaves an office, or held it where another one says who does."""
+        leaves = _LEAVES.search(item.text) and not _COMES.search(item.text)
+        if leaves and _ASKS_HOLDER.search(self.question) and not _ASKS_LEAVING.search(self.question):
+            return True
         if not _OF_NOW.search(self.question) or not _FORMER.search(item.text):
             return False
         return any(

@@ -2,7 +2,8 @@
 
 import pytest
 
-from preflight_rag.conversation.follow_ups import standalone
+from preflight_rag.conversation.follow_ups import people_of, points_nowhere, standalone
+from preflight_rag.state.reading import Earlier, Source
 
 ADULTS = "What is the normal heart rate of adults?"
 
@@ -45,6 +46,37 @@ ADULTS = "What is the normal heart rate of adults?"
         (["What is dengue?"], "How many moons of Saturn were found?", "How many moons of Saturn were found?"),
         (["What is dengue?"], "What year was penicillin discovered?", "What year was penicillin discovered?"),
         (["What is dengue?"], "Which cities were built by the Romans?", "Which cities were built by the Romans?"),
+        (["Where was Iwan Roberts born?"], "When?", "When was Iwan Roberts born?"),
+        (["At how many sites was it tried?"], "In how many countries?", "In how many countries was it tried?"),
+        (
+            ["How many women were recruited in Lund?"],
+            "In how many clinics?",
+            "In how many clinics were women recruited in Lund?",
+        ),
+        (["What is Ada Byron's book called?"], "When was it published?", "When was Ada Byron's book published?"),
+        (["Where was Iwan Roberts born?"], "How tall is he?", "How tall is Iwan Roberts?"),
+        (
+            ["How many stores did Ulta open in 2022?"],
+            "How many did it close?",
+            "How many stores did Ulta close in 2022?",
+        ),
+        (
+            ["Who is the chief executive officer of MGM?"],
+            "And the chief financial officer?",
+            "Who is the chief financial officer of MGM?",
+        ),
+        (["What was the adjusted EBIT in 2023?"], "And adjusted EPS?", "What was the adjusted EPS in 2023?"),
+        (["Which dose of aspirin was given to men?"], "And of naproxen?", "Which dose of naproxen was given to men?"),
+        (
+            ["What share of patients on etoricoxib recovered?"],
+            "And with placebo?",
+            "What share of patients with placebo recovered?",
+        ),
+        (
+            ["How many took part in the yoga trial?"],
+            "How old were the women?",
+            "How many took part in the yoga trial? How old were the women?",
+        ),
         (["What is dengue?"], "What is IFITM?", "What is IFITM?"),
         (["What is dengue?"], "Who discovered penicillin?", "Who discovered penicillin?"),
         (["What is dengue?"], "How do bats find their way?", "How do bats find their way?"),
@@ -53,3 +85,23 @@ ADULTS = "What is the normal heart rate of adults?"
 )
 def test_a_follow_up_is_joined_with_the_question_that_it_leans_on(earlier, message, expected):
     assert standalone(message, earlier) == expected
+
+
+def test_a_pronoun_becomes_the_person_whom_the_answer_names():
+    asked = ["Who will lead the bank?"]
+    assert standalone("How old is she?", asked, ["Mary N. Dillon"]) == "How old is Mary N. Dillon?"
+    assert standalone("What is her salary?", asked, ["Mary N. Dillon"]) == "What is Mary N. Dillon’s salary?"
+    two = standalone("How old is she?", asked, ["Mary N. Dillon", "Ada Byron"])
+    assert two == "Who will lead the bank? How old is she?"
+
+
+def test_people_are_read_off_the_headline_or_else_the_first_quote():
+    quote = "Mary N. Dillon, former Chief Executive Officer of Ulta Beauty, Inc., was appointed on Monday."
+    quoted = Earlier("Who leads Foot Locker?", "Most relevant passages:", (Source(1, "p", "t", quote),))
+    assert people_of(quoted) == ["Mary N. Dillon"]
+    assert people_of(Earlier("Who leads it?", "Ada Byron [1]\n\nAda Byron leads it. [1]")) == ["Ada Byron"]
+
+
+@pytest.mark.parametrize(("question", "nowhere"), [("How old is she?", True), ("How old is Ada Byron?", False)])
+def test_a_pronoun_without_a_name_before_it_points_nowhere(question, nowhere):
+    assert points_nowhere(question) is nowhere

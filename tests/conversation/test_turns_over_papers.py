@@ -4,6 +4,7 @@ import pytest
 
 from preflight_rag import Preflight
 from preflight_rag.library import Library
+from preflight_rag.text.headers import UNRESOLVED
 
 pytestmark = pytest.mark.slow
 
@@ -41,15 +42,26 @@ def test_a_list_is_asked_for_another_word(papers):
     assert [citation.source for citation in second.citations] == ["PMC5762805"]
 
 
-def test_the_same_card_is_not_shown_twice(papers):
-    shown = [
-        papers.ask(text, thread_id="c") for text in ("How many women had goiter surgery?", "and in 1950?", "and why?")
-    ]
-    cards = [(answer.answer, answer.citations[0].quote) for answer in shown if answer.citations]
-    assert shown[0].citations
-    assert len(set(cards)) == len(cards)
-    again = [answer for answer in shown if answer.answer.startswith("This leads to the same place")]
-    assert all((answer.outcome, answer.short_answer) == ("evidence", None) for answer in again)
+def test_a_follow_up_without_a_word_of_its_own_is_not_answered_with_the_same_again(papers):
+    first, why = (papers.ask(text, thread_id="c") for text in ("How many women had goiter surgery?", "and why?"))
+    assert first.citations
+    again = bool(why.citations) and why.citations[0].quote == first.citations[0].quote
+    assert not again or why.answer != first.answer
+    assert why.outcome != "not_found" or why.answer == UNRESOLVED
+
+
+def test_the_sentence_that_was_shown_may_answer_the_next_question(papers):
+    first = papers.ask("What percentage of patients on etoricoxib achieved an ACR20 response?", thread_id="e")
+    second = papers.ask("And with placebo?", thread_id="e")
+    assert "40.9% in the placebo group" in first.citations[0].quote
+    assert second.citations[0].quote == first.citations[0].quote
+    assert second.outcome in ("answered", "evidence")
+    assert UNRESOLVED not in second.answer
+
+
+def test_a_pronoun_that_nothing_explains_is_asked_about(papers):
+    answer = papers.ask("Why did she do that there?", thread_id="f")
+    assert (answer.outcome, answer.answer) == ("not_found", UNRESOLVED)
 
 
 def test_a_forced_route_reads_passages(papers):

@@ -41,3 +41,19 @@ async def test_what_is_kept_from_a_language_model_is_recorded_and_the_rest_numbe
     assert pruned.items() <= found.items()
     assert kept == [name for rank, name in found.items() if rank not in pruned]
     assert [ref["rank"] for ref in update["passages"]] == list(range(1, len(kept) + 1))
+
+
+async def test_a_follow_up_is_searched_for_in_the_document_that_it_goes_on_about(library):
+    found = await retrieve(QUERY, Runtime(context=Context(library=library)))
+    document = found["passages"][-1]["document_id"]
+    state = {**QUERY, "question": "And how hot is it?", "continued": [document]}
+    update = await retrieve(state, Runtime(context=Context(library=library)))
+    assert {ref["document_id"] for ref in update["passages"]} == {document}
+
+
+async def test_a_follow_up_that_names_something_else_is_searched_for_everywhere(library):
+    found = await retrieve(QUERY, Runtime(context=Context(library=library)))
+    document = found["passages"][-1]["document_id"]
+    state = {**QUERY, "question": "And for Foot Locker?", "continued": [document]}
+    update = await retrieve(state, Runtime(context=Context(library=library)))
+    assert [ref["id"] for ref in update["passages"]] == [ref["id"] for ref in found["passages"]]

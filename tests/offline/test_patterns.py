@@ -7,7 +7,7 @@ import pytest
 from patterns import long_patterns
 
 from preflight_rag import offline
-from preflight_rag.offline import cell_checks, confidence, tables, verdicts
+from preflight_rag.offline import cell_checks, confidence, evidence, form_lines, tables, verdicts
 from preflight_rag.text.negation import DENIAL
 
 EXAMPLES = [
@@ -17,6 +17,8 @@ EXAMPLES = [
     (confidence, "_WHERE", "In which city was it?", "In which trial was it?"),
     (confidence, "_TOPIC", "Is there anything on ketamine?", "Who was cast as Hamlet?"),
     (confidence, "_UNITS_ASKED", "How long does it take?", "How many are there?"),
+    (evidence, "_FIGURE", "for twelve weeks", "for some weeks"),
+    (form_lines, "_PERSON", "Prepared by: Ellis Turner", "Contact: office@example.org"),
     (tables, "_EXTREME", "Which team has the most cups", "Which team has a cup"),
     (verdicts, "NO_FINDING", "We asked whether zinc works.", "Zinc did shorten the cold."),
     (verdicts, "NO_FINDING", "Methods: zinc was given for a week.", "Zinc methods were better."),

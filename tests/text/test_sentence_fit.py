@@ -100,3 +100,21 @@ def test_an_answer_to_a_question_that_denies_is_claimed_of_a_sentence_that_denie
     assert found.may_claim(1, "Dogs are not allowed in the Birch hut.")
     assert not found.may_claim(1, "Dogs are allowed in the Alder hut.")
     assert not found.may_claim(1, "The Cedar hut does not serve breakfast.")
+
+
+@pytest.mark.parametrize(
+    ("question", "misfits"),
+    [
+        ("Who will be the chief executive?", True),
+        ("Who was appointed chief executive?", True),
+        ("Who is the chief executive?", True),
+        ("Who will retire as chief executive?", False),
+        ("When does Richard Moss retire as chief executive?", False),
+    ],
+)
+def test_who_leaves_an_office_is_not_who_holds_it(question, misfits):
+    leaving = "Richard Moss will retire as chief executive on 1 September."
+    coming = "Mary Dale, former chief executive of Ulm Ltd, has been appointed chief executive from 1 September."
+    fit = SentenceFit(question, [Source(1, "p", "News", f"{leaving} {coming}")])
+    assert fit.misfits(1, leaving) is misfits
+    assert not fit.misfits(1, coming)

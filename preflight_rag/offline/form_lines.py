@@ -1,0 +1,169 @@
+"""Fields of forms, invoices, receipts and minutes that a question names, for evidence: "Total due: 810.72".
+
+A field is a short line with a label and a value, and a reader of prose makes little of it. A question names one where
+the line holds what is asked for first, and all else that it asks about stands in the same document, its title or its
+file's name: of "the total of the plumber's invoice" the total is in the line and the rest in
+`invoice-4471-plumber.txt`. If one word of the question stands nowhere in the document, as "ticket" in a booking
+without a ticket price, the document does not answer. Nothing is claimed of a field here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from preflight_rag.state.reading import Source
+from preflight_rag.text.tables import is_row, parse_row
+from preflight_rag.text.values import asked_kind, figures_of
+from preflight_rag.text.words import words
+
+MOST_FIELDS = 3
+"""Fields that are shown; a guess, as of other quotes."""
+LONGEST_FIELD = 160
+"""Characters of a line that is a field; longer ones are prose. A guess."""
+MOST_WORDS = 14
+"""Words of a field that is no row of a table; a guess."""
+ABOVE = 5
+"""Lines above a field that may be its heading; a guess."""
+SHORT = 8000
+"""Characters within which the passages of a form lie; longer documents are articles and filings. A guess."""
+LEAST_TERMS = 2
+"""Terms that a question has to have, so that "What is the total?" does not name every form's. A guess."""
+
+_ALIKE = {
+    term: group[0]
+    for group in (
+        words("total sum payable"),
+        words("price cost"),
+        words("supplier supplies supplied supply"),
+        words("invoice inv"),
+        words("receipt rcpt"),
+        words("report rpt"),
+        words("repair repairing"),
+    )
+    for term in group
+}
+"""Terms of forms by the one that stands for all of their kind."""
+_GENERIC = frozenset(
+    words(
+        "much many reading value figure line field entry say state give show list pay paid cost take took amount name"
+    )
+)
+"""Terms that ask, and name nothing, unless a label has them."""
+_WHO = re.compile(r"\b(?:who|whom|whose)\b", re.I)
+_PERSON = re.compile(
+    r"(?:(?: [a-z]+)? by)?\W{1,3}(?:(?:Mr|Ms|Mrs|Dr)\.? )?[A-Z][\w'’-]+(?: [A-Z]\.)?(?: [A-Z][\w'’-]+)?\b(?! ?[:@])"
+)
+"""A name behind a label: "by: Ellis Turner", " Ellis Turner"."""
+_NAME_PARTS = re.compile(r"[^\W_]+")
+_SENTENCE = re.compile(r"[a-z][a-z][.!?]$")
+
+
+@dataclass(frozen=True)
+class _Field:
+    """A line of a passage with its terms."""
+
+    source: Source
+    text: str
+    terms: frozenset[str]
+    near: frozenset[str]
+    around: frozenset[str]
+
+
+def named_fields(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
+    """`(passage, line)` of the fields that a question names, best first; [] where a word of it stands nowhere near.
+
+    Args:
+        question: The standalone question.
+        sources: The passages that were found.
+    """
+    kind = asked_kind(question)
+    asked = _terms(question)
+    needed = asked - _GENERIC
+    if kind == "verdict" or len(needed) < LEAST_TERMS:
+        return []
+    documents: dict[str, set[str]] = {}
+    long = {source.document_id for source in sources if source.start + len(source.text) > SHORT}
+    sources = [source for source in sources if source.document_id not in long]
+    for source in sources:
+        present = documents.setdefault(source.document_id or source.source, set(_file_terms(source)))
+        present |= _terms(f"{source.title} {source.heading} {source.text}")
+    fields = []
+    for source in sources:
+        if not needed <= documents[source.document_id or source.source]:
+            continue
+        around = _terms(f"{source.title} {source.heading} {source.text}") | _file_terms(source)
+        fields += [_Field(source, text, _terms(_own_words(text)), near, around) for text, near in _lines(source.text)]
+    # What is asked for comes first: the total, of "the total of the plumber's invoice".
+    order = [term for term in (_ALIKE.get(term, term) for term in words(question)) if term in needed]
+    first = next((term for term in order if any(term in field.terms for field in fields)), "")
+    named = [field for field in fields if first in field.terms and _may_answer(kind, first, question, field.text)]
+    if not first or first != order[0]:
+        return []
+    scored = [(_worth(field, asked, needed), field) for field in named]
+    best = max((worth for worth, _ in scored), default=0.0)
+    kept = {field.text: field.source.n for worth, field in reversed(scored) if worth == best}
+    return [(n, text) for text, n in reversed(kept.items())][:MOST_FIELDS]
+
+
+def _worth(field: _Field, asked: frozenset[str], needed: frozenset[str]) -> float:
+    """How well a question names a field: by its words in the line, in those above it, around it; by a short line."""
+    own = sum(1.0 + (term in needed) for term in sorted(field.terms & asked))
+    near = (len(needed & field.near) + len(needed & field.around)) / len(needed)
+    return round(own + near + 0.2 / max(1, len(field.terms)), 4)
+
+
+def _own_words(line: str) -> str:
+    """A line without its table's caption."""
+    row = parse_row(line) if is_row(line) else None
+    return line.removeprefix(row.caption) if row else line
+
+
+def _lines(text: str) -> Iterator[tuple[str, frozenset[str]]]:
+    """The fields of a text with the terms near them; the names of columns go with the line of values below them."""
+    lines = text.split("\n")
+    for place, line in enumerate(lines):
+        if not _is_field(line):
+            continue
+        below = lines[place + 1] if place + 1 < len(lines) else ""
+        is_header = not is_row(line) and ":" not in line and not any(map(str.isdigit, line))
+        field = f"{line}\n{below}".strip() if is_header and _is_figures(below) else line.strip()
+        yield field, _terms(" ".join(lines[max(0, place - ABOVE) : place + 1]))
+
+
+def _is_field(line: str) -> bool:
+    text = line.strip()
+    if not text or len(text) > LONGEST_FIELD or text.startswith("#"):
+        return False
+    return is_row(text) or (len(text.split()) <= MOST_WORDS and (":" in text or not _SENTENCE.search(text)))
+
+
+def _is_figures(line: str) -> bool:
+    """Whether a line is mostly figures, as the row below a table's names of columns."""
+    tokens = line.split()
+    return len(tokens) > 1 and 2 * sum(any(map(str.isdigit, token)) for token in tokens) >= len(tokens)
+
+
+def _may_answer(kind: str, term: str, question: str, line: str) -> bool:
+    """Whether a field has a value of the kind that is asked for, behind the term where somebody is asked for."""
+    value = line.partition(":")[2] or line
+    if _WHO.search(question):
+        places = [match.end() for match in _NAME_PARTS.finditer(line) if term in _terms(match[0])]
+        return any(_PERSON.match(line, place) for place in places)
+    if kind == "date":
+        return bool(figures_of(value).dates)
+    if kind == "number":
+        return any(map(str.isdigit, value))
+    return bool(line.partition(":")[2].strip()) or is_row(line) or any(map(str.isdigit, line))
+
+
+def _terms(text: str) -> frozenset[str]:
+    return frozenset(_ALIKE.get(term, term) for term in words(text))
+
+
+def _file_terms(source: Source) -> frozenset[str]:
+    """The terms of a file's name, without its ending: REPAIR-2022-INV-001 is a repair's invoice."""
+    name = PurePath(source.source.replace("\\", "/")).stem
+    return _terms(" ".join(_NAME_PARTS.findall(name.replace("_", " "))))

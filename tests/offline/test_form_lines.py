@@ -1,0 +1,80 @@
+"""Fields of forms and receipts that a question names; the texts are those of `office_documents.jsonl`, read by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from preflight_rag.library.loaders import load
+from preflight_rag.offline.form_lines import named_fields
+from preflight_rag.state.reading import Source
+from preflight_rag.state.values import Document
+
+DOCUMENTS = Path(__file__).with_name("office_documents.jsonl")
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> list[Source]:
+    """Each document as one passage."""
+    folder, found = tmp_path_factory.mktemp("office"), []
+    for row in map(json.loads, DOCUMENTS.read_text(encoding="utf-8").splitlines()):
+        path = folder / row["name"]
+        path.write_text(row["text"], encoding="utf-8")
+        for read in load(path):
+            assert isinstance(read, Document)
+            found.append(Source(len(found) + 1, read.id, read.title, read.text, str(path), document_id=read.id))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("What is the total of the plumber's invoice?", "810.72"),
+        ("What is the total of the bakery receipt?", "15.50"),
+        ("When is the next meeting of the board?", "9 April 2025"),
+    ],
+)
+def test_a_field_is_found_by_its_label_and_its_document(sources: list[Source], question: str, value: str) -> None:
+    (n, line), *others = named_fields(question, sources)
+    assert value in line
+    assert line in next(source.text for source in sources if source.n == n)
+    assert not others
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the total of the gardener's invoice?",
+        "What is the phone number of the plumber?",
+        "Which bank does the bakery use?",
+        "Who was elected treasurer of the board?",
+        "Did the board agree to replace the boiler?",
+        "What is the total?",
+    ],
+)
+def test_no_field_where_a_word_of_the_question_stands_nowhere_in_the_document(
+    sources: list[Source], question: str
+) -> None:
+    assert named_fields(question, sources) == []
+
+
+def test_the_names_of_columns_are_shown_with_the_values_below_them() -> None:
+    text = (
+        "Booking Summary\nStart Date End Date Gross Amount Net Amount\n12/20/24 12/31/24 $12,500.00 $11,250.00\nTotals"
+    )
+    source = Source(1, "p", "Movie booking", text, "booking.pdf", document_id="d")
+    ((_, line),) = named_fields("What is the net amount of the movie booking?", [source])
+    assert line == "Start Date End Date Gross Amount Net Amount\n12/20/24 12/31/24 $12,500.00 $11,250.00"
+
+
+def test_who_is_asked_for_is_a_name_and_no_address() -> None:
+    text = "Contact: office@example.org\nContact: Michael Chen\nContact Email: Desk"
+    source = Source(1, "p", "Booking agency", text, "booking.pdf", document_id="d")
+    assert named_fields("Who is the contact at the booking agency?", [source]) == [(1, "Contact: Michael Chen")]
+
+
+def test_long_documents_are_no_forms() -> None:
+    source = Source(1, "p", "Invoice", "Total: 12.00", "invoice.txt", document_id="d", start=90_000)
+    assert named_fields("What is the total of the invoice?", [source]) == []
