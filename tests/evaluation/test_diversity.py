@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -229,6 +230,23 @@ def test_alpha_and_w_are_those_that_select_an_answer():
     chosen = selections(tuned)
     assert case().present(chosen["SB"](limit)(case(), None, 8)) == 0
     assert case().present(chosen["SB+MMR"](limit)(case(), None, 8)) == 1
+
+
+@pytest.mark.parametrize(
+    ("texts", "places", "picks", "present"),
+    [
+        (["t", "t", "t"], [0, 1, 2], [1, 0], 1),  # two sentences in a row, picked in the other order
+        (["t", "t", "t"], [0, 1, 2], [0, 2], 0),  # what stood between them is not picked
+        (["t", "u", "v"], [0, 1, 2], [0, 1], 0),  # the ends of two documents
+        (["t", "t", "t"], [0, 40, 80], [0, 1], 0),  # chunks by their first character
+    ],
+)
+def test_an_answer_is_not_made_of_the_ends_of_two_units(texts, places, picks, present):
+    """Diversity, section 2.2: whether the answer exists in the selected content."""
+    shown = ["He was born in New", "York, where he died.", "York is old."]
+    asked = replace(case(), query=Sample("q", "Where?", "short", answers=(("New York",),)))
+    asked = replace(asked, texts=texts, places=places, shown=shown)
+    assert asked.present(picks) == present
 
 
 @pytest.mark.parametrize(("fill", "picks"), [(False, [0, 1]), (True, [0, 1])])

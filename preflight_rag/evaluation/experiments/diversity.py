@@ -60,6 +60,8 @@ UNKNOWN_WINDOW = 16_385
 PROMPT_SHARE = 0.85
 """Of a context window, for the passages; the rest is for tokens that the model counts otherwise, prompt and reply."""
 PRESENT = "answer present"
+APART = "\u01c1"
+"""Between units that do not follow each other: a letter, so that it is a word, and one that stands in no answer."""
 MMR, FPS = "MMR", "modified FPS"
 OWN_PRESETS = {"natural_questions": "nq", "triviaqa": "triviaqa", "narrativeqa": "narrativeqa"}
 SHORT_LIMIT = 10_000
@@ -81,7 +83,7 @@ class Case:
         relevant: Ids of what should be found, among the candidates or not.
         documents: Id of each candidate's document or unit.
         texts: Id of the text in which each candidate stands.
-        places: Where in that text.
+        places: Where in that text: units by their number, passages and chunks by their first character.
         tokens: Length of each.
         vectors: Shape (n, d).
         asked: The question's vector, (d,).
@@ -108,8 +110,17 @@ class Case:
         return {"question": self.query.question}
 
     def present(self, picks: Sequence[int]) -> float:
-        """Whether what is picked holds an answer, word for word (the paper's recall before reading)."""
-        return float(holds("\n".join(self.shown[pick] for pick in sorted(picks)), self.query.names))
+        """Whether what is picked holds an answer, word for word (the paper's recall before reading).
+
+        An answer may go over the end of a sentence where the next one is picked too; the last words of a unit and the
+        first of one that does not follow it in its text are no answer.
+        """
+        selected: list[str] = []
+        after: tuple[str, int] | None = None
+        for text, place, pick in sorted((self.texts[pick], self.places[pick], pick) for pick in picks):
+            selected += [self.shown[pick]] if (text, place) == after else [APART, self.shown[pick]]
+            after = text, place + 1
+        return float(holds("\n".join(selected), self.query.names))
 
     def recall(self, picks: Sequence[int]) -> float:
         """Share of what is relevant that the picks hold."""
