@@ -17,6 +17,7 @@ from preflight_rag.evaluation.experiments.diversity import (
     Limit,
     _by_similarity,
     _cuts,
+    as_reported,
     candidates,
     lengths_of,
     presets_of,
@@ -230,6 +231,20 @@ def test_alpha_and_w_are_those_that_select_an_answer():
     chosen = selections(tuned)
     assert case().present(chosen["SB"](limit)(case(), None, 8)) == 0
     assert case().present(chosen["SB+MMR"](limit)(case(), None, 8)) == 1
+
+
+def test_the_papers_settings_are_those_of_the_limits_length():
+    """Section 3.2, Natural Questions: α 0.9 up to 10,000 tokens, 0.7 from 20,000, both with w 5."""
+    made = as_reported(presets_of("natural_questions", one_document=False))
+    # By hand: r and m of the second and third unit are 0.78, 1.00 and 0.6, 0.0. So α 0.9 scores them 0.60 and 0.54, and
+    # α 0.7 0.25 and 0.42.
+    units = replace(case(), vectors=np.array([[0.8, 0.6, 0], [0.78, 0.6258, 0], [0.6, -0.8, 0], [0, 0, 1.0]]))
+    for tokens, second in ((2_000, 1), (10_000, 1), (20_000, 2), (120_000, 2)):
+        assert made["SB+MMR, the paper's α and w"](Limit(tokens=tokens))(units, 2, None) == [0, second]
+    assert list(made) == ["SB+MMR, the paper's α and w"]
+    assert list(as_reported(presets_of("triviaqa", one_document=True))) == [
+        "SB+MMR, the paper's α and w", "SB+FPS, the paper's α and w",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ WINDOWS = {
     "10k": "T_max 10,000", "5k": "T_max 5,000", "2k": "T_max 2,000",
 }  # fmt: skip
 LEVELS = {"sentence": "sentence", "chunks of 256": "256 tokens", "chunks of 512": "512 tokens"}
-ONE = "sentences of one document by spaCy, SentenceBERT, α and w of the reported figures searched on the same questions"
+ONE = "sentences of one document by spaCy, SentenceBERT; no other questions are named for the search of α and w"
 MANY = "chunks of 512 tokens with 50 % overlap, E5, PCA and clusters; GPT-4 from T_max 20k on, GPT-3.5 below"
 POOL = "all sentences (SentenceBERT) or chunks (E5) of SQuAD in one pool with PCA and clusters; GPT-3.5"
 
