@@ -6,7 +6,7 @@ from preflight_rag.evaluation.papers import PublishedTable
 
 DISAMBIG, ANSWERS, ENTITIES, EAR = "Disambig-F1", "answer recall", "entity recall", "EAR"
 AMBIGDOCS = "AmbigDocs+ (6,000 questions, about eight contexts each; relations, ranking and summaries by GPT-4)"
-CONFLICTQA = "ConflictQA+ (1,000 questions; relations, ranking and summaries by GPT-4)"
+CONFLICTQA = "ConflictQA+ (1,000 questions of Zhou et al. 2023; relations, ranking and summaries by GPT-4)"
 MODELS = (
     "Llama2 7B", "Llama2 13B", "Llama2 70B", "Llama3 8B", "Llama3 70B", "Mistral 7B", "ChatGPT", "GPT-4o",
 )  # fmt: skip
@@ -91,7 +91,11 @@ TABLES: dict[str, tuple[PublishedTable, ...]] = {
             _LLAMA2,
         ),
         _by_model("COrg, Table 10 (AmbigDocs)", "AmbigDocs, distracting contexts alone", _AMBIGDOCS),
-        _by_model("COrg, Table 10 (ConflictQA)", "ConflictQA, counterfactual contexts alone", _CONFLICTQA),
+        _by_model(
+            "COrg, Table 10 (ConflictQA)",
+            "counterfactual contexts alone, of Zhou et al. (2023), which are not those of the data set conflictqa",
+            _CONFLICTQA,
+        ),
     ),
     "corg-stats": (
         PublishedTable(
