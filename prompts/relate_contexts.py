@@ -95,7 +95,7 @@ Question: {question}"""
 REPAIR = """\
 Some relations are missing or could not be read. Reply with one line for each of {missing} and nothing else, as in
 Context2 - Counterfactual
-with one of Distracting, Counterfactual, Duplicated, Ambiguous, None, Irrelevant."""
+with one of {relations}."""
 
 AS_JSON = """\
 Write this as one JSON object: "notes" has for each context its number, entity, descriptor and answer, "relations" for
@@ -205,9 +205,10 @@ def _block(number: int, source: Source) -> str:
     return f"Context{number}\nTitle: {title or 'none'}{date}\nText: {text}"
 
 
-def repair(missing: Sequence[int]) -> str:
-    """What is asked once more."""
-    return REPAIR.format(missing=", ".join(f"Context{n}" for n in missing))
+def repair(missing: Sequence[int], *, printed: bool = False) -> str:
+    """What is asked once more; after Figure 9's prompt with its five relations alone."""
+    offered = [name for name in NAMES if not (printed and name == "Irrelevant")]
+    return REPAIR.format(missing=", ".join(f"Context{n}" for n in missing), relations=", ".join(offered))
 
 
 def reply_tokens(contexts: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from preflight_rag.evaluation.experiments.diversity import (
     Limit,
     _by_similarity,
     _cuts,
+    as_reported,
     candidates,
     lengths_of,
     presets_of,
@@ -229,6 +231,37 @@ def test_alpha_and_w_are_those_that_select_an_answer():
     chosen = selections(tuned)
     assert case().present(chosen["SB"](limit)(case(), None, 8)) == 0
     assert case().present(chosen["SB+MMR"](limit)(case(), None, 8)) == 1
+
+
+def test_the_papers_settings_are_those_of_the_limits_length():
+    """Section 3.2, Natural Questions: α 0.9 up to 10,000 tokens, 0.7 from 20,000, both with w 5."""
+    made = as_reported(presets_of("natural_questions", one_document=False))
+    # By hand: r and m of the second and third unit are 0.78, 1.00 and 0.6, 0.0. So α 0.9 scores them 0.60 and 0.54, and
+    # α 0.7 0.25 and 0.42.
+    units = replace(case(), vectors=np.array([[0.8, 0.6, 0], [0.78, 0.6258, 0], [0.6, -0.8, 0], [0, 0, 1.0]]))
+    for tokens, second in ((2_000, 1), (10_000, 1), (20_000, 2), (120_000, 2)):
+        assert made["SB+MMR, the paper's α and w"](Limit(tokens=tokens))(units, 2, None) == [0, second]
+    assert list(made) == ["SB+MMR, the paper's α and w"]
+    assert list(as_reported(presets_of("triviaqa", one_document=True))) == [
+        "SB+MMR, the paper's α and w", "SB+FPS, the paper's α and w",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("texts", "places", "picks", "present"),
+    [
+        (["t", "t", "t"], [0, 1, 2], [1, 0], 1),  # two sentences in a row, picked in the other order
+        (["t", "t", "t"], [0, 1, 2], [0, 2], 0),  # what stood between them is not picked
+        (["t", "u", "v"], [0, 1, 2], [0, 1], 0),  # the ends of two documents
+        (["t", "t", "t"], [0, 40, 80], [0, 1], 0),  # chunks by their first character
+    ],
+)
+def test_an_answer_is_not_made_of_the_ends_of_two_units(texts, places, picks, present):
+    """Diversity, section 2.2: whether the answer exists in the selected content."""
+    shown = ["He was born in New", "York, where he died.", "York is old."]
+    asked = replace(case(), query=Sample("q", "Where?", "short", answers=(("New York",),)))
+    asked = replace(asked, texts=texts, places=places, shown=shown)
+    assert asked.present(picks) == present
 
 
 @pytest.mark.parametrize(("fill", "picks"), [(False, [0, 1]), (True, [0, 1])])

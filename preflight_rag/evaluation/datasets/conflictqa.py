@@ -1,4 +1,7 @@
-"""ConflictQA: a passage for what a model believed, and one for the counter-answer."""
+"""ConflictQA (Xie et al. 2023): a passage for what a model believed, and one for the counter-answer.
+
+What the paper COrg calls ConflictQA is another set, of Zhou et al. ("Context-faithful prompting", 2023).
+"""
 
 from __future__ import annotations
 

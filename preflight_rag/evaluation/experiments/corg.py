@@ -42,8 +42,8 @@ PARTS = (
     "Duplicates kept: no context stands for others of the same answer. Undescribed kept: neither does one that says "
     "what it is about for one that does not. No grouping: all contexts that are kept in one group. No reformulation: "
     "the question stays in the singular. Without all: none of the four, which leaves one prompt with all contexts. "
-    "Algorithm 1 as printed: relations are mirrored without care, and of "
-    "duplicates a random one is kept, as in the paper."
+    "Algorithm 1 as printed: in its order and mirrored without care, the edges of its lines 10 and 15 as the text has "
+    "them; of duplicates a random one is kept, as in the paper."
 )
 WITHOUT = ("keep_duplicates", "keep_undescribed", "no_grouping", "no_reformulation")
 SPENT = {"calls": "calls", "input_tokens": "tokens read", "output_tokens": "tokens written", "seconds": "seconds"}

@@ -6,10 +6,11 @@ the set names what each is about, with a sub-question q'_j: the question about t
 - duplicated contexts of (q'_j, a_j) and ambiguous ones of (q, a_j), for every j;
 - where the contexts are about different things (AmbigDocs, RAMDocs): counterfactual ones of (q'_i, a_j), for one i by
   chance and every other true answer a_j;
-- where they contradict each other and name no things (ConflictQA): the model writes the sub-questions, and distracting
-  contexts are written of (q'_j, a_j).
+- where they contradict each other and name no things (there Zhou et al.'s of 2023, which it calls ConflictQA): the
+  model writes the sub-questions, and distracting contexts are written of (q'_j, a_j).
 
-Two filters: the context holds its answer; asked the sub-question over the context alone, the model gives that answer.
+Two filters: the context holds its answer; asked the question that it was written of over the context alone, the model
+gives that answer.
 What fails one of them is written anew with the issue said, at most `MOST_TRIES` times.
 
 `results.jsonl` is the corpus, in the form of RAMDocs: `question`, `documents` (`text`, `type`, `answer`, with `entity`,

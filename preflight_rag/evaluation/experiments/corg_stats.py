@@ -161,10 +161,13 @@ def labelled(question: Sample) -> Composition:
     for a, b in combinations(sorted(about), 2):
         same_answer = words_of(given[a].answer) == words_of(given[b].answer)
         vague = [given[n].descriptor == () for n in (a, b)]
+        # Two things may have one right answer: their names, where both have one, tell them apart.
+        names = given[a].entity, given[b].entity
+        same_thing = names[0] == names[1] if all(names) else about[a] == about[b]
         kind: RelationKind
         if any(vague) and not all(vague):
             kind = "ambiguous" if same_answer else "none"
-        elif all(vague) or about[a] == about[b]:
+        elif all(vague) or same_thing:
             kind = "duplicated" if same_answer else "counterfactual"
         else:
             kind = "distracting"

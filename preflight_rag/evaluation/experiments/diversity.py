@@ -60,8 +60,11 @@ UNKNOWN_WINDOW = 16_385
 PROMPT_SHARE = 0.85
 """Of a context window, for the passages; the rest is for tokens that the model counts otherwise, prompt and reply."""
 PRESENT = "answer present"
+APART = "\u01c1"
+"""Between units that do not follow each other: a letter, so that it is a word, and one that stands in no answer."""
 MMR, FPS = "MMR", "modified FPS"
 OWN_PRESETS = {"natural_questions": "nq", "triviaqa": "triviaqa", "narrativeqa": "narrativeqa"}
+REPORTED = "the paper's α and w"
 SHORT_LIMIT = 10_000
 """T_max up to which the paper has one pair of α and w (GPT-3.5), and beyond which another (GPT-4)."""
 ENDS = {
@@ -81,7 +84,7 @@ class Case:
         relevant: Ids of what should be found, among the candidates or not.
         documents: Id of each candidate's document or unit.
         texts: Id of the text in which each candidate stands.
-        places: Where in that text.
+        places: Where in that text: units by their number, passages and chunks by their first character.
         tokens: Length of each.
         vectors: Shape (n, d).
         asked: The question's vector, (d,).
@@ -108,8 +111,17 @@ class Case:
         return {"question": self.query.question}
 
     def present(self, picks: Sequence[int]) -> float:
-        """Whether what is picked holds an answer, word for word (the paper's recall before reading)."""
-        return float(holds("\n".join(self.shown[pick] for pick in sorted(picks)), self.query.names))
+        """Whether what is picked holds an answer, word for word (the paper's recall before reading).
+
+        An answer may go over the end of a sentence where the next one is picked too; the last words of a unit and the
+        first of one that does not follow it in its text are no answer.
+        """
+        selected: list[str] = []
+        after: tuple[str, int] | None = None
+        for text, place, pick in sorted((self.texts[pick], self.places[pick], pick) for pick in picks):
+            selected += [self.shown[pick]] if (text, place) == after else [APART, self.shown[pick]]
+            after = text, place + 1
+        return float(holds("\n".join(selected), self.query.names))
 
     def recall(self, picks: Sequence[int]) -> float:
         """Share of what is relevant that the picks hold."""
@@ -227,7 +239,8 @@ def run(found: DataSet, run: Run) -> Report:
         tuned = tuned_on(tuning_cases)
         cases = cases_of(samples)
     one_document = bool(samples[0].document)
-    systems = systems_of(cases, tuned, presets_of(found.name, one_document))
+    presets = presets_of(found.name, one_document)
+    systems = systems_of(cases, tuned, presets)
     rows = [
         Row(case.query.id, str(budget), name, case.recall(pick(case, None, budget)), details=case.details)
         for case in cases
@@ -239,7 +252,7 @@ def run(found: DataSet, run: Run) -> Report:
     passage_rows = _passages(found, cases, systems)
     passages = compare(passage_rows, by="measure", pairs=pairs, seed=run.seed, wilson=False)
     orderings, ordering_figures = _orderings(cases, systems, run.seed)
-    papers = as_in_the_paper(cases, tuning_cases, one_document, run)
+    papers = as_in_the_paper(cases, tuning_cases, one_document, run, presets=presets)
     unit = "turns or sentences" if one_document else "documents"
     evaluations = sum(len(best.trace) for best in tuned.values())
     note = (
@@ -444,6 +457,40 @@ def selections(tuned: Lengths) -> dict[str, Callable[[Limit], Pick]]:
     return found
 
 
+def as_reported(presets: Sequence[str]) -> dict[str, Callable[[Limit], Pick]]:
+    """The selections with the α and w that the paper reports, by name and for a limit.
+
+    Args:
+        presets: Of `PAPER_PRESETS`, for one kind of units: of each selector one, or one to 10,000 tokens and another
+            from 20,000.
+    """
+    found: dict[str, Callable[[Limit], Pick]] = {}
+    makers: dict[str, tuple[str, Callable[[float, int | None], Pick]]] = {
+        "mmr": ("SB+MMR", _by_mmr), "modified-fps": ("SB+FPS", _by_fps),
+    }  # fmt: skip
+    for selector, (paper, make) in makers.items():
+        own = [name for name in presets if PAPER_PRESETS[name].diversity == selector]
+        if own:
+
+            def of(limit: Limit, own: Sequence[str] = own, make: Callable[..., Pick] = make) -> Pick:
+                preset = PAPER_PRESETS[_preset_at(own, limit)]
+                return make(preset.alpha, preset.window)
+
+            found[f"{paper}, {REPORTED}"] = of
+    return found
+
+
+def _preset_at(presets: Sequence[str], limit: Limit) -> str:
+    """Of one selector's presets the one for limits of this length."""
+    is_long = limit.tokens is not None and limit.tokens > SHORT_LIMIT
+    return next((name for name in presets if name.endswith("from-20k") == is_long), presets[0])
+
+
+def _shown_preset(name: str) -> str:
+    preset = PAPER_PRESETS[name]
+    return f"α {preset.alpha:g}, w {preset.window} ({name})"
+
+
 def _shown_settings(tuned: Lengths) -> str:
     """Which settings were taken for which limits, in words."""
     by_setting: dict[str, list[str]] = {}
@@ -574,8 +621,11 @@ def as_in_the_paper(
     *,
     of: str = "",
     selectors: Sequence[str] = (MMR, FPS),
+    presets: Sequence[str] = (),
 ) -> AsInThePaper:
     """Measure the paper's selections under its limits, and have the model read each of them in each ordering.
+
+    With the α and w that the paper reports they stand beside those that were tuned, before reading alone.
 
     Args:
         cases: The questions with their candidates; those without an answer in words are left out.
@@ -584,6 +634,7 @@ def as_in_the_paper(
         run: Its model reads.
         of: What the units are, behind which the limits are named; nothing where there is one kind.
         selectors: What is tuned beside similarity alone.
+        presets: The paper's settings for these units.
     """
     asked = [case for case in cases if case.query.answers]
     if not asked:
@@ -594,9 +645,10 @@ def as_in_the_paper(
         limits = limits_of(one_document, window)
         tuned = tuned_for_answers([case for case in tuning if case.query.answers] or asked, limits, selectors)
         names = selections(tuned)
+        reported = as_reported(presets)
         picks = {
             (paper, limit.name): {case.query.id: made(limit)(case, None, limit.budget(case)) for case in asked}
-            for paper, made in names.items()
+            for paper, made in (names | reported).items()
             for limit in limits
         }
         rows = [
@@ -605,11 +657,12 @@ def as_in_the_paper(
             for (paper, limit), chosen in picks.items()
             for case in asked
         ]  # fmt: skip
-        base, *others = names
+        base, *others = [*names, *reported]
         before = compare(rows, pairs=[(other, base) for other in others], seed=run.seed, wilson=False)
         note = (
             "Share of questions with an answer, word for word, in what is selected [95 %: bootstrap, paired]. "
             f"{ENDS[run.fill]} α and w by recall of answers at these limits: {_shown_settings(tuned)}."
+            + (f" The paper's: {', '.join(map(_shown_preset, presets))}." if presets else "")
         )
         title = f"Answer present before reading{f': {of[:-2]}' if of else ''}"
         tables = [before.means(title, note, head="selection", intervals="", differences=True)]

@@ -3,9 +3,9 @@
 Diversity (sections 3.2 and 3.3, Tables 3 to 8): documents are split into sentences, or into chunks of 256 or 512 tokens
 with 50 % overlap; the units of all documents are mixed, and a question selects among them up to T_max. Measured is
 whether an answer is present in what is selected and, with a language model, in its reply under each ordering. α and w
-are searched on other questions of the same pool, at the limits that are reported. Chunks that the run's embedder does
-not read to their end are embedded by one that reads 512 tokens, where there is one. The paper takes all levels of
-SQuAD, and chunks of 512 tokens of Natural Questions, NarrativeQA and TriviaQA.
+are searched on other questions of the same pool, at the limits that are reported; beside them stand the paper's.
+Chunks that the run's embedder does not read to their end are embedded by one that reads 512 tokens, where there is one.
+The paper takes all levels of SQuAD, and chunks of 512 tokens of Natural Questions, NarrativeQA and TriviaQA.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ import numpy as np
 
 from preflight_rag.evaluation.experiments.diversity import (
     MMR,
+    OWN_PRESETS,
     AsInThePaper,
     Case,
     as_in_the_paper,
+    presets_of,
 )
 from preflight_rag.evaluation.experiments.splitters import long_embedder, word_pieces
 from preflight_rag.evaluation.intervals import Estimate
@@ -70,7 +72,10 @@ def run(found: DataSet, run: Run) -> Report:
             counts[level] = len(pool.units)
             cases = [pool.case(sample) for sample in samples]
             tried = [case for case in map(pool.case, tuning) if case.relevant]
-            made.append(as_in_the_paper(cases, tried or cases, False, run, of=f"{level}, ", selectors=(MMR,)))
+            presets = presets_of_level(found.name, level)
+            made.append(
+                as_in_the_paper(cases, tried or cases, False, run, of=f"{level}, ", selectors=(MMR,), presets=presets)
+            )
             run.progress(f"{found.name}: levels", len(made), len(SIZES))
         given = described(found, embedder, units=counts, overlap=OVERLAP, long=reads_more.name)
     estimates: dict[str, dict[str, Estimate]] = {}
@@ -94,6 +99,13 @@ def run(found: DataSet, run: Run) -> Report:
         figures={name: value for one in made for name, value in one.figures.items()},
         inputs={**given, "model": model or OFFLINE},
     )
+
+
+def presets_of_level(name: str, level: str) -> tuple[str, ...]:
+    """The paper's presets for a unit: of the sets of Table 3 for chunks of 512 alone, of all others those of SQuAD."""
+    if any(name.startswith(known) for known in OWN_PRESETS):
+        return presets_of(name, one_document=False) if SIZES[level] == 512 else ()
+    return (f"paper-squad-{SIZES[level] or 'sentences'}",)
 
 
 def tuning_of(found: DataSet, samples: Sequence[Sample], count: int) -> list[Sample]:

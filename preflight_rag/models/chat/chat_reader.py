@@ -197,7 +197,8 @@ class ChatReader:
         if missing and not received.cut:  # a model that found no end would find none once more
             room = relate_contexts.repair_tokens(missing)
             try:
-                text, more = await self._repair(prompt, text, relate_contexts.repair(missing), room)
+                again = relate_contexts.repair(missing, printed=printed)
+                text, more = await self._repair(prompt, text, again, room)
             except ModelError as error:
                 more = Usage.of_failed(error.spent)
             else:

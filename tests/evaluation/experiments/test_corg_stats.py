@@ -53,6 +53,13 @@ def test_labels_tell_what_contexts_are_about_and_what_they_answer():
     assert ("1", "2", "duplicated") in told.pairs
 
 
+def test_things_with_one_answer_are_distracting():
+    """COrg, section 2.1: two different descriptors, whatever the answers."""
+    twin = replace(OREGON, id="6", answer="58,662")
+    told = labelled(replace(QUESTION, given=(OHIO, COPY, twin)))
+    assert told.kinds == {"duplicated": 1, "distracting": 2}
+
+
 def test_the_composition_is_of_each_question_and_then_averaged():
     """COrg, appendix A.3, by hand: (1/3 + 1) / 2 distracting; a question without pairs counts for nothing."""
     first = Composition((("a", "b", "distracting"), ("a", "c", "none"), ("b", "c", "ambiguous")), 3, 4, 2, 1.0)

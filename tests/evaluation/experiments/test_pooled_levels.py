@@ -8,8 +8,9 @@ import pytest
 from paper_files import answers
 
 from preflight_rag.evaluation.experiments import run
-from preflight_rag.evaluation.experiments.pooled_levels import split
+from preflight_rag.evaluation.experiments.pooled_levels import presets_of_level, split
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.library.search.selection import PAPER_PRESETS
 from preflight_rag.state.values import Document
 from preflight_rag.testing.scripted_server import ScriptedServer
 
@@ -59,6 +60,22 @@ def test_chunks_share_half_of_their_tokens(embedder):
     assert [text[a:b] for a, b in split(Document(id="d", text="One. Two is.", source="d"), embedder, None)]
 
 
+@pytest.mark.parametrize(
+    ("name", "level", "settings"),
+    [
+        ("squad", "sentence", [(0.25, 1000)]),
+        ("xquad_en", "256 tokens", [(0.5, 300)]),
+        ("facts", "512 tokens", [(0.3, 300)]),
+        ("triviaqa", "512 tokens", [(0.7, 20), (0.8, 300)]),
+        ("triviaqa", "sentence", []),
+    ],
+)
+def test_each_level_has_the_papers_settings(name, level, settings):
+    """Diversity, section 3.3 for SQuAD, section 3.2 for TriviaQA, of which the paper has chunks of 512 tokens alone."""
+    found = [PAPER_PRESETS[preset] for preset in presets_of_level(name, level)]
+    assert [(preset.alpha, preset.window) for preset in found] == settings
+
+
 @pytest.mark.slow
 def test_the_pool_is_selected_from_and_read(squad, settings, monkeypatch):
     with ScriptedServer(default="It has 465 degrees [1].") as server:
@@ -72,7 +89,9 @@ def test_the_pool_is_selected_from_and_read(squad, settings, monkeypatch):
             assert before[f"{level}, T_max 2,000"]["value"] == 1.0
             after = report.figures[f"after reading, {level}, T_max 2,000"]["means"][f"{system} (sort)"]
             assert after["recall after reading"]["value"] == pytest.approx(1 / 3)
+    # What the paper reports is not read: two selections in five orderings.
     assert len(answers(report)["Venus", "sentence, T_max 5,000"]) == 10
+    assert "SB+MMR, the paper's α and w" in report.figures["sentence, answer present"]["means"]
     tables = {table.title: table for table in report.tables}
     eight = tables["Beside Diversity, Table 8 (recall after reading)"]
     cells = {row[0]: dict(zip(eight.columns, row, strict=True)) for row in eight.rows}

@@ -168,6 +168,16 @@ async def test_missing_relations_are_asked_for_once_more_and_what_was_read_stays
     assert told.usage.calls == server.count() == 2
 
 
+@pytest.mark.parametrize(("printed", "offered"), [(True, 5), (False, 6)])
+async def test_what_is_asked_once_more_offers_the_relations_of_its_prompt(printed, offered):
+    """COrg, Figure 9 has five relations; `irrelevant` is the other prompt's alone."""
+    with ScriptedServer(default="Context2 - Distracting") as server:
+        await reader(server).relate(question=QUESTION, pivot=THREE[0], others=THREE[1:], printed=printed)
+        again = server.requests[-1].body["messages"][-1]["content"]
+    named = ["Distracting", "Counterfactual", "Duplicated", "Ambiguous", "None", "Irrelevant"][:offered]
+    assert again.endswith(f"with one of {', '.join(named)}.")
+
+
 @pytest.mark.parametrize("again", ["Who knows?", Reply("boom", status=500), Reply(content_null=True)])
 async def test_a_repair_in_vain_leaves_the_relation_out(again):
     with ScriptedServer([("each of Context3", again)], default="Context2 - Distracting") as server:
