@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from preflight_rag.state.reading import Draft, Extract, Source
 from preflight_rag.text.citations import quoted
 from preflight_rag.text.headers import NOT_ANSWERED
 from preflight_rag.text.negation import DENIAL
+from preflight_rag.text.overlap import compared_words
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.words import encodable, words
 
@@ -342,9 +343,15 @@ def nearest_quotes(
 
     nearest: dict[int, str] = {}
     for item in sorted(ranked, key=lambda item: (-worth(item), item.sentence.n)):
-        if item.sentence.text not in nearest.values():
+        if not _is_shown(item.sentence.text, nearest):
             nearest.setdefault(item.sentence.n, item.sentence.text)
     return list(nearest.items())[:most]
+
+
+def _is_shown(sentence: str, shown: Mapping[int, str]) -> bool:
+    """Whether a sentence is among those that are shown, be it from another format of the document."""
+    own = compared_words(sentence)
+    return any(own == compared_words(other) for other in shown.values())
 
 
 def unread_quotes(
@@ -353,7 +360,7 @@ def unread_quotes(
     """The sentences most like the question, one a passage and each once, where nothing reads its language."""
     nearest: dict[int, str] = {}
     for item in sentences.rank(question, sentences_of(sources)):
-        if item.sentence.text not in nearest.values():
+        if not _is_shown(item.sentence.text, nearest):
             nearest.setdefault(item.sentence.n, item.sentence.text)
     return list(nearest.items())[:most]
 
