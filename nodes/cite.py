@@ -17,6 +17,7 @@ from langgraph.runtime import Runtime
 
 from preflight_rag.conversation.follow_ups import adds_nothing, repeats, shown_again
 from preflight_rag.corg.choices import left_out_note
+from preflight_rag.library.copies import with_copies
 from preflight_rag.models.reading.statements import check
 from preflight_rag.models.unfinished import incomplete_note
 from preflight_rag.routing.decision import fallback_note, unread_note
@@ -58,6 +59,7 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
         answer, shown = (UNRESOLVED, {}) if unresolved else renumbered(shown_again(citations))
         citations = [citations[old - 1].model_copy(update={"n": n}) for old, n in shown.items()]
         draft, groups, numbers = Draft(answer, claims=False, found=not unresolved), [], {}
+    citations = await asyncio.to_thread(with_copies, context.library, citations)
     by_number = {n: passages[rank] for rank, n in numbers.items() if rank in passages}
     statements, problems = await _checked(context, state["standalone_question"], answer, groups, by_number)
     fallen = fallback_note(state.get("escalations") or [])

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 
 from pydantic import TypeAdapter
 
-from preflight_rag.state.values import Passage, RelationKind, Usage
+from preflight_rag.state.values import COPY_OF, Passage, RelationKind, Usage
 
 T = TypeVar("T")
 
@@ -72,8 +72,10 @@ class Source:
     @classmethod
     def of(cls, passage: Passage, n: int) -> Source:
         """A passage under the number n."""
+        # Two documents with the same text are one source: what both say does not agree with itself.
+        document_id = str(passage.metadata.get(COPY_OF) or passage.document_id)
         return cls(
-            n, passage.id, passage.title, passage.text, passage.source, passage.date, passage.document_id,
+            n, passage.id, passage.title, passage.text, passage.source, passage.date, document_id,
             passage.start, record=passage.id if "rows" in passage.metadata else "",
             heading=str(passage.metadata.get("section") or ""), replaces=_named(passage.metadata),
         )  # fmt: skip

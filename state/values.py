@@ -46,6 +46,10 @@ class Document(Value):
     metadata: dict[str, Any] = Field(default_factory=dict)
 
 
+COPY_OF = "copy_of"
+"""Metadata of a passage whose document has the text of another one again: the id of that one."""
+
+
 class Passage(Value):
     """A stretch of a document, short enough that the embedder reads all of it.
 
@@ -112,10 +116,19 @@ class RouteDecision(Value):
     signals: dict[str, float] = Field(default_factory=dict)
 
 
+class CopyPlace(Value):
+    """A document that holds a quote word for word, too, since it is a copy of the one that is cited, or quotes it."""
+
+    document_id: str
+    title: str
+    source: str
+
+
 class Citation(Value):
     """A numbered quote of the answer; `text[start:end] == quote` in the stored passage whenever `verified`.
 
     `url` is where the document can be read in the open web: at its DOI, PMC's or PubMed's number, or its own address.
+    `also_in` are copies of the document, which are not searched beside it.
     """
 
     n: int
@@ -130,6 +143,7 @@ class Citation(Value):
     page: int | None = None
     date: str | None = None
     url: str | None = None
+    also_in: tuple[CopyPlace, ...] = ()
 
 
 class Group(Value):

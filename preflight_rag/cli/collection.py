@@ -216,7 +216,8 @@ def list_documents(
 
     with open_library(library) as collection:
         found, total = collection.catalogue.documents(find, limit=limit)
-        called = {each.id: names_of(collection).name(each.id) for each in found}
+        shown = {name for each in found for name in (each.id, each.copy_of) if name}
+        called = {name: names_of(collection).name(name) for name in shown}
     if json:
         rows = [_entry_json(each) for each in found]
         show.as_json({"documents": rows, "total": total})

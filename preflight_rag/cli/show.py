@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from preflight_rag.cli.explain import judgement
+from preflight_rag.library.storage.copies import copy_note
 from preflight_rag.text.inert import INVISIBLE, visible
 
 if TYPE_CHECKING:
@@ -121,6 +122,8 @@ def _source(citation: Citation, *, quoted: bool) -> None:
     echo(f"[{citation.n}] {citation.title or citation.document_id} - {place}")
     if quoted or mark:
         echo(f'    "{" ".join(citation.quote.split())}"{mark}')
+    for other in citation.also_in:
+        echo(f"    also in {other.source or other.document_id}")
 
 
 class Stream:
@@ -229,7 +232,8 @@ def ingested(report: IngestReport, library: LibraryPlace, passages: int, *, name
     )
     failed = [f"failed: {reason if source in reason else f'{source}: {reason}'}" for source, reason in report.failed]
     notes = list(dict.fromkeys(f"note: {source}: {note}" for source, note in report.notes))
-    for lines, what in ((failed, "failures"), (notes, "notes")):
+    copies = [f"same text: {copy_note(each)}" for each in report.copies]
+    for lines, what in ((failed, "failures"), (notes, "notes"), (copies, "documents with the same text")):
         shown = lines if names else lines[:MOST_LINES]
         for line in shown:
             echo(line)
@@ -293,6 +297,8 @@ def document(entry: CatalogueEntry, metadata: Mapping[str, Any]) -> None:
         if value:
             echo(f"  {label}: {value}")
     echo(f"  passages: {entry.passages:,}")
+    if entry.copy_of:
+        echo(f"  same text as: {entry.copy_of}, which is searched in its place")
     for label, value in metadata.items():
         # Of headings and places there are as many as pages: --json has them.
         if value not in (None, "", [], {}) and label not in ("sections", "page_starts"):
@@ -349,7 +355,10 @@ def documents(found: list[CatalogueEntry], called: dict[str, str], total: int, q
         table.add_column(name, no_wrap=True, justify="right" if name == "passages" else "left")
     for each in found:
         numbers = (each.date or "", f"{each.passages:,}", each.added[:10])
-        table.add_row(Text(visible(each.title or each.id)), Text(visible(called[each.id])), *numbers)
+        name = called[each.id]
+        if each.copy_of:
+            name += f" (same text as {called.get(each.copy_of, each.copy_of)})"
+        table.add_row(Text(visible(each.title or each.id)), Text(visible(name)), *numbers)
     console.print(table)
     more = f"; the first {len(found)} are shown (--limit, --find)" if total > len(found) else ""
     echo(f"{total:,} document{'s' if total != 1 else ''}{more}")

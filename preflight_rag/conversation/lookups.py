@@ -93,11 +93,18 @@ _A = (
     r"|guideline|thesis|survey|memo|e-?mail|press release|filing|(?:web ?)?page|meta-analysis|case report)"
 )
 """A document, with the word before it that may say what it is on: "the etoricoxib trial"."""
+_CALLED = re.compile(
+    r"(?<=\w) (?:paper|article|study|trial|publication|manuscript|preprint|meta-analysis|case report)$", re.IGNORECASE
+)
+"""The word for a document behind what it is on: "the AZD3199 vs formoterol study"."""
+_PUBLISHED = re.compile(r"(?:^|(?<=\s))(?:been published|published|printed|appear(?:ed)?)(?: in)?$", re.IGNORECASE)
 _TITLED = r"(?:on|about|of|titled|called|named|entitled|with the title|regarding|concerning|:)"
 _WHICH = rf"(?P<noun>{_A})?(?: ?{_TITLED})? ?(?P<which>.*?)"
 _OUT = r"(?:published|issued|released|written|dated|appear|come out)"
 _GIVE = r"(?:what is|give me|what['’]s) the"
 _DATE = ("Published", "Date")
+_PLACE = ("Journal", "Publisher")
+"""What "where" asks of a document; of anything else that is published it asks for a town."""
 _METADATA: list[tuple[tuple[str, ...], str]] = [
     (("First author",), rf"(?:who|what) is (?:the name of )?the (?:first|lead) author of {_WHICH}"),
     (("Last author",), rf"(?:who|what) is (?:the name of )?the (?:last|senior) author of {_WHICH}"),
@@ -109,6 +116,7 @@ _METADATA: list[tuple[tuple[str, ...], str]] = [
         rf"(?:in )?(?:what|which) journal (?:was|is|were|did|has) {_WHICH}"
         r"(?: (?:published|appear(?:ed)?|printed|been published))?(?: in)?",
     ),
+    (_PLACE, rf"where (?:was|is|has|did) {_WHICH} (?:been )?(?:published|appear)"),
     (("Journal",), rf"(?:what|which) journal (?:published|printed) {_WHICH}"),
     (("Journal",), rf"what is the journal of {_WHICH}"),
     (_DATE, rf"(?:when|(?:in |on )?(?:what|which) (?:year|date|day|month)) (?:was|were|is|did) {_WHICH} {_OUT}"),
@@ -215,12 +223,17 @@ def _metadata(text: str) -> Lookup | None:
     for fields, pattern in _METADATA_PATTERNS:
         if match := pattern.fullmatch(text):
             quoted = _QUOTED.search(match["which"])
-            which = quoted[1] if quoted else _cleaned(f"{match['own'] or ''} {match['which']}")
+            unpublished = _PUBLISHED.sub("", match["which"]).rstrip()
+            subject = _CALLED.sub("", unpublished)
+            which = quoted[1] if quoted else _cleaned(f"{match['own'] or ''} {subject}")
             if not which and not match["noun"]:
                 return None
             if _POINTER.fullmatch(which):
                 which = ""
-            named = bool(match["noun"] or quoted or fields[0] in _OF_DOCUMENTS)
+            is_document = bool(match["noun"] or quoted or subject != unpublished)
+            if fields is _PLACE and not is_document:
+                return None
+            named = is_document or fields[0] in _OF_DOCUMENTS
             return Lookup("metadata", which, fields=fields, named=named)
     return None
 

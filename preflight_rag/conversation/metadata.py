@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import calendar
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from preflight_rag.library.storage.cards import card_id, is_card
 from preflight_rag.state.errors import LibraryEmpty
 from preflight_rag.state.reading import Lookup
 from preflight_rag.state.schema import EarlierState
-from preflight_rag.state.values import Passage
+from preflight_rag.state.values import COPY_OF, Passage
 from preflight_rag.text.citations import plain
 from preflight_rag.text.words import words
 
@@ -35,8 +35,21 @@ LEAST_MARGIN = 0.2
 """How far the next document has to lie behind for one to be meant, in the same share; title and text count one each."""
 WHOLE_TITLE = 4
 """Words of content that a title must have to be taken for a document's where the question does not say document."""
+FIRST_PASSAGES = 3
+LEAST_PASSAGES = 3
+"""Passages at a document's beginning, and in all, in which its own name stands."""
+LEAST_NAMED = 2
+"""How often its own acronym stands in the former: another paper names a trial once where it begins."""
 MOST_CANDIDATES = 3
-"""Documents that are shown where several may be meant; this number and the five above are guesses."""
+"""Documents that are shown where several may be meant; this number and the eight above are guesses."""
+_JOINS = frozenset(words("vs versus compared comparison"))
+"""Words between the two things that a study compares, for which titles have others."""
+_STUDY = re.compile(
+    r"(?: \w{1,20})?[- ](?:study|trial|cohort|project|programme|program|registry|investigators|group)\b", re.IGNORECASE
+)
+"""What follows the acronym of a study in its own paper."""
+_OWN_NAME = re.compile(r"(?<![\w-])(?=[\w-]*[A-Z][\w-]*[A-Z\d])[A-Za-z\d][\w-]{2,40}(?![\w-])")
+"""What is written as a name alone is: an acronym or a code, such as SPRUCE, STEP-UP or AZD3199."""
 WHICH = "Which document is meant? Ask with its title, or with what it is about."
 _ONE_AUTHOR = {"First author": 0, "Last author": -1}
 """Where one author stands among all, who are in the order of the publication."""
@@ -112,14 +125,15 @@ def _by_topic(library: Collection, lookup: Lookup, where: Filter | None) -> list
     except LibraryEmpty:
         return []
     passages = library.passages([hit.passage_id for hit in found])
-    terms = set(words(lookup.topic))
+    terms = set(words(lookup.topic)) - _JOINS
     if not terms:
         return []
     texts: dict[str, set[str]] = {}
     titles: dict[str, set[str]] = {}
     for passage in passages:
-        titles.setdefault(passage.document_id, set(words(passage.title)))
-        texts.setdefault(passage.document_id, set(words(passage.title))).update(words(passage.text))
+        name = str(passage.metadata.get(COPY_OF) or passage.document_id)  # of two copies the one that is searched
+        titles.setdefault(name, set()).update(words(passage.title))
+        texts.setdefault(name, set(words(passage.title))).update(words(passage.text))
     cover = {name: (len(terms & titles[name]) / len(terms), len(terms & texts[name]) / len(terms)) for name in titles}
     if not lookup.named:
         whole = [
@@ -129,8 +143,50 @@ def _by_topic(library: Collection, lookup: Lookup, where: Filter | None) -> list
         ]
         return whole[:1] if len(whole) == 1 else []
     fitting = [name for name, (title, text) in cover.items() if title >= LEAST_TITLE and text >= LEAST_COVER]
+    fitting = [name for name in fitting if terms <= titles[name] | _beginning(library, name)]
+    if not fitting:
+        return _by_own_name(library, lookup.topic, terms)
     ranked = sorted(fitting, key=lambda name: -sum(cover[name]))
     return [name for name in ranked if sum(cover[name]) > sum(cover[ranked[0]]) - LEAST_MARGIN][:MOST_CANDIDATES]
+
+
+def _by_own_name(library: Collection, topic: str, terms: Set[str]) -> list[str]:
+    """The document whose own name stands in a topic: the acronym of a trial, a code, of no other document.
+
+    A paper that mentions a trial names it once or twice, somewhere; its own paper names it from the beginning on, a
+    code again and again, an acronym as what it is: "the SPRUCE study".
+    """
+    owners: list[set[str]] = []
+    for name in _OWN_NAME.findall(topic):
+        found = set()
+        for document_id, mention in library.mentions(name).items():
+            passages = library.document_passages(document_id)
+            first = passages[:FIRST_PASSAGES]
+            begins = mention.passage_id in {passage.id for passage in first}
+            is_code = any(map(str.isdigit, name)) and mention.passages >= min(LEAST_PASSAGES, len(passages))
+            text = "\n".join(passage.text for passage in first)
+            is_named = text.count(name) >= LEAST_NAMED and _is_called_study(name, text)
+            if passages and (name in passages[0].title or (begins and (is_code or is_named))):
+                found.add(str(passages[0].metadata.get(COPY_OF) or document_id))
+        owners.append(found)
+    meant = set.intersection(*owners) if owners else set()
+    return list(meant) if len(meant) == 1 and terms <= _beginning(library, *meant) else []
+
+
+def _is_called_study(name: str, text: str) -> bool:
+    """Whether a name is somewhere followed by what a study is called."""
+    at = text.find(name)
+    while at >= 0:
+        if _STUDY.match(text, at + len(name)):
+            return True
+        at = text.find(name, at + 1)
+    return False
+
+
+def _beginning(library: Collection, document_id: str) -> set[str]:
+    """The index terms of a document's title and of its first passages, in which it says what it is on."""
+    first = library.document_passages(document_id)[:FIRST_PASSAGES]
+    return set(words(" ".join([passage.title for passage in first[:1]] + [passage.text for passage in first])))
 
 
 def _by_identifier(library: Collection, topic: str) -> list[str]:

@@ -15,7 +15,16 @@ from preflight_rag.library.ingest.report import IngestReport, Progress, Stop
 from preflight_rag.library.loaders.files import DEFAULT_MAX_BYTES
 from preflight_rag.library.query.ladder import ENOUGH
 from preflight_rag.library.search.fusion import RRF_K
-from preflight_rag.library.search.hybrid import CANDIDATES, FUSION, TOP_K, Rankings, check_query, hybrid_search, whole
+from preflight_rag.library.search.hybrid import (
+    CANDIDATES,
+    FUSION,
+    TOP_K,
+    Rankings,
+    check_query,
+    copies_of,
+    hybrid_search,
+    whole,
+)
 from preflight_rag.library.splitting import SplitterName, check_splitter
 from preflight_rag.library.storage.recorded_embedder import RecordedEmbedder
 from preflight_rag.library.storage.store import BUSY_SECONDS, Store
@@ -341,6 +350,21 @@ class Library(FolderCollection):
             raise
         except LibraryCorrupt as error:
             return found(self._index.after(error, index))
+
+    def without_copies(self, ids: Sequence[str], where: Filter | None = None) -> list[str]:
+        """The passages without those whose text another one has that is searched, and fits the filter.
+
+        Raises:
+            LibraryEmpty: There is no passage to find.
+            UsageError: No document has a field of the filter.
+        """
+        if not self._store.passage_copies():
+            return list(ids)
+        found = self._store.rows(ids)
+        rows = None if where is None else self._filters.rows(where)
+        copies = copies_of(self._store, self._index.get(), rows)
+        hidden = dict(zip(found, copies.hidden(list(found.values())), strict=True))
+        return [name for name in ids if not hidden.get(name, False)]
 
     def _matching(self, index: Index, tree: Expression, limit: int) -> tuple[list[str], int]:
         depth = 4 * limit

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from preflight_rag.state.errors import UsageError
+from preflight_rag.state.values import COPY_OF
 
 if TYPE_CHECKING:
     from preflight_rag.library.collection import Collection
@@ -70,7 +71,7 @@ class DocumentNames:
         return [self.shown(each) for each in value] if isinstance(value, list | tuple) else value
 
     def _shown(self, key: str, value: Any) -> Any:
-        if key == "document_id" and isinstance(value, str):
+        if key in ("document_id", COPY_OF) and isinstance(value, str):
             return self.name(value)
         if key == "documents" and isinstance(value, list | tuple):
             return [self.name(each) if isinstance(each, str) else self.shown(each) for each in value]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from preflight_rag.models.embedding.embedder import Embedder
     from preflight_rag.state.context import Fusion
     from preflight_rag.state.retrieval import Candidate
-    from preflight_rag.state.values import Passage
+    from preflight_rag.state.values import CopyPlace, Passage
 
 
 class ReadStore(EmbedderStore, PassageReader, Protocol):
@@ -273,6 +273,16 @@ class FolderCollection(StoredCollection):
         from preflight_rag.library.storage.catalogue import Catalogue
 
         return Catalogue(self._store, self.path)
+
+    def also_in(self, quotes: Mapping[str, str]) -> dict[str, list[CopyPlace]]:
+        """By passage, the documents that hold its quote word for word and are not searched for it.
+
+        Args:
+            quotes: By passage, what is quoted of it.
+        """
+        from preflight_rag.library.copies import also_in
+
+        return also_in(self._store, quotes)
 
     def stats(self) -> dict[str, Any]:
         """Counts, sizes in bytes, and what the library was made with."""

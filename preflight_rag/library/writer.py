@@ -94,7 +94,7 @@ class Writer:
                 max_bytes=max_bytes,
                 stop=stop,
             )
-            self._refresh(progress)
+            self._refresh(progress, report)
         return report
 
     def ingest_with_ray(
@@ -115,7 +115,7 @@ class Writer:
             name = self._open_splitter().settings()["name"]
             run = ClusterIngest(self._store, name, workers=workers, progress=progress, stop=stop)
             report = run.add_files(given, max_bytes)
-            self._refresh(progress)
+            self._refresh(progress, report)
         return report
 
     def add(self, documents: Iterable[Document], progress: Progress | None) -> IngestReport:
@@ -123,7 +123,7 @@ class Writer:
         with self.writing(progress=progress):
             run = self._ingestion(progress, len(documents) if isinstance(documents, Sequence) else None)
             run.add_documents(documents)
-            self._refresh(progress)
+            self._refresh(progress, run.report)
         return run.report
 
     def intern(self, documents: Sequence[Document], deadline: float, *, index: bool = True) -> InternReport:
@@ -157,6 +157,7 @@ class Writer:
         with self.writing():
             found = sum(self._store.retire_document(name) for name in document_ids)
             if found:
+                self._link()
                 self._build()
         return found
 
@@ -168,6 +169,7 @@ class Writer:
     def rebuild(self, *, compact: bool = False) -> None:
         """Rebuild the index from the database; with `compact` the database's file is written anew, too."""
         with self.writing():
+            self._link()
             self._build()
             if compact:
                 self._store.vacuum()
@@ -218,7 +220,15 @@ class Writer:
     def _open_splitter(self) -> Splitter:
         return recorded_splitter(self._store, self._embedder.get(), self._splitter)
 
-    def _refresh(self, progress: Progress | None) -> None:
+    def _link(self, report: IngestReport | None = None) -> None:
+        """Find documents that hold the same text, of those that are new since the last time."""
+        from preflight_rag.library.copies import link_copies
+
+        found = link_copies(self._store)
+        if report is not None:
+            report.copies += found
+
+    def _refresh(self, progress: Progress | None, report: IngestReport | None = None) -> None:
         """Build a new index unless the current one is whole and up to date."""
         try:
             index = open_index(self._root)
@@ -226,6 +236,7 @@ class Writer:
             index = None
         if index is None and not self._store.count_passages():
             return
+        self._link(report)
         current = (self._store.generation(), self.index_kind)
         if index is None or (index.manifest.generation, index.manifest.kind) != current:
             self._build(progress, grows=True)

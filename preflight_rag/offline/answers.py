@@ -38,6 +38,7 @@ from preflight_rag.offline.evidence import (
     unread_quotes,
     verdict_options,
 )
+from preflight_rag.offline.extremes import table_extreme
 from preflight_rag.offline.form_lines import named_fields
 from preflight_rag.offline.found_answers import AnswerGroup, FoundAnswer, ReadPassage, answers_of, grouped
 from preflight_rag.offline.lines import asks_for_lines, exact_sentences, named_lines, narrowed
@@ -214,6 +215,8 @@ class AnswerReader:
         if not options and (compared := compare(question, fit, CLOSEST)):
             return compared
         looks_up = not options and form not in ("explanation", "verdict") and not fit.denying
+        if looks_up and (extreme := table_extreme(question, sources, CLOSEST)):
+            return extreme
         if looks_up and (cell := table_answer(question, sources)):
             return _cell(cell)
         read = self.read(question, sources)

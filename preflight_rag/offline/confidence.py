@@ -27,6 +27,7 @@ from preflight_rag.state.reading import Source
 from preflight_rag.text.concepts import QUESTION_WORDS
 from preflight_rag.text.names import surface_names
 from preflight_rag.text.negation import DENIAL
+from preflight_rag.text.overlap import compared_words, holds_words
 from preflight_rag.text.tables import is_row
 from preflight_rag.text.values import Figures, asked_kind, figures_of, last_question, years
 from preflight_rag.text.words import STOP_WORDS, words, words_by_token
@@ -175,19 +176,23 @@ def answer_features(
         and terms.share(frozenset(words_by_token(f"{other.found[0].source.title} {other.found[0].quote}")))
         > own - RIVAL
     ]
-    elsewhere = [
-        item.reading
+    others = [
+        item
         for item in read
         if item.source.document_id != source.document_id and item.reading.spans and item.reading.best
     ]
+    elsewhere = [item.reading for item in others]
     same = [other for other in elsewhere if other.best and agree(other.best.text, best.text)]
+    # Who quotes a sentence does not say it once more.
+    own_words = compared_words(quote)
+    quoting = {id(item.reading) for item in others if holds_words(own_words, compared_words(item.source.text))}
     return {
         "answerable": log_odds(reading.answerable),
         "probability": log_odds(best.probability),
         "margin": max(-2.0, min(2.0, best.span.margin / 5)),
         "gap": max(-4.0, min(4.0, log_odds(best.probability) - log_odds(max(rivals, default=0.0)))),
         "differ": log_odds(max((other.answerable for other in elsewhere if other not in same), default=0.0)),
-        "agree": math.log1p(sum(other.answerable >= AGREES for other in same)),
+        "agree": math.log1p(sum(other.answerable >= AGREES for other in same if id(other) not in quoting)),
         "rank": math.log(source.n),
         "relevance": 0.0 if reading.relevance is None else log_odds(reading.relevance),
         "titled": terms.share(frozenset(words(source.title))),

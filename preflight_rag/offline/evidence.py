@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from preflight_rag.state.reading import Draft, Extract, Source
 from preflight_rag.text.citations import quoted
 from preflight_rag.text.headers import NOT_ANSWERED
 from preflight_rag.text.negation import DENIAL
+from preflight_rag.text.overlap import compared_words
 from preflight_rag.text.quotes import plain, quotable
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.values import asked_kind
@@ -295,7 +296,7 @@ def nearest_quotes(
 
     nearest: dict[int, str] = {}
     for item in sorted(ranked, key=lambda item: (-worth(item), item.sentence.n)):
-        if item.sentence.text not in nearest.values():
+        if not _is_shown(item.sentence.text, nearest):
             nearest.setdefault(item.sentence.n, item.sentence.text)
     return list(nearest.items())[:most]
 
@@ -306,13 +307,19 @@ def _is_title(sentence: Sentence) -> bool:
     return bool(title) and text[-1:] not in ".!?" and text in title
 
 
+def _is_shown(sentence: str, shown: Mapping[int, str]) -> bool:
+    """Whether a sentence is among those that are shown, be it from another format of the document."""
+    own = compared_words(sentence)
+    return any(own == compared_words(other) for other in shown.values())
+
+
 def unread_quotes(
     question: str, sources: Sequence[Source], sentences: SentenceReader, most: int = MAX_QUOTED
 ) -> list[tuple[int, str]]:
     """The sentences most like the question, one a passage and each once, where nothing reads its language."""
     nearest: dict[int, str] = {}
     for item in sentences.rank(question, sentences_of(sources)):
-        if item.sentence.text not in nearest.values():
+        if not _is_shown(item.sentence.text, nearest):
             nearest.setdefault(item.sentence.n, item.sentence.text)
     return list(nearest.items())[:most]
 

@@ -7,6 +7,7 @@ nothing is claimed, they are the evidence. By rule: vectors and a reader of pros
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -27,6 +28,21 @@ _SHORTEST_CELL = 3
 """Characters of a cell that is looked for in a question; what is shorter stands in many. A guess."""
 
 _WORD = re.compile(r"[^\W_]+")
+_UNITS = {
+    name: unit
+    for unit, names in {
+        "mg": "mg milligram milligrams", "ug": "ug mcg μg microgram micrograms", "g": "g gram grams", "kg": "kg",
+        "ml": "ml millilitre millilitres milliliter milliliters", "mmol": "mmol", "iu": "iu",
+        "month": "month months", "week": "week weeks wk wks", "day": "day days", "hour": "hour hours h hr hrs",
+        "minute": "minute minutes min mins",
+    }.items()
+    for name in names.split()
+}  # fmt: skip
+"""Units of doses and of times after a beginning, by the ways in which they are written, in lower case."""
+_ANY_UNIT = "|".join(sorted(_UNITS, key=len, reverse=True))
+_AMOUNT = re.compile(
+    rf"(?<![\w.,])(?P<number>\d{{1,9}}(?:[.,]\d{{1,9}})?)[ -]?(?P<unit>{_ANY_UNIT})(?![^\W\d])", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -53,8 +69,9 @@ def narrowed(question: str, sources: Sequence[Source]) -> list[Source]:
     """The passages that bear on what a question names exactly, without rows and lines about other things.
 
     Where a definite string stands in some passages, the others go, of rows and lines those without it, and sentences
-    from one on that has another string of its form up to the next that has it. Where errors are asked for and there are
-    such lines, lines of other levels go. Nothing else is left out.
+    from one on that has another string of its form up to the next that has it. Where a question names a dose or a
+    time that rows of a document's tables have, rows with another one in its place go. Where errors are asked for and
+    there are such lines, lines of other levels go. Nothing else is left out.
     """
     strings = definite_strings(question, sources)
     if strings:
@@ -62,6 +79,8 @@ def narrowed(question: str, sources: Sequence[Source]) -> list[Source]:
         least = min(best, 1.0)
         about = [source for source in sources if count_held(_all(source), strings) >= least]
         return [_with_lines(_about(source, strings), lambda line: count_held(line, strings) > 0) for source in about]
+    if amounts := _amounts(question):
+        sources = _with_amounts(sources, amounts)
     if asks_errors(question) and any(error_lines(source.text, question) for source in sources):
         return [_without_other_levels(source, question) for source in sources]
     return list(sources)
@@ -135,6 +154,39 @@ def _with_lines(source: Source, keeps: Callable[[str], bool]) -> Source:
     if not any(stands_alone(line) and keeps(line) for line in lines):
         return source
     return replace(source, text="\n".join(line for line in lines if not stands_alone(line) or keeps(line)).strip())
+
+
+def _amounts(text: str) -> frozenset[tuple[str, str]]:
+    """The amounts of a text with their units, "20 mg" as ("20", "mg")."""
+    found = set()
+    for match in _AMOUNT.finditer(unicodedata.normalize("NFKC", text)):
+        number = match["number"].replace(",", "").lstrip("0") or "0"
+        found.add((number.rstrip("0").rstrip(".") if "." in number else number, _UNITS[match["unit"].lower()]))
+    return frozenset(found)
+
+
+def _with_amounts(sources: Sequence[Source], asked: frozenset[tuple[str, str]]) -> list[Source]:
+    """The passages without rows that have another amount where rows of the same document have the one asked for."""
+    rows = {source.n: [line for line in source.text.split("\n") if is_row(line)] for source in sources}
+    named: dict[str, set[tuple[str, str]]] = {}
+    for source in sources:
+        for line in rows[source.n]:
+            named.setdefault(source.document_id or source.title, set()).update(_amounts(line) & asked)
+
+    def keeps(source: Source, line: str) -> bool:
+        there = named.get(source.document_id or source.title, set())
+        own = {amount for amount in _amounts(line) if amount[1] in {unit for _, unit in there}}
+        return not is_row(line) or not own or bool(own & there)
+
+    kept = []
+    for source in sources:
+        lines = source.text.split("\n")
+        left = [line for line in lines if keeps(source, line)]
+        if len(left) == len(lines):
+            kept.append(source)
+        elif any(left):
+            kept.append(replace(source, text="\n".join(left).strip()))
+    return kept
 
 
 def _without_other_levels(source: Source, question: str) -> Source:

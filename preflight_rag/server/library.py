@@ -56,7 +56,8 @@ class ReadRow(BaseModel):
 class DocumentRow(BaseModel):
     """One document; `file` says whether its original can be opened, `gone` whether it was there and is not any more.
 
-    `url` is where it can be read in the open web.
+    `url` is where it can be read in the open web; `copy_of` names the document that has its text, too, and is searched
+    in its place.
     """
 
     id: str
@@ -73,6 +74,7 @@ class DocumentRow(BaseModel):
     added: str
     tags: tuple[str, ...]
     read: ReadRow | None
+    copy_of: str = ""
 
 
 class DocumentPage(BaseModel):
@@ -270,7 +272,7 @@ def stats(service: ServiceOf) -> dict[str, Any]:
 
 def _row(entry: CatalogueEntry, names: DocumentNames) -> DocumentRow:
     values = {name: value for name, value in asdict(entry).items() if name in DocumentRow.model_fields}
-    shown = {"id": names.name(entry.id), "source": names.source(entry.source)}
+    shown = {"id": names.name(entry.id), "source": names.source(entry.source), "copy_of": names.name(entry.copy_of)}
     name = Path(entry.origin).name if entry.origin else shown["source"]
     read = {**entry.read.to_json(), "summary": counted(entry.read.counts)} if entry.read else None
     return DocumentRow(**{**values, **shown, "file": entry.file is not None, "name": name, "read": read})

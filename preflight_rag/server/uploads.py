@@ -36,6 +36,8 @@ from preflight_rag.library.ingest.found import REBUILD_PASSAGES
 from preflight_rag.library.ingest.report import IngestEvent, IngestReport
 from preflight_rag.library.loaders import SUFFIXES
 from preflight_rag.library.loaders.files import ONE_DOCUMENT, OTHER_KIND, suffix_of, why_not_read
+from preflight_rag.library.names import names_of
+from preflight_rag.library.storage.copies import copy_note
 from preflight_rag.server.description import STREAMED
 from preflight_rag.server.errors import Refused, describe, error_response
 from preflight_rag.server.service import Service, ServiceOf, WriterOf
@@ -274,9 +276,10 @@ class TakingIn:
         report.skipped += done.skipped
         for source, reason in done.failed:
             report.failed.append(_named(source, reason, names))
-        report.notes += [_named(source, note, names) for source, note in done.notes]
+        found = [*done.notes, *self._notes_on_copies(done)]
+        report.notes += [_named(source, note, names) for source, note in found]
         reasons = dict(done.failed)
-        notes = dict(done.notes)
+        notes = dict(found)
         for path in now:
             state, is_in = self._states[path], self._library.catalogue.origin_is_used(path)
             if is_in:
@@ -286,6 +289,16 @@ class TakingIn:
         for twin, state in self._twins:
             if state.is_over:
                 twin.move(state.stage, note=state.note)
+
+    def _notes_on_copies(self, done: IngestReport) -> list[tuple[str, str]]:
+        """Of each file that has the text of another document, or whose text another one has, which one that is."""
+        name = names_of(self._library).name
+        return [
+            (path, copy_note(copy, name))
+            for copy in done.copies
+            for path in (copy.document_id, copy.of_document)
+            if path in self._states
+        ]
 
 
 def forget_unused(service: Service, files: Sequence[Received]) -> None:

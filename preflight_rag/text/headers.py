@@ -60,6 +60,7 @@ UNCLAIMED = {
     "opposite": "The likeliest answer, “{answer}”, stands in a sentence that does not deny what the question denies.",
     "compared": "Documents answer differently, or not surely enough for a claim.",
     "comparison": "What is to be compared was not read as one figure of each.",
+    "extreme": "No single row of a table has the figures of all groups, with one that is surely the most or the least.",
     "wrong_type": "The likeliest answer, “{answer}”, is not of the kind that is asked for.",
     "name_unseen": "A name or number of the question stands in no document.",
     "figure_unasked": "The likeliest answer, “{answer}”, is a figure, and none is asked for.",

@@ -152,12 +152,21 @@ def test_what_does_not(before: str, message: str) -> None:
         ("Which journal published the comparison of two nerve blocks?", "comparison of two nerve blocks", ("Journal",)),
         ("Who is the first author of the paper on minnows?", "minnows", ("First author",)),
         ("Who is the senior author of the study of minnows?", "minnows", ("Last author",)),
+        ("In which journal was the etoricoxib trial published?", "etoricoxib", ("Journal",)),
+        ("Who are the authors of the AZD3199 vs formoterol study?", "AZD3199 vs formoterol", ("Authors",)),
+        ("When did the efalizumab arthropathy paper come out?", "efalizumab arthropathy", ("Published", "Date")),
+        ("Where was the statin carotid study published?", "statin carotid", ("Journal", "Publisher")),
     ],
 )
 def test_what_the_document_is_on_stands_before_or_behind_its_noun(question, topic, fields):
     lookup = recognise_lookup(question)
     assert lookup is not None
     assert (lookup.kind, lookup.topic, lookup.fields, lookup.named) == ("metadata", topic, fields, True)
+
+
+@pytest.mark.parametrize("question", ["Where was Hamlet published?", "Where was the trial held?"])
+def test_where_asks_of_a_document_only_where_it_is_called_one(question):
+    assert recognise_lookup(question) is None
 
 
 def test_documents_of_a_kind_are_listed():

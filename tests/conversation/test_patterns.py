@@ -28,8 +28,10 @@ EXAMPLES = [
     (intents, "_ASKS", "what is it", "aspirin"),
     (lookups, "_ENTITIES", "List the drugs studied in the trials of asthma", "List the drugs studied in the trial"),
     (lookups, "_SPEAKS_OF_DOCUMENTS", "How many reports are there?", "Is aspirin an acid?"),
+    (lookups, "_CALLED", "AZD3199 vs formoterol study", "study of formoterol"),
     (lookups, "_LEAD", "the use of ketamine", "ketamine"),
     (lookups, "_FRAGMENT", "and naproxen?", "and why?"),
+    (metadata, "_STUDY", " phase trial", " was given"),
     (named_files, "_NAMED", "According to report-south.md, why?", "According to the report, why?"),
 ]
 

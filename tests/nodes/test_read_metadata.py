@@ -24,6 +24,16 @@ PAPERS = [
     Document(
         id="c", source="PMC13", title="Goiter in children", text="Goiter is rare there.", metadata={"journal": "Child"}
     ),
+    Document(
+        id="e", source="PMC15", title="Once-daily tiotropium in chronic bronchitis", date="2014", authors=("D. Four",),
+        text="In the SPRUCE study, tiotropium was compared with TX7310. SPRUCE ran in eight countries.",
+        metadata={"journal": "Lung"},
+    ),
+    Document(
+        id="f", source="PMC16", title="Bronchodilators reviewed", date="2018", authors=("E. Five",),
+        text="Many bronchodilators are sold. " * 40 + "The ALDER trial was stopped early; DNA was not taken.",
+        metadata={"journal": "Reviews"},
+    ),
     Document(id="d", source="notes.txt", title="Trip to Rome", text="We saw the Colosseum. Hamlet was played."),
 ]  # fmt: skip
 
@@ -54,6 +64,11 @@ def known(papers, embedder):
         ("Who is the last author of the etoricoxib trial?", "B. Two", "Authors: Anna One; B. Two"),
         ("When was the paper on etoricoxib in arthritis published?", "22 May 2002", "Published: 2002-05-22"),
         ("What is the DOI of the paper on etoricoxib?", "10.1000/xyz1", "DOI: 10.1000/xyz1"),
+        ("In which journal was the etoricoxib trial published?", "Joints", "Journal: Joints"),
+        ("Where was the etoricoxib arthritis trial published?", "Joints", "Journal: Joints"),
+        ("When was the SPRUCE study published?", "2014", "Published: 2014"),
+        ("Who are the authors of the TX7310 vs tiotropium study?", "D. Four", "Authors: D. Four"),
+        ("Who wrote the bronchodilators paper?", "E. Five", "Authors: E. Five"),
         ("What is the title of PMC1234?", "Goiter after ten years", "Title: Goiter after ten years"),
         ("When was “Goiter after ten years” published?", "2017", "Published: 2017"),
     ],
@@ -75,6 +90,9 @@ async def test_what_is_known_is_cited(known, papers, question, short, quote):
         "Who wrote the paper on influenza?",
         "What is the DOI of the paper on goiter after ten years?",
         "When was Rome published?",
+        "When was the ALDER trial published?",
+        "Who are the authors of the DNA study?",
+        "Who are the authors of the SPRUCE and warfarin study?",
     ],
 )
 async def test_what_is_not_known_goes_on_to_a_search(known, question):
@@ -98,4 +116,4 @@ async def test_this_paper_is_the_one_that_was_cited(known):
 def test_cards_are_in_no_search(papers):
     found = papers.search("Authors Journal DOI", k=50)
     assert not any(hit.passage_id.startswith("card:") for hit in found.fused)
-    assert len(papers.all_passage_ids()) == len(PAPERS)
+    assert not any(name.startswith("card:") for name in papers.all_passage_ids())

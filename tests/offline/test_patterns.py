@@ -7,12 +7,15 @@ import pytest
 from patterns import long_patterns
 
 from preflight_rag import offline
-from preflight_rag.offline import cell_checks, confidence, evidence, form_lines, tables, verdicts
+from preflight_rag.offline import cell_checks, confidence, evidence, extremes, form_lines, lines, tables, verdicts
 from preflight_rag.text.negation import DENIAL
 
 EXAMPLES = [
     (cell_checks, "_PART_OF_YEAR", "Three months ended June 30, 2022", "Twelve months ended June 30, 2022"),
     (cell_checks, "_QUALIFIERS", "Income before income taxes", "Income taxes"),
+    (extremes, "_ASKED", "Which arm had the most falls?", "Which arm had many falls?"),
+    (extremes, "_NO_GROUP", "Overall", "Placebo"),
+    (lines, "_AMOUNT", "drug A 20 mg", "20 magnets"),
     (tables, "_NO_AMOUNT", "Earnings per share", "Earnings"),
     (confidence, "_WHERE", "In which city was it?", "In which trial was it?"),
     (confidence, "_TOPIC", "Is there anything on ketamine?", "Who was cast as Hamlet?"),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from preflight_rag.library.loaders.read_report import ReadReport
+from preflight_rag.library.storage.copies import DocumentCopy
 
 Stage: TypeAlias = Literal["waiting", "reading", "splitting", "embedding", "documents", "index"]
 
@@ -67,6 +68,8 @@ class IngestReport:
         passed_over: `(path, reason)` of each file or folder, found in a folder, that is not read by its kind.
         notes: `(source, note)` on documents that were taken in, but not all of them: pages that are pictures.
         read: What was read of each document that came from a file of its own, or was attached to one.
+        copies: Documents whose text stands in another one, which is searched in their place; of those that this run
+            added or changed.
         stopped: Whether the run was asked to stop before its end.
         left: Files that were not begun, or not read to their end, because of that.
     """
@@ -79,6 +82,7 @@ class IngestReport:
     passed_over: list[tuple[str, str]] = field(default_factory=list)
     notes: list[tuple[str, str]] = field(default_factory=list)
     read: list[ReadDocument] = field(default_factory=list)
+    copies: list[DocumentCopy] = field(default_factory=list)
     stopped: bool = False
     left: int = 0
 
@@ -93,6 +97,7 @@ class IngestReport:
             "passed_over": [{"source": source, "reason": reason} for source, reason in self.passed_over],
             "notes": [{"source": source, "note": note} for source, note in self.notes],
             "read": [each.to_json() for each in self.read],
+            "copies": [asdict(each) for each in self.copies],
             "stopped": self.stopped,
             "left": self.left,
         }

@@ -299,6 +299,10 @@ class PostgresStore:
                     found[tag.strip()] = found.get(tag.strip(), 0) + 1
         return sorted(found.items(), key=lambda each: each[0].lower())
 
+    def originals(self) -> Mapping[str, str]:
+        """Of no document another one: copies are found in libraries that are folders."""
+        return {}
+
     def has_dense_index(self) -> bool:
         """Whether there is an index of the vectors; asked again some seconds later, as another process may make one."""
         now = time.monotonic()

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from preflight_rag.library.collection import PhraseSearch
+from preflight_rag.library.copies import KnowsCopies
 from preflight_rag.library.search.hybrid import cosines
 from preflight_rag.state.errors import LibraryEmpty
 from preflight_rag.state.retrieval import Candidate
@@ -120,6 +121,8 @@ def _holding(
         except LibraryEmpty:
             return []
         fitting = collection.fitting(ids, where) if where is not None and ids else ids
+        if isinstance(library, KnowsCopies):
+            fitting = library.without_copies(fitting, where)
         found = [(passage, value) for passage in collection.passages(fitting) if (value := worth(passage)) > 0]
         if found or len(ids) < limit:
             break

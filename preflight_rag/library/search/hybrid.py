@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar, overload
 
+from preflight_rag.library.copies import Copies
 from preflight_rag.library.index.scored import Scored
 from preflight_rag.library.search.fusion import RRF_K, comb_sum, fuse_ranks
 from preflight_rag.library.search.two_at_once import two_at_once
@@ -204,12 +205,16 @@ def hybrid_search(
 
     depth = max(k, candidates)
     among = None if rows is None else index.positions(rows)
+    copies = copies_of(store, index, rows)
 
     def near() -> Scored:
-        return index.search_dense(vector, depth) if among is None else _nearest(store, index, vector, depth, among)
+        return copies.search(
+            lambda n: index.search_dense(vector, n) if among is None else _nearest(store, index, vector, n, among),
+            depth,
+        )
 
     def worded() -> Scored:
-        return index.search_lexical(query, depth, among=among)
+        return copies.search(lambda n: index.search_lexical(query, n, among=among), depth)
 
     at_once = among is None and not index.dense.is_exact  # a large library, in which each takes a millisecond or more
     dense, lexical = two_at_once(near, worded) if at_once else (near(), worded())
@@ -233,6 +238,17 @@ def hybrid_search(
     by_name = ScoresByName(Scored(fused.keys, cosines), names)
     ranked = Ranked(dense, names), Ranked(lexical, names), Ranked(fused, names)
     return Rankings(*ranked, by_name, unread=unread)
+
+
+def copies_of(store: Store, index: Index, rows: np.ndarray | None = None) -> Copies:
+    """What of an index, or of those rows of it, is not searched since other passages of it have the same text."""
+    import numpy as np
+
+    def searched(wanted: np.ndarray) -> np.ndarray:
+        is_there = np.isin(wanted, index.rows)
+        return is_there if rows is None else is_there & np.isin(wanted, rows)
+
+    return Copies(store.passage_copies(), searched)
 
 
 def _ranks(ranking: np.ndarray, wanted: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from preflight_rag.library.collection import BooleanSearch
+from preflight_rag.library.copies import KnowsCopies
 from preflight_rag.library.query.ladder import search_until_enough
 from preflight_rag.library.search.exact import exact_first
 from preflight_rag.library.search.hybrid import Rankings, again_where_replaced
@@ -385,6 +386,9 @@ def _merged(
     if where is not None:
         fitting = set(library.fitting([passage.id for passage in passages], where))
         passages = [passage for passage in passages if passage.id in fitting]
+    if isinstance(library, KnowsCopies):
+        names = set(library.without_copies([passage.id for passage in passages], where))
+        passages = [passage for passage in passages if passage.id in names]
     depth = len(pool) + len(passages)
     return merge(library, question, pool, passages, new=live.new, depth=depth, rrf_k=settings.rrf_k)
 

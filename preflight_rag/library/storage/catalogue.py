@@ -33,6 +33,7 @@ class CatalogueEntry:
         added: When it was stored, ISO 8601 in UTC.
         tags: What people, or its own metadata, file it under.
         read: What was read of it and what was left out; None where its loader did not say.
+        copy_of: The document that has its text, too, and is searched in its place; "" where there is none.
     """
 
     id: str
@@ -49,6 +50,7 @@ class CatalogueEntry:
     added: str
     tags: tuple[str, ...] = ()
     read: ReadReport | None = None
+    copy_of: str = ""
 
 
 class CatalogueStore(PassageReader, Protocol):
@@ -77,6 +79,9 @@ class CatalogueStore(PassageReader, Protocol):
 
     def origins_counted(self) -> list[tuple[str, int]]:
         """Files, and how many documents come from each; "" for those that come from none."""
+
+    def originals(self) -> Mapping[str, str]:
+        """By document that is a copy of another one, that other one, which is searched."""
 
     def tags_counted(self) -> list[tuple[str, int]]:
         """Tags, in the alphabet's order, and how many documents have each."""
@@ -255,4 +260,5 @@ def _entry(row: Mapping[str, Any], store: CatalogueStore) -> CatalogueEntry:
         added=row["added_at"],
         tags=_tags(row["tags"]),
         read=_read(row["read"]),
+        copy_of=store.originals().get(row["id"], ""),
     )

@@ -14,13 +14,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.library.storage.cards import card_of, document_of_card, is_card
-from preflight_rag.library.storage.database_file import (
-    BUSY_SECONDS,
-    DATABASE,
-    UNWRITTEN,
-    DatabaseFile,
-    damaged,
-)
+from preflight_rag.library.storage.copies import CopyTables
+from preflight_rag.library.storage.database_file import BUSY_SECONDS, DATABASE, UNWRITTEN, damaged
 from preflight_rag.library.storage.document_store import PreparedDocument, StoredDocument
 from preflight_rag.library.storage.identity import passage_id
 from preflight_rag.library.storage.schema import (
@@ -33,7 +28,7 @@ from preflight_rag.library.storage.schema import (
     passage_of,
     passage_row,
 )
-from preflight_rag.state.values import Document, Passage
+from preflight_rag.state.values import COPY_OF, Document, Passage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,7 +50,7 @@ _ROW = """SELECT id, title, source, date, origin, added_at, json_extract(metadat
 _FITS = "(title LIKE :like ESCAPE '\\' OR id LIKE :like ESCAPE '\\' OR source LIKE :like ESCAPE '\\')"
 
 
-class Store(DatabaseFile):
+class Store(CopyTables):
     """The documents, passages, vectors and settings of an open `library.db`."""
 
     _read_in: tuple[int, int, int] | None = None
@@ -281,8 +276,12 @@ class Store(DatabaseFile):
             if state is None or state != self._read_in:
                 self._read, self._read_in = {}, state
             read = self._read
+            originals = self.originals()
             for row in self._rows_in(SELECT_PASSAGES, [name for name in ids if name not in read]):
-                read[row[0]] = self._passage(row)
+                passage = self._passage(row)
+                if original := originals.get(passage.document_id):
+                    passage = passage.model_copy(update={"metadata": {**passage.metadata, COPY_OF: original}})
+                read[row[0]] = passage
             found = {name: read[name] for name in ids if name in read}
             for name in list(read)[: max(0, len(read) - MOST_READ)]:
                 del read[name]

@@ -6,7 +6,7 @@ import { contextOf, draw, legend, table } from "./graph.js";
 import { cost, ICONS, numbers, sentence, stageName } from "./route.js";
 import { finished } from "./timeline.js";
 import { fileAddress, openPdf } from "./viewer.js";
-import { cut, place, plural, sentences, webLink } from "./words.js";
+import { basename, cut, place, plural, sentences, webLink } from "./words.js";
 
 const TABS = { sources: "Sources", relations: "Relations", how: "How this was answered" };
 const PASSAGE_GONE = "This passage is no longer in the library: its document was changed or taken out. The quote above is what it said.";
@@ -126,6 +126,7 @@ export class Evidence {
       { class: found.verified ? null : "unverified" },
       h("h3", {}, toggle),
       h("p.meta", {}, place(found)),
+      found.also_in?.length ? h("p.meta.also-in", {}, `Also in ${found.also_in.map(({ source, document_id: id }) => basename(source || id)).join(", ")}`) : null,
       found.verified ? null : h("p.verdict", {}, icon("warn"), "These words were not found in the source."),
       h("blockquote.quote", { id: `quote-${found.n}` }, found.quote),
       content,

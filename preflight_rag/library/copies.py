@@ -1,0 +1,361 @@
+"""Documents that hold the same text twice: found when a library is written, searched once, cited with "also in".
+
+A paper as XML and as text, a report in two folders, a letter that quotes another one. Of two such documents one is
+searched, the one of which more is known (authors, journal, date), else the shorter one, which the longer one quotes,
+else the earlier one. A passage of the other one is not searched where all that it says stands in passages of the first
+word for word (`text.overlap`); all else of it is searched as before. Where two documents differ in a number, a name
+or a "not" they are versions, and both are searched whole.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from preflight_rag.library.index.scored import Scored
+from preflight_rag.library.storage.copies import WHOLE, DocumentCopy
+from preflight_rag.state.reading import Source
+from preflight_rag.state.values import CopyPlace
+from preflight_rag.text.overlap import Overlap, compare, compared_words, fingerprint, holds_words
+from preflight_rag.text.versions import are_versions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+
+    from preflight_rag.library.collection import Collection
+    from preflight_rag.library.search.filters import Filter
+    from preflight_rag.library.storage.copies import CopyTables
+    from preflight_rag.state.values import Citation
+
+LEAST_SHARE = WHOLE
+"""Part of the shorter document's words that the other one has to have. Of 19 papers as XML and as text it is 0.74 to
+1.0; figures, tables and references are what one of the formats leaves out."""
+LEAST_MARKS = 0.4
+"""The same of their marks, from which two documents are compared; of those papers 0.71 to 0.97."""
+LEAST_PASSAGE = 12
+"""Words below which a passage is always searched: what is so short may be the same by chance."""
+LEAST_VERBATIM = 0.8
+"""Part of a passage's words that have to stand in runs; the rest are names of sections and the like."""
+QUOTING = 1.3
+"""How many times as long a document is that quotes another one: what stands around the quote is its own."""
+SHORT_DOCUMENT = 60
+"""Words up to which two documents have to have one title, too: of rows and cards the title says whose text it is."""
+MOST_COMPARED = 8
+"""Documents that one is compared with, those with the most marks in common first; a guess."""
+NEIGHBOURS = 3
+"""Of all documents that have a mark, each is compared with the first and so many before it: a form letter's are in
+thousands. A guess."""
+GROUP = 64
+"""Documents whose copies are written at once; a guess."""
+
+
+@runtime_checkable
+class KnowsCopies(Protocol):
+    """A collection that knows which of its passages hold the same text."""
+
+    def without_copies(self, ids: Sequence[str], where: Filter | None = None) -> list[str]:
+        """The passages without those whose text another one has that is searched, and fits the filter."""
+        ...
+
+    def also_in(self, quotes: Mapping[str, str]) -> dict[str, list[CopyPlace]]:
+        """By passage, the documents that hold its quote word for word and are not searched for it."""
+        ...
+
+
+def with_copies(library: Collection, citations: Sequence[Citation]) -> list[Citation]:
+    """The citations, each with the documents that hold its quote, too, and are not searched for it."""
+    quotes = {each.passage_id: each.quote for each in citations if each.verified}
+    if not quotes or not isinstance(library, KnowsCopies):
+        return list(citations)
+    found = library.also_in(quotes)
+    return [each.model_copy(update={"also_in": tuple(found.get(each.passage_id, ()))}) for each in citations]
+
+
+@dataclass
+class _Read:
+    """A document as it is compared.
+
+    Attributes:
+        rows: Of its passages, in order.
+        words: Of its passages.
+    """
+
+    row: Mapping[str, Any]
+    rows: list[int]
+    words: list[list[str]]
+    metadata: Mapping[str, Any]
+    text: str
+
+    @cached_property
+    def tokens(self) -> list[str]:
+        return [word for passage in self.words for word in passage]
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where each passage begins among the words, and where the last one ends."""
+        return [0, *accumulate(map(len, self.words))]
+
+    @cached_property
+    def rank(self) -> tuple[int, int, int, str]:
+        """What decides which of two documents is searched: the lesser one. No two documents have the same."""
+        known = [self.row["authors"] not in ("", "[]"), self.metadata.get("date_from") == "metadata"]
+        known += [bool(self.metadata.get(name)) for name in ("journal", "doi", "pmid", "pmcid")]
+        return -sum(known), len(self.tokens), min(self.rows), self.row["id"]
+
+    def source(self) -> Source:
+        """The document for `text.versions`, without its date: of a format that has none it says nothing."""
+        metadata = self.metadata
+        replaced = [value for name in ("replaces", "supersedes") if (value := metadata.get(name))]
+        names = [str(each) for value in replaced for each in (value if isinstance(value, list) else [value])]
+        row = self.row
+        return Source(0, "", row["title"], self.text, row["source"], document_id=row["id"], replaces=tuple(names))
+
+
+def link_copies(store: CopyTables) -> list[DocumentCopy]:
+    """Find the copies among documents that were added or changed since the last time; the caller may write.
+
+    Returns:
+        What was found of these documents, and of those that stood behind one that is gone.
+    """
+    store.make_copy_tables()
+    store.forget_changed()
+    for group in store.documents_without_marks():
+        store.add_marks(list(_marks_of(store, group)))
+    if not store.has_uncompared():
+        return []
+    pairs = _candidates(store)
+    waiting = [each.document_id for each in store.marked() if not each.compared]
+    found: list[DocumentCopy] = []
+    done: set[frozenset[str]] = set()
+    for start in range(0, len(waiting), GROUP):
+        found += _compare_group(store, waiting[start : start + GROUP], pairs, done)
+    return found
+
+
+def _marks_of(store: CopyTables, documents: Sequence[tuple[str, int]]) -> Iterator[tuple[str, int, int, bytes]]:
+    texts = store.passage_texts([name for name, _ in documents])
+    for name, generation in documents:
+        tokens = [word for _, text in texts.get(name, []) for word in compared_words(text)]
+        yield name, generation, len(tokens), fingerprint(tokens).astype("<u4").tobytes()
+
+
+def _candidates(store: CopyTables) -> dict[str, list[str]]:
+    """By document that waits to be compared, those with which it shares enough marks, the most first."""
+    import numpy as np
+
+    names, lengths, new, blobs = [], [], [], []
+    for each in store.marked():
+        if each.marks:
+            names.append(each.document_id)
+            lengths.append(len(each.marks) // 4)
+            new.append(not each.compared)
+            blobs.append(each.marks)
+    if len(names) < 2:
+        return {}
+    marks = np.frombuffer(b"".join(blobs), "<u4")
+    owners = np.repeat(np.arange(len(names)), lengths)
+    is_new, counts = np.array(new), np.array(lengths)
+    if not is_new.all():
+        wanted = np.isin(marks, marks[is_new[owners]])
+        marks, owners = marks[wanted], owners[wanted]
+    order = np.argsort(marks, kind="stable")  # of one mark the owners stay in the order in which they came
+    marks, owners = marks[order], owners[order]
+    begins = np.flatnonzero(np.r_[True, marks[1:] != marks[:-1]])
+    first = np.repeat(begins, np.diff(np.r_[begins, len(marks)]))
+    places = np.arange(len(marks))
+    keys = []
+    for back in (*range(1, NEIGHBOURS + 1), None):
+        other = first if back is None else places - back
+        is_pair = (places - first > NEIGHBOURS) if back is None else (other >= first)
+        a, b = owners[other[is_pair]], owners[places[is_pair]]
+        wanted = is_new[a] | is_new[b]
+        keys.append(a[wanted] * len(names) + b[wanted])
+    pair, shared = np.unique(np.concatenate(keys), return_counts=True)
+    a, b = np.divmod(pair, len(names))
+    least = np.minimum(counts[a], counts[b])
+    enough = (shared >= LEAST_MARKS * least) & ((shared > 1) | (least == 1))
+    found: dict[str, list[tuple[int, str]]] = {}
+    for left, right, count in zip(a[enough].tolist(), b[enough].tolist(), shared[enough].tolist(), strict=True):
+        for one, other in ((left, right), (right, left)):
+            if new[one]:
+                found.setdefault(names[one], []).append((-count, names[other]))
+    return {name: [other for _, other in sorted(others)[:MOST_COMPARED]] for name, others in found.items()}
+
+
+def _compare_group(
+    store: CopyTables, group: Sequence[str], candidates: Mapping[str, Sequence[str]], done: set[frozenset[str]]
+) -> list[DocumentCopy]:
+    """Compare some documents with their candidates, but for pairs that are done, and store what was found."""
+    pairs = {frozenset((one, other)) for one in group for other in candidates.get(one, ())} - done
+    done |= pairs
+    read = _read(store, sorted({name for pair in pairs for name in pair}))
+    pairs = {pair for pair in pairs if pair <= read.keys()}
+    # The best of those that are searched comes first: what it covers of a document needs no other.
+    ordered = sorted((sorted((read[name] for name in pair), key=lambda each: each.rank) for pair in pairs),
+                     key=lambda pair: (pair[1].rank, pair[0].rank))  # fmt: skip
+    documents: list[DocumentCopy] = []
+    passages: dict[int, list[int]] = {}
+    known = store.passage_copies()
+    whole: set[str] = set()
+    for kept, copy in ordered:
+        covered = [row for row in copy.rows if row in passages or row in known]
+        if copy.row["id"] in whole or len(covered) == len(copy.rows):
+            continue
+        overlap = compare(copy.tokens, kept.tokens, title=compared_words(kept.row["title"]))
+        if not _are_copies(copy, kept, overlap):
+            continue
+        found = {row: of for row, of in _covered(copy, kept, overlap) if row not in passages and row not in known}
+        documents.append(DocumentCopy(copy.row["id"], kept.row["id"], round(overlap.share, 3)))
+        if overlap.share >= LEAST_SHARE:
+            whole.add(copy.row["id"])
+        passages |= found
+    store.write_copies(group, documents, passages)
+    return documents
+
+
+def _read(store: CopyTables, names: Sequence[str]) -> dict[str, _Read]:
+    rows, texts = store.document_rows(names), store.passage_texts(names)
+    found = {}
+    for name in names:
+        passages = texts.get(name, [])
+        if name in rows and passages:
+            words = [compared_words(text) for _, text in passages]
+            metadata = json.loads(rows[name]["metadata"])
+            found[name] = _Read(rows[name], [row for row, _ in passages], words, metadata, passages[0][1])
+    return found
+
+
+def _are_copies(copy: _Read, kept: _Read, overlap: Overlap) -> bool:
+    """Whether one document has the text of the other, and nothing else in its place."""
+    if overlap.differs or max(overlap.share, overlap.other_share) < LEAST_SHARE:
+        return False
+    longer, shorter = max(len(copy.tokens), len(kept.tokens)), min(len(copy.tokens), len(kept.tokens))
+    if longer >= QUOTING * shorter and shorter >= SHORT_DOCUMENT:
+        return not are_versions(copy.source(), kept.source())
+    if overlap.differs_at_ends or are_versions(copy.source(), kept.source()):
+        return False
+    if shorter <= SHORT_DOCUMENT and compared_words(copy.row["title"]) != compared_words(kept.row["title"]):
+        return False
+    return not _dated_apart(copy, kept)
+
+
+def _dated_apart(a: _Read, b: _Read) -> bool:
+    """Whether two files or records of one kind bear different dates: the same was said again at another time."""
+    kinds = {PurePath(each.row["origin"]).suffix.casefold() for each in (a, b)}
+    own = all(each.metadata.get("date_from") == "metadata" for each in (a, b))
+    return len(kinds) == 1 and own and a.row["date"] != b.row["date"]
+
+
+def _covered(copy: _Read, kept: _Read, overlap: Overlap) -> Iterator[tuple[int, list[int]]]:
+    """Rows of passages whose text the other document has, each with the rows of the passages that have it."""
+    for row, start, end in zip(copy.rows, copy.starts, copy.starts[1:], strict=False):
+        if end - start < LEAST_PASSAGE or not overlap.explained[start:end].all():
+            continue
+        of: dict[int, None] = {}
+        verbatim = 0
+        for run in overlap.runs:
+            begin, stop = max(run.start, start), min(run.start + run.length, end)
+            if begin < stop:
+                verbatim += stop - begin
+                first, last = run.other + begin - run.start, run.other + stop - run.start - 1
+                places = range(bisect_right(kept.starts, first) - 1, bisect_right(kept.starts, last))
+                of.update(dict.fromkeys(kept.rows[place] for place in places))
+        if verbatim >= LEAST_VERBATIM * (end - start):
+            yield row, list(of)
+
+
+@dataclass
+class Copies:
+    """Which passages are not searched because others have their text.
+
+    Attributes:
+        of: By row, the rows of the passages that have its text, as the database says.
+        searched: Of some rows, those that are in the index, and fit the filter where there is one.
+    """
+
+    of: Mapping[int, tuple[int, ...]]
+    searched: Callable[[np.ndarray], np.ndarray]
+    _is_hidden: dict[int, bool] = field(default_factory=dict)
+
+    def hidden(self, rows: Sequence[int]) -> list[bool]:
+        """Of each row whether it is not searched: all that it says is in passages that are."""
+        import numpy as np
+
+        new = [row for row in rows if row not in self._is_hidden]
+        behind, left = {row for row in new if row in self.of}, [row for row in new if row in self.of]
+        while left:
+            left = [of for row in left for of in self.of[row] if of in self.of and of not in behind]
+            behind.update(left)
+        wanted = np.array(sorted({of for row in behind for of in self.of[row]}), np.int64)
+        found = set(wanted[self.searched(wanted)].tolist()) if len(wanted) else set()
+
+        def has(row: int, behind: frozenset[int] = frozenset()) -> bool:
+            """Whether what a passage says is found, by itself or by those that have its text."""
+            if row in found:
+                return True
+            others = self.of.get(row, ())
+            return bool(others) and row not in behind and all(has(other, behind | {row}) for other in others)
+
+        self._is_hidden.update({row: row in self.of and all(map(has, self.of[row])) for row in new})
+        return [self._is_hidden[row] for row in rows]
+
+    def search(self, ranked: Callable[[int], Scored], depth: int) -> Scored:
+        """The first `depth` of a ranking that are searched; `ranked` gives as many as it is asked for, copies too."""
+        import numpy as np
+
+        asked = depth
+        while True:
+            found = ranked(asked)
+            if not self.of:
+                return found
+            kept = ~np.array(self.hidden(found.keys.tolist()), bool)
+            if kept.sum() >= depth or len(found) < asked:
+                return Scored(found.keys[kept], found.scores[kept]).best(depth)
+            asked *= 2
+
+
+def also_in(store: CopyTables, quotes: Mapping[str, str]) -> dict[str, list[CopyPlace]]:
+    """By passage, the other documents of its text that hold a quote of it word for word.
+
+    Args:
+        store: The library's database.
+        quotes: By passage, what is quoted of it.
+    """
+    documents = store.documents_of(list(quotes))
+    related = {name: _related(name, store.document_copies()) for name in set(documents.values())}
+    others = sorted({other for each in related.values() for other in each})
+    if not others:
+        return {}
+    texts = {name: [word for _, text in passages for word in compared_words(text)]
+             for name, passages in store.passage_texts(others).items()}  # fmt: skip
+    rows = store.document_rows(others)
+    found = {}
+    for id, name in documents.items():
+        quote = compared_words(quotes[id])
+        holding = [other for other in related[name] if holds_words(quote, texts.get(other, ()))]
+        if holding:
+            found[id] = [
+                CopyPlace(document_id=other, title=rows[other]["title"], source=rows[other]["source"])
+                for other in holding
+            ]
+    return found
+
+
+def _related(name: str, copies: Sequence[DocumentCopy]) -> list[str]:
+    """The documents that have the text of one, or whose text it has, by whatever way; ordered by id."""
+    found, left = {name}, [name]
+    while left:
+        one = left.pop()
+        near = {each.of_document for each in copies if each.document_id == one}
+        near |= {each.document_id for each in copies if each.of_document == one}
+        left += near - found
+        found |= near
+    return sorted(found - {name})

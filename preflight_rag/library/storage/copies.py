@@ -1,0 +1,241 @@
+"""Tables that say which passages of a library hold the same text again: what `library/copies.py` finds, kept.
+
+They are made when a library is next written, so one of an earlier version opens and is searched as it was. A document
+whose marks are not of its last write is compared anew, so nothing of them is wrong after a killed ingest, or after an
+earlier version has written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from preflight_rag.library.storage.database_file import DatabaseFile
+from preflight_rag.library.storage.schema import CHUNK
+from preflight_rag.text.words import on_one_line
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS document_marks (
+    document_id TEXT PRIMARY KEY,
+    generation INTEGER NOT NULL,
+    words INTEGER NOT NULL,
+    marks BLOB NOT NULL,
+    compared INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE IF NOT EXISTS document_copies (
+    document_id TEXT NOT NULL,
+    of_document TEXT NOT NULL,
+    share REAL NOT NULL,
+    PRIMARY KEY (document_id, of_document)
+);
+CREATE TABLE IF NOT EXISTS passage_copies (
+    row INTEGER NOT NULL,
+    of_row INTEGER NOT NULL,
+    PRIMARY KEY (row, of_row)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS document_copies_of ON document_copies (of_document);
+CREATE INDEX IF NOT EXISTS passage_copies_of ON passage_copies (of_row)
+"""
+_WITHOUT_MARKS = """FROM documents d LEFT JOIN document_marks m ON m.document_id = d.id
+    WHERE d.retired IS NULL AND (m.generation IS NULL OR m.generation != d.generation)"""
+_GONE = """SELECT document_id FROM document_marks m WHERE NOT EXISTS
+    (SELECT 1 FROM documents d WHERE d.id = m.document_id AND d.retired IS NULL AND d.generation = m.generation)"""
+_OF_DOCUMENTS = "(SELECT row FROM passages WHERE document_id IN ({marks}))"
+
+
+WHOLE = 0.7
+"""Part of a document's words from which it is a copy of another one, not one that quotes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentCopy:
+    """A document whose text, or part of it, stands in another one that is searched in its place.
+
+    Attributes:
+        document_id: The one whose passages are not searched, as far as the other has them.
+        of_document: The one that is searched.
+        share: Part of its words that the other one has.
+    """
+
+    document_id: str
+    of_document: str
+    share: float
+
+
+def copy_note(copy: DocumentCopy, name: Callable[[str], str] = str) -> str:
+    """What a person reads of a copy; `name` gives documents their names."""
+    document, of = on_one_line(name(copy.document_id)), on_one_line(name(copy.of_document))
+    if copy.share >= WHOLE:
+        return f"{document} has the text of {of}, which is searched in its place"
+    return f"{document} quotes {of}: what both say is one source"
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """The marks of a document.
+
+    Attributes:
+        words: How many words it has.
+        marks: Little-endian uint32, ascending (`text.overlap.fingerprint`).
+        compared: Whether it has been compared with the others.
+    """
+
+    document_id: str
+    words: int
+    marks: bytes
+    compared: bool
+
+
+class CopyTables(DatabaseFile):
+    """A library's database with the tables of copies."""
+
+    _copies_in: tuple[int, int, int] | None = None
+    _copies: Mapping[int, tuple[int, ...]]
+    _originals_in: tuple[int, int, int] | None = None
+    _originals: Mapping[str, str]
+
+    def make_copy_tables(self) -> None:
+        """Make the tables where there are none yet."""
+        if not self._has_copies():
+            with self._guard(), self._database.atomic():
+                for statement in _TABLES.split(";"):
+                    self._connection.execute(statement)
+
+    def _has_copies(self) -> bool:
+        return bool(self._rows("SELECT 1 FROM sqlite_master WHERE name = 'passage_copies'"))
+
+    def passage_copies(self) -> Mapping[int, tuple[int, ...]]:
+        """By row, the rows of the passages that hold the same text; read again when somebody has written."""
+        with self._lock:
+            state = None if self._connection.in_transaction else self.state()
+            if state is None or state != self._copies_in:
+                found: dict[int, list[int]] = {}
+                if self._has_copies():
+                    for row, of_row in self._rows("SELECT row, of_row FROM passage_copies"):
+                        found.setdefault(row, []).append(of_row)
+                self._copies = {row: tuple(of) for row, of in found.items()}
+                self._copies_in = state
+            return self._copies
+
+    def document_copies(self) -> list[DocumentCopy]:
+        """All documents that have the text of another one, by id."""
+        if not self._has_copies():
+            return []
+        sql = """SELECT c.document_id, c.of_document, c.share FROM document_copies c
+            JOIN documents a ON a.id = c.document_id AND a.retired IS NULL
+            JOIN documents b ON b.id = c.of_document AND b.retired IS NULL ORDER BY c.document_id, c.of_document"""
+        return [DocumentCopy(*row) for row in self._rows(sql)]
+
+    def originals(self) -> Mapping[str, str]:
+        """By document that is a copy in the main, the one that is searched; read again when somebody has written."""
+        with self._lock:
+            state = None if self._connection.in_transaction else self.state()
+            if state is None or state != self._originals_in:
+                whole = {each.document_id: each.of_document for each in self.document_copies() if each.share >= WHOLE}
+                self._originals = {name: _first_of(name, whole) for name in whole}
+                self._originals_in = state
+            return self._originals
+
+    def forget_changed(self) -> None:
+        """Forget the marks and copies of documents that were changed or removed; what stood in for them waits anew."""
+        gone = [row[0] for row in self._rows(_GONE)]
+        for start in range(0, len(gone), CHUNK):
+            chunk = gone[start : start + CHUNK]
+            marks = ",".join("?" * len(chunk))
+            with self._guard(), self._database.atomic():
+                waiting = f"SELECT document_id FROM document_copies WHERE of_document IN ({marks})"  # noqa: S608
+                again = [row[0] for row in self._connection.execute(waiting, chunk)]
+                self._forget_copies(again)
+                self._connection.executemany(
+                    "UPDATE document_marks SET compared = 0 WHERE document_id = ?", [(name,) for name in again]
+                )
+                self._forget_copies(chunk)
+                self._connection.execute(f"DELETE FROM document_marks WHERE document_id IN ({marks})", chunk)  # noqa: S608
+
+    def _forget_copies(self, document_ids: Sequence[str]) -> None:
+        for start in range(0, len(document_ids), CHUNK):
+            chunk = document_ids[start : start + CHUNK]
+            marks = ",".join("?" * len(chunk))
+            rows = _OF_DOCUMENTS.format(marks=marks)
+            for sql in (
+                f"DELETE FROM passage_copies WHERE row IN {rows}",  # noqa: S608  # marks alone
+                f"DELETE FROM passage_copies WHERE of_row IN {rows}",  # noqa: S608
+                f"DELETE FROM document_copies WHERE document_id IN ({marks})",  # noqa: S608
+            ):
+                self._connection.execute(sql, chunk)
+
+    def documents_without_marks(self) -> Iterator[list[tuple[str, int]]]:
+        """`(id, generation)` of documents that have no marks yet, some at a time; each group has to be given them."""
+        sql = f"SELECT d.id, d.generation {_WITHOUT_MARKS} ORDER BY d.id LIMIT {CHUNK}"
+        while rows := self._rows(sql):
+            yield [(row[0], row[1]) for row in rows]
+
+    def add_marks(self, found: Sequence[tuple[str, int, int, bytes]]) -> None:
+        """Store `(document id, generation, words, marks)` of documents that are to be compared."""
+        with self._guard(), self._database.atomic():
+            self._connection.executemany("INSERT OR REPLACE INTO document_marks VALUES (?, ?, ?, ?, 0)", found)
+
+    def has_uncompared(self) -> bool:
+        """Whether a document waits to be compared with the others."""
+        return bool(self._rows("SELECT 1 FROM document_marks WHERE compared = 0 LIMIT 1"))
+
+    def marked(self) -> Iterator[Marked]:
+        """The marks of all documents, in the order in which they came to the library."""
+        last = 0
+        sql = """SELECT m.rowid, m.document_id, m.words, m.marks, m.compared FROM document_marks m
+            WHERE m.rowid > ? ORDER BY m.rowid LIMIT ?"""
+        while rows := self._rows(sql, (last, CHUNK)):
+            for _, name, words, marks, compared in rows:
+                with self._as_written(f"the marks of the document {name!r}"):
+                    if not isinstance(marks, bytes) or len(marks) % 4:
+                        raise ValueError("they are no marks")
+                yield Marked(name, words, marks, bool(compared))
+            last = rows[-1][0]
+
+    def document_rows(self, document_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Title, source, date, authors, metadata and origin of documents as they are stored, by id."""
+        sql = "SELECT id, title, source, date, authors, metadata, origin FROM documents WHERE id IN ({marks})"
+        return {row["id"]: dict(row) for row in self._rows_in(sql, list(document_ids))}
+
+    def passage_texts(self, document_ids: Sequence[str]) -> dict[str, list[tuple[int, str]]]:
+        """`(row, text)` of the passages of documents in their order, by document."""
+        sql = """SELECT document_id, row, text FROM passages WHERE retired IS NULL AND document_id IN ({marks})
+            ORDER BY document_id, position"""
+        found: dict[str, list[tuple[int, str]]] = {}
+        for name, row, text in self._rows_in(sql, list(document_ids)):
+            found.setdefault(name, []).append((row, text))
+        return found
+
+    def write_copies(
+        self,
+        compared: Sequence[str],
+        documents: Sequence[DocumentCopy],
+        passages: Mapping[int, Sequence[int]],
+    ) -> None:
+        """Store what was found of some documents, which are compared by that, all in one transaction."""
+        with self._guard(), self._database.atomic():
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO document_copies VALUES (?, ?, ?)",
+                [(each.document_id, each.of_document, each.share) for each in documents],
+            )
+            self._connection.executemany(
+                "INSERT OR IGNORE INTO passage_copies VALUES (?, ?)",
+                [(row, of_row) for row, of in passages.items() for of_row in of],
+            )
+            self._connection.executemany(
+                "UPDATE document_marks SET compared = 1 WHERE document_id = ?", [(name,) for name in compared]
+            )
+
+    def documents_of(self, passage_ids: Sequence[str]) -> dict[str, str]:
+        """By passage, its document; of those that exist."""
+        sql = "SELECT id, document_id FROM passages WHERE id IN ({marks})"
+        return {row[0]: row[1] for row in self._rows_in(sql, list(passage_ids))}
+
+
+def _first_of(name: str, originals: Mapping[str, str]) -> str:
+    """The document at the end of a row of copies of copies."""
+    seen = {name}
+    while (name := originals[name]) in originals and name not in seen:
+        seen.add(name)
+    return name

@@ -1,0 +1,216 @@
+"""Which of a table's groups has the most or the least of something: "Which arm had the most dropouts?".
+
+In most tables of reports the groups are columns, so all of them stand in one row: the one that the question names by
+its label answers, if it alone is named so and one group alone has the most of it. Where the groups are rows, a part of
+the table may stand in a passage that was not found: then the rows are shown, and nothing is claimed. By rule, in
+English.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from preflight_rag.offline.cell_checks import MOST_ELSE
+from preflight_rag.offline.evidence import evidence, plain
+from preflight_rag.state.reading import Draft, Source
+from preflight_rag.text.headers import why_unclaimed
+from preflight_rag.text.tables import Cell, Row, parse_row
+from preflight_rag.text.words import words
+
+MOST_ROWS = 10
+"""Rows of a table that are shown; a guess, as of other lines."""
+_MOST = r"most|highest|largest|greatest|biggest|longest|oldest|maximum"
+_LEAST = r"fewest|lowest|smallest|least|shortest|youngest|minimum"
+_ASKED = re.compile(
+    rf"(?:in |for |with |on )?(?:which|what) (?P<group>[\w -]{{1,60}}?) (?P<verb>[\w-]{{2,20}}(?: [\w-]{{2,20}})?) "
+    rf"(?:the )?(?:(?P<most>{_MOST})|(?P<least>{_LEAST})) "
+    r"(?:numbers? of |(?P<share>(?:rate|percentage|proportion|share) of ))?(?P<what>[^?]{2,200})",
+    re.IGNORECASE,
+)
+_GROUP = frozenset(words("arm group treatment drug dose dosage cohort therapy regimen intervention medication product"))
+"""What a group of people may be called in a question where the table's header has its name alone."""
+_NO_GROUP = re.compile(
+    r"\b(?:total|overall|all|both|combined|pooled|p|p[- ]?values?|differences?|changes?|ci|contrasts?|ratio|vs|versus"
+    r"|range|sd|se|median|units?|notes?)\b",
+    re.IGNORECASE,
+)
+"""Columns that hold no group's own figure."""
+_GENERAL = frozenset(
+    words(
+        "number patients participants subjects people percentage rate percent reported total any common adverse events"
+    )
+)
+"""Words of a label that leave what the row is about as it is."""
+_COUNTS = re.compile(r"\b(?:most|fewest)\b", re.IGNORECASE)
+_ALIKE = {"dropout": frozenset(words("discontinued discontinuations withdrawn withdrew withdrawals dropped"))}
+"""What tables call what people ask for."""
+_SIZE = re.compile(r"\(n\s?[=:][^()]{0,40}\)", re.IGNORECASE)
+_COUNTED = re.compile(r"^(?:number|no\.?|n)(?: \(%\))? of (?:patients|subjects|participants|people), ", re.IGNORECASE)
+_FIGURE = re.compile(r"[-−–]?\d[\d,]*(?:\.\d+)?")
+_PERCENT = re.compile(r"\((\d+(?:\.\d+)?)\s?%?\)")
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """What a question wants the most or the least of.
+
+    Attributes:
+        group: Index terms of what the groups are called.
+        what: Those of what they have.
+        most: Whether the most is asked for.
+        shared: Whether a percentage is asked for.
+        counted: Whether a number of people or events is.
+    """
+
+    group: frozenset[str]
+    what: frozenset[str]
+    most: bool
+    shared: bool
+    counted: bool
+
+
+@dataclass(frozen=True)
+class _Line:
+    source: Source
+    text: str
+    row: Row
+
+
+def extreme_of(question: str) -> Extreme | None:
+    """What a question wants the most or the least of; None of another question."""
+    match = _ASKED.fullmatch(" ".join(question.split()).rstrip("?!. "))
+    if match is None:
+        return None
+    what = frozenset(words(match["what"]))
+    shared = match["share"] is not None
+    counted = not shared and bool(_COUNTS.search(match[0]))
+    group = frozenset(words(match["group"]))
+    return Extreme(group, what, match["most"] is not None, shared, counted) if what else None
+
+
+def table_extreme(question: str, sources: Sequence[Source], lead: str) -> Draft | None:
+    """The group of a table that has the most or the least, or the rows to see it in; None where no table has it.
+
+    Args:
+        question: What was asked.
+        sources: Passages, of which the lines that are rows of tables are read.
+        lead: What stands above rows that are shown without a claim.
+    """
+    asked = extreme_of(question)
+    if asked is None:
+        return None
+    lines = list(_lines(sources))
+    fitting = [line for line in lines if _is_about(asked, line)]
+    if fitting:
+        nearest = min(_distance(asked, line) for line in fitting)
+        best = [line for line in fitting if _distance(asked, line) == nearest]
+        if len({line.text for line in best}) == 1 and nearest[1] <= MOST_ELSE and (group := _best(asked, best[0])):
+            return _claim(best[0], group)
+        return _shown(fitting, lead)
+    return _shown([line for line in lines if _has_column(asked, line)], lead)
+
+
+def _lines(sources: Sequence[Source]) -> Iterator[_Line]:
+    for source in sources:
+        for text in source.text.split("\n"):
+            if (row := parse_row(text.strip())) is not None:
+                yield _Line(source, text.strip(), row)
+
+
+def _label(line: _Line) -> frozenset[str]:
+    """Index terms of what a row is about: its first cell, whatever its column is called."""
+    found = frozenset(words(line.row.cells[0].text))
+    return found.union(asked for asked, called in _ALIKE.items() if called & found)
+
+
+def _is_about(asked: Extreme, line: _Line) -> bool:
+    """Whether a row's label, with its caption and title, has what is asked for, and several groups have figures."""
+    label = _label(line)
+    about = label.union(words(line.row.caption), words(line.source.title))
+    return bool(asked.what & label) and asked.what <= about and len(_groups(asked, line)) > 1
+
+
+def _distance(asked: Extreme, line: _Line) -> tuple[int, float]:
+    """How many of the question's words a row's label lacks, and which part of the label's words the question lacks."""
+    label = _label(line)
+    own = label - (_GENERAL - asked.what) - _ALIKE.keys()
+    called = frozenset[str]().union(*(called for name, called in _ALIKE.items() if name in asked.what))
+    return len(asked.what - label), round(len(own - asked.what - called) / (len(own) or 1), 4)
+
+
+def _groups(asked: Extreme, line: _Line) -> list[Cell]:
+    """The cells of a row that hold the figure of a group of the kind that is asked for."""
+    cells = [
+        cell
+        for cell in line.row.cells[1:]
+        if cell.column and not _NO_GROUP.search(_name(cell)) and _FIGURE.match(cell.text)
+    ]
+    if asked.group & _GROUP:
+        return cells
+    return [cell for cell in cells if asked.group & frozenset(words(cell.column))]
+
+
+def _name(cell: Cell) -> str:
+    """What a group is called: its column's name without what is counted in all of them, and without its size."""
+    return _SIZE.sub("", _COUNTED.sub("", cell.column)).strip(" ,")
+
+
+def _best(asked: Extreme, line: _Line) -> Cell | None:
+    """The group that alone has the most, or the least; None where two have, or numbers and percentages disagree."""
+    cells = _groups(asked, line)
+    if len(cells) + 1 < len([cell for cell in line.row.cells if not _NO_GROUP.search(_name(cell))]):
+        return None  # a group without a figure may have the most
+    of_percent = "%" in line.row.cells[0].text
+    numbers = [_number(_FIGURE.match(cell.text)) for cell in cells]
+    percents = [_number(match) if (match := _PERCENT.search(cell.text)) else None for cell in cells]
+    both = None not in percents and not of_percent
+    if asked.shared:
+        best = _place(numbers if of_percent else percents if both else (), most=asked.most)
+        return cells[best] if best is not None else None
+    if asked.counted and of_percent:
+        return None  # the greater part of a small group may be fewer people
+    best = _place(numbers, most=asked.most)
+    if asked.counted and both and best != _place(percents, most=asked.most):
+        return None
+    return cells[best] if best is not None else None
+
+
+def _number(match: re.Match[str] | None) -> float | None:
+    return float(re.sub("[−–]", "-", match[match.lastindex or 0]).replace(",", "")) if match else None
+
+
+def _place(numbers: Sequence[float | None], *, most: bool) -> int | None:
+    """Where the only greatest number stands, or the only least one."""
+    known = [number for number in numbers if number is not None]
+    if len(known) != len(numbers) or len(known) < 2:
+        return None
+    extreme = max(known) if most else min(known)
+    return known.index(extreme) if known.count(extreme) == 1 else None
+
+
+def _claim(line: _Line, best: Cell) -> Draft:
+    n, short = line.source.n, plain(_name(best))
+    text = f"{short}: {plain(best.text)} [{n}]\n\nRow: {plain(line.row.cells[0].text)}.\n\n{plain(line.text)} [{n}]"
+    return Draft(text, ((n, line.text),), short=short)
+
+
+def _has_column(asked: Extreme, line: _Line) -> bool:
+    """Whether a row's columns are what is asked for and what the groups are called."""
+    columns = [frozenset(words(cell.column)) for cell in line.row.cells]
+    measured = any(asked.what <= names and _FIGURE.match(cell.text)
+                   for names, cell in zip(columns, line.row.cells, strict=True))  # fmt: skip
+    return measured and any(asked.group & names for names in columns)
+
+
+def _shown(lines: Sequence[_Line], lead: str) -> Draft | None:
+    """The rows of one table, the one with most of them, in their order."""
+    tables: dict[tuple[str, str], list[_Line]] = {}
+    for line in lines:
+        tables.setdefault((line.source.document_id or line.source.title, line.row.caption[:9]), []).append(line)
+    if not tables:
+        return None
+    rows = max(tables.values(), key=len)[:MOST_ROWS]
+    quotes = dict.fromkeys((line.source.n, line.text) for line in rows)
+    return evidence(tuple(quotes), lead, why_unclaimed("extreme"))
