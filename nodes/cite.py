@@ -1,7 +1,7 @@
 """Stage `cite`: check every citation of the draft against the passages, and number citations in order of first use.
 
 Without a language model, an answer to a follow-up that is the last one again is evidence where the follow-up has words
-of its own, which the same sentence may answer, and else no answer.
+of its own, which the same sentence may answer, and else no answer; of a "she" whom nothing names, nothing is shown.
 Of a language model's answer each statement is also read against the passages that it cites
 (`models.reading.statements`); the answer itself stays as it is, whatever comes of that.
 """
@@ -15,7 +15,7 @@ from typing import Any
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
-from preflight_rag.conversation.follow_ups import adds_nothing, repeats, shown_again
+from preflight_rag.conversation.follow_ups import adds_nothing, names_nobody, repeats, shown_again
 from preflight_rag.corg.choices import left_out_note
 from preflight_rag.library.copies import with_copies
 from preflight_rag.models.reading.statements import check
@@ -53,8 +53,11 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
     ]
     known = state.get("earlier")
     follows = state.get("question", state["standalone_question"]) != state["standalone_question"]
-    unresolved = False
-    if follows and known and context.reader.by_rule and repeats(citations, answer, known):
+    unresolved = names_nobody(state["standalone_question"]) and context.reader.by_rule
+    if unresolved:
+        answer, citations, groups, numbers = UNRESOLVED, [], [], {}
+        draft = Draft(answer, claims=False, found=False)
+    if not unresolved and follows and known and context.reader.by_rule and repeats(citations, answer, known):
         unresolved = adds_nothing(state["question"], known)
         answer, shown = (UNRESOLVED, {}) if unresolved else renumbered(shown_again(citations))
         citations = [citations[old - 1].model_copy(update={"n": n}) for old, n in shown.items()]

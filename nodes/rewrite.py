@@ -65,7 +65,7 @@ async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
         made, notes, usage = reply.value, [*short.notes, *reply.notes], short.usage + reply.usage
         update |= _searched(question, made)
         update["within"] = within
-        if context.reader.by_rule and not within and known and known["citations"]:
+        if not within and known and known["citations"] and context.reader.by_rule:
             update["continued"] = continued_documents(question, made, known)
         if made.kind == "conversation" and chatting and is_of_the_conversation(question):
             talk = Talk("other")

@@ -385,6 +385,11 @@ def points_nowhere(question: str) -> bool:
     return bool(_PRONOUN.search(_IMPERSONAL.sub(" ", question))) and not _stands_alone(question)
 
 
+def names_nobody(question: str) -> bool:
+    """Whether a question asks of a "he" or a "she" whom nothing before it names."""
+    return bool(_PERSON.search(question)) and points_nowhere(question)
+
+
 def shown_again(citations: Sequence[Citation]) -> str:
     """The quotes of an answer that is the last one again, as evidence: nothing is claimed twice of one sentence."""
     quotes = [quoted(each.n, without_marks(" ".join(each.quote.split()))) for each in citations[:MOST_QUOTES]]

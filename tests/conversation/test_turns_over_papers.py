@@ -59,8 +59,9 @@ def test_the_sentence_that_was_shown_may_answer_the_next_question(papers):
     assert UNRESOLVED not in second.answer
 
 
-def test_a_pronoun_that_nothing_explains_is_asked_about(papers):
-    answer = papers.ask("Why did she do that there?", thread_id="f")
+@pytest.mark.parametrize("question", ["Why did she do that there?", "How old is she?"])
+def test_a_pronoun_that_nothing_explains_is_asked_about(papers, question):
+    answer = papers.ask(question)
     assert (answer.outcome, answer.answer) == ("not_found", UNRESOLVED)
 
 
