@@ -116,6 +116,7 @@ class Citation(Value):
     """A numbered quote of the answer; `text[start:end] == quote` in the stored passage whenever `verified`.
 
     `url` is where the document can be read in the open web: at its DOI, PMC's or PubMed's number, or its own address.
+    `file_saved` is when its file was saved, for a document that states no `date` itself.
     """
 
     n: int
@@ -130,6 +131,7 @@ class Citation(Value):
     page: int | None = None
     date: str | None = None
     url: str | None = None
+    file_saved: str | None = None
 
 
 class Group(Value):

@@ -116,7 +116,8 @@ def _missing(found: Answer) -> None:
 def _source(citation: Citation, *, quoted: bool) -> None:
     """A citation's number and document, and its quote where the answer is not made of quotes."""
     page = page_name(citation.source, citation.page)
-    place = ", ".join(part for part in (citation.source, page, citation.date or "") if part)
+    saved = f"file saved {citation.file_saved}" if citation.file_saved else ""
+    place = ", ".join(part for part in (citation.source, page, citation.date or saved) if part)
     mark = "" if citation.verified else "  (not found in the passage)"
     echo(f"[{citation.n}] {citation.title or citation.document_id} - {place}")
     if quoted or mark:
@@ -289,7 +290,13 @@ def document(entry: CatalogueEntry, metadata: Mapping[str, Any]) -> None:
     from preflight_rag.library.loaders.read_report import counted
 
     echo(entry.title or entry.id)
-    for label, value in (("id", entry.id), ("file", entry.origin), ("date", entry.date), ("added", entry.added)):
+    for label, value in (
+        ("id", entry.id),
+        ("file", entry.origin),
+        ("date", entry.date),
+        ("file saved", entry.saved),
+        ("added", entry.added),
+    ):
         if value:
             echo(f"  {label}: {value}")
     echo(f"  passages: {entry.passages:,}")

@@ -97,7 +97,7 @@ _TITLED = r"(?:on|about|of|titled|called|named|entitled|with the title|regarding
 _WHICH = rf"(?P<noun>{_A})?(?: ?{_TITLED})? ?(?P<which>.*?)"
 _OUT = r"(?:published|issued|released|written|dated|appear|come out)"
 _GIVE = r"(?:what is|give me|what['’]s) the"
-_DATE = ("Published", "Date")
+_DATE = ("Published", "Date", "File saved")
 _METADATA: list[tuple[tuple[str, ...], str]] = [
     (("First author",), rf"(?:who|what) is (?:the name of )?the (?:first|lead) author of {_WHICH}"),
     (("Last author",), rf"(?:who|what) is (?:the name of )?the (?:last|senior) author of {_WHICH}"),

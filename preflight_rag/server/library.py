@@ -73,6 +73,7 @@ class DocumentRow(BaseModel):
     added: str
     tags: tuple[str, ...]
     read: ReadRow | None
+    saved: str | None
 
 
 class DocumentPage(BaseModel):

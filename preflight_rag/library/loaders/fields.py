@@ -173,6 +173,7 @@ def file_document(
     *,
     title: str = "",
     date: str | None = None,
+    saved: str | None = None,
     authors: tuple[str, ...] = (),
     pages: tuple[tuple[int, int], ...] = (),
     metadata: dict[str, Any] | None = None,
@@ -183,7 +184,9 @@ def file_document(
 ) -> Document:
     """The document that `path` is, or one of those in it when `id` is given.
 
-    What `report` says was left out is `metadata["unread"]`, too, for the notes of an ingest.
+    `date` is what somebody stated about the document; `saved` is when a program made or saved the file, which may be
+    years later, and is kept as `metadata["file_saved"]` alone. What `report` says was left out is `metadata["unread"]`,
+    too, for the notes of an ingest.
 
     Raises:
         EmptyDocument: There is no letter or digit in `text`.
@@ -210,6 +213,7 @@ def file_document(
         pages=pages,
         metadata={
             **(metadata or {}),
+            **({"file_saved": saved} if saved else {}),
             **({"unread": unread} if unread else {}),
             "path": absolute(path),
             READ_REPORT: report.to_json(),

@@ -33,6 +33,7 @@ class CatalogueEntry:
         added: When it was stored, ISO 8601 in UTC.
         tags: What people, or its own metadata, file it under.
         read: What was read of it and what was left out; None where its loader did not say.
+        saved: When its file was saved, which is no date of the document; None where the file does not say.
     """
 
     id: str
@@ -49,6 +50,7 @@ class CatalogueEntry:
     added: str
     tags: tuple[str, ...] = ()
     read: ReadReport | None = None
+    saved: str | None = None
 
 
 class CatalogueStore(PassageReader, Protocol):
@@ -83,7 +85,8 @@ class CatalogueStore(PassageReader, Protocol):
 
 
 ROW = (
-    *("id", "title", "source", "date", "origin", "added_at", "doi", "pmcid", "pmid", "url", "tags", "read", "passages"),
+    *("id", "title", "source", "date", "origin", "added_at", "doi", "pmcid", "pmid", "url", "tags", "read", "saved"),
+    "passages",
     "tokens",
 )
 
@@ -255,4 +258,5 @@ def _entry(row: Mapping[str, Any], store: CatalogueStore) -> CatalogueEntry:
         added=row["added_at"],
         tags=_tags(row["tags"]),
         read=_read(row["read"]),
+        saved=row["saved"],
     )

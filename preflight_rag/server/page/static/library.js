@@ -3,7 +3,7 @@
 import { call } from "./api.js";
 import { announce, confirmed, find, h, icon, promptFor, toast } from "./dom.js";
 import { Uploads } from "./uploads.js";
-import { asSentence, basename, day, isWeb, plural, sentences } from "./words.js";
+import { asSentence, basename, dateOf, isWeb, plural, sentences } from "./words.js";
 
 const PAGE = 50;
 const SHOWN_COUNTS = 4; // of what was read of a document, before its details are opened
@@ -109,7 +109,7 @@ export class Library {
     if (aloud) announce(plural(found.total, "document"));
   }
 
-  #row({ read = null, tags = [], id, title, name: file_name, source, date, file, gone, url }) {
+  #row({ read = null, tags = [], id, title, name: file_name, source, date, saved, file, gone, url }) {
     const origin = file_name || basename(source || id);
     const name = title || origin;
     const address = `/api/documents/file?id=${encodeURIComponent(id)}`;
@@ -118,7 +118,7 @@ export class Library {
     const remove = h("button.icon-button.small", { type: "button", "aria-label": `Delete: ${name}`, title: "Delete", onclick: () => this.#delete(id, name) }, icon("bin"));
     const to = file ? address : isWeb(url) ? url : null;
     const heading = to ? h("a", { href: to, target: "_blank", rel: "noopener noreferrer" }, name) : name;
-    const meta = [origin !== name && origin, date && day(date), gone && "its file is no longer there"].filter(Boolean).join(" · ");
+    const meta = [origin !== name && origin, dateOf({ date, file_saved: saved }), gone && "its file is no longer there"].filter(Boolean).join(" · ");
     return h("li", {}, icon("file"), h("div", {}, h("h2", {}, heading), h("p.meta", {}, meta), tags.length ? h("p.tags", {}, tags.map((one) => h("span.tag", {}, one))) : null, readReport(read)), h("span.row-acts", {}, ask, this.write ? [label, remove] : null));
   }
 
