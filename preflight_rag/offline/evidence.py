@@ -69,6 +69,7 @@ _SAME_WORDS = 0.8
 """Share of common terms from which two sentences may say the same; a guess."""
 _MAX_QUOTE = 600
 """Characters of a quote; what is longer (a table, a list without full stops) is cut. A guess."""
+_CUTS = (" | ", "; ", ", ", " ")
 _LEAD = re.compile(r"(?:(?:[#>*+|•·‣◦–-]+|\(?\d{1,3}[.)])\s+)+")
 _REFERENCE = re.compile(r"\s?\[\d+(?:\s?[,;–-]\s?\d+)*\]")
 _EMPHASIS = re.compile(r"\*\*|__|`")
@@ -197,14 +198,16 @@ def _lexical_shares(question: frozenset[str], sentences: Sequence[Sentence]) -> 
 
 
 def sentences_of(sources: Sequence[Source]) -> list[Sentence]:
-    """Sentences of all sources; headings, questions and fragments only where a source has nothing else."""
+    """Sentences of all sources; headings, titles, questions and fragments only where a source has nothing else."""
     found: list[Sentence] = []
     for source in sources:
         quotes = [quote for span in sentence_spans(source.text) for quote in _quotable(source.text[slice(*span)])]
-        stating = [quote for quote in quotes if not quote.endswith("?") and len(words(quote)) > 2]
-        title_terms = frozenset(words(source.title))
+        title = words(source.title)
+        own = [quote for quote in quotes if quote.endswith(".") or words(quote) != title] or quotes
+        stating = [quote for quote in own if not quote.endswith("?") and len(words(quote)) > 2]
+        title_terms = frozenset(title)
         found += [
-            Sentence(source.n, quote, source.title, frozenset(words(quote)), title_terms) for quote in stating or quotes
+            Sentence(source.n, quote, source.title, frozenset(words(quote)), title_terms) for quote in stating or own
         ]
     return found
 
@@ -217,7 +220,9 @@ def _quotable(sentence: str) -> list[str]:
         return []
     pieces = []
     while len(rest) > _MAX_QUOTE:
-        at = rest.rfind(" ", _MAX_QUOTE // 2, _MAX_QUOTE)
+        # Between cells, clauses or phrases where there is such a place, else between words.
+        found = ((rest.rfind(end, _MAX_QUOTE // 2, _MAX_QUOTE), end) for end in _CUTS)
+        at = next((at + len(end) - 1 for at, end in found if at > 0), 0)
         pieces.append(rest[: at if at > 0 else _MAX_QUOTE].strip())
         rest = rest[at if at > 0 else _MAX_QUOTE :]
     return [piece for piece in [*pieces, rest.strip()] if piece]
