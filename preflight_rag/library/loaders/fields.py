@@ -25,6 +25,20 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _ISO = re.compile(r"(?:D:)?(\d{4})(?:[-/.]?(\d{2})(?:[-/.]?(\d{2}))?)?(?!\d{1,3}\b)")
 _NOBODY = ("anonymous", "unknown", "unspecified", "python-docx")
 _BETWEEN_NAMES = re.compile(r"(?>(?:(?<!\s)\s++)?);\s*+|(?<!\s)[^\S\n]*+\n\s*+|(?<!\s)\s++and\s++")
+_FORM = re.compile(
+    r"(?:account|bill(?:ing|ed)?|booking|claim|client|company|contact|customer|date|document|employee|first|full|given"
+    r"|guest|insured|invoice|item|last|line|order|owner|patient|policy|purchase|ship(?:ping|ped)?|student|tax|vendor)"
+    r" (?:name|no|number|id|date|address|phone|e-?mail|year|to|of birth|code|type)(?:[.:# ]|$)"
+    r"|(?:name|date|address|phone|e-?mail|year|id|to|from|subject|page|ref|[a-z]) ?[:#]"
+    r"|[a-z ]{1,20} ?# ?\S*\d",
+    re.IGNORECASE,
+)
+"""How the first line of a form begins: a label with what was filled in. "Name That Tune" begins a title."""
+_FILLED_IN = re.compile(
+    r"\b\d{1,2}[/.]\d{1,2}[/.]\d{4}\b|\b\d{1,2}:\d{2}\b|\b(?:page|year) \d+|\b\d{3}[-) ]{1,2}\d{3}-\d{4}\b",
+    re.IGNORECASE,
+)
+"""What a form's line holds and a title does not: a day in numbers, a time, a telephone number."""
 _FORMATS = ("%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y", "%Y %b %d", "%Y %B %d", "%Y %b", "%B %Y", "%b %Y")
 
 
@@ -158,6 +172,8 @@ def title_like(line: str) -> bool:
     """Whether the first line of a document without a marked title reads like one."""
     words = line.split()
     if not len(words) > 2 or len(line) > TITLE_CHARACTERS or not words[0][0].isupper():
+        return False
+    if _FORM.match(line) or _FILLED_IN.search(line):
         return False
     return not line.endswith((".", ",", ";")) and ". " not in line and iso_date(line) is None
 

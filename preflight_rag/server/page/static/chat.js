@@ -373,7 +373,7 @@ export class Chat {
 }
 
 /** What an empty conversation shows: what this is, a few questions to start from, and a place for files. */
-export function welcome({ library, write, suggestions, onAsk, onFiles }) {
+export function welcome({ library, write, suggestions, onAsk, onFiles, onPaste }) {
   const empty = library && library.documents === 0;
   const title = empty ? "Add documents to begin" : "What would you like to know?";
   const text = empty
@@ -386,6 +386,6 @@ export function welcome({ library, write, suggestions, onAsk, onFiles }) {
     h("h1", {}, title),
     h("p", {}, text),
     suggestions.length ? h("ul.suggestions", {}, suggestions.map((one) => h("li", {}, h("button", { type: "button", onclick: () => onAsk(one) }, one)))) : null,
-    write ? h("div.drop", {}, pick, h("label", { for: "first-files" }, h("strong", {}, "Choose files"), " or drop them anywhere on this page")) : null,
+    write ? h("div.drop", {}, pick, h("label", { for: "first-files" }, h("strong", {}, "Choose files"), " or drop them anywhere on this page"), " ", h("button.quiet-button", { type: "button", onclick: onPaste }, "Paste text")) : null,
   );
 }

@@ -39,7 +39,7 @@ export class Library {
 
   #build() {
     const pick = h("input.sr-only", { type: "file", multiple: true, id: "files", onchange: () => this.#picked(pick) });
-    this.drop = h("div.drop.large", {}, pick, icon("upload"), h("label", { for: "files" }, h("strong", {}, "Choose files"), " or drop them here"), h("p.meta", {}, "PDF, Word and other office documents, web pages, e-books, mail, text, tables, records of PubMed"));
+    this.drop = h("div.drop.large", {}, pick, icon("upload"), h("label", { for: "files" }, h("strong", {}, "Choose files"), " or drop them here"), " ", h("button.quiet-button", { type: "button", onclick: () => this.page.onPaste() }, "Paste text"), h("p.meta", {}, "PDF, Word and other office documents, web pages, e-books, mail, text, tables, records of PubMed"));
     this.uploads = new Uploads({ limits: this.page.limits, onReady: () => this.#grown(), onAsk: () => this.page.onAsk() });
     this.figures = h("dl.figures");
     this.search = h("input", { type: "search", id: "document-search", placeholder: "Search documents", autocomplete: "off" });

@@ -138,4 +138,6 @@ export function asMarkdown(answer) {
 }
 
 /** A model as people call it: without who offers it. */
-export const modelName = (name) => (["offline", "preflight reader"].includes(name) ? "No language model" : (name ?? "").replace(/^[a-z_]+:/, ""));
+export const isNone = (name) => ["offline", "preflight reader"].includes(name);
+
+export const modelName = (name) => (isNone(name) ? "No language model" : (name ?? "").replace(/^[a-z_]+:/, ""));
