@@ -6,6 +6,7 @@ things travel as plain dicts (see `schema.py`), because checkpoints hold no cust
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Generic, Literal
 
@@ -116,6 +117,14 @@ class RouteDecision(Value):
     signals: dict[str, float] = Field(default_factory=dict)
 
 
+_PATH = re.compile(r"/|~/|[A-Za-z]:[\\/]|\\\\")
+
+
+def file_name(place: str) -> str:
+    """Return the last part of a path from a disk's root; anything else as it is."""
+    return re.split(r"[/\\]+", place)[-1] or place if _PATH.match(place) else place
+
+
 class CopyPlace(Value):
     """A document that holds a quote word for word, too, since it is a copy of the one that is cited, or quotes it."""
 
@@ -129,6 +138,8 @@ class Citation(Value):
 
     `url` is where the document can be read in the open web: at its DOI, PMC's or PubMed's number, or its own address.
     `also_in` are copies of the document, which are not searched beside it.
+    `file_saved` is when its file was saved, for a document that states no `date` itself. `name` is what people call the
+    document: of one that was read from a file the file's own name, else its id.
     """
 
     n: int
@@ -144,6 +155,8 @@ class Citation(Value):
     date: str | None = None
     url: str | None = None
     also_in: tuple[CopyPlace, ...] = ()
+    file_saved: str | None = None
+    name: str = Field(default_factory=lambda given: file_name(str(given.get("document_id", ""))))
 
 
 class Group(Value):

@@ -29,6 +29,16 @@ if TYPE_CHECKING:
     from preflight_rag.library.opening import LibraryPlace
 
 
+ExplainOption = Annotated[
+    bool,
+    typer.Option("--explain", help="Show how the passages were read, the stages and the numbers behind the route."),
+]
+CHAT_HELP = """Ask in plain words, also about the answer before ("And in 2021?", "Where does it say that?").
+  /help   this text
+  /quit   end the conversation; so does an empty line, or Ctrl-D
+Ctrl-C stops an answer. preflight chat --explain shows how each one was found."""
+
+
 @app.command(epilog='Example: preflight ask "What is the boiling point of water?" --library my-library')
 @command
 @with_settings(*TURN)
@@ -38,9 +48,7 @@ def ask(
     thread: Annotated[str | None, typer.Option("--thread", "-t", help="A conversation to go on with.")] = None,
     model: ModelOption = None,
     json: JsonOption = False,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Show the stages and the numbers behind the route.")
-    ] = False,
+    explain: ExplainOption = False,
     option: Annotated[
         list[str] | None, typer.Option("--option", help="A choice of a multiple-choice question; repeat.")
     ] = None,
@@ -112,12 +120,13 @@ def chat(
         str | None, typer.Option("--thread", "-t", help="A conversation to go on with, or the name of a new one.")
     ] = None,
     model: ModelOption = None,
+    explain: ExplainOption = False,
     embedder: EmbedderOption = None,
     threads: ThreadsOption = None,
     *,
     settings: dict[str, Any],
 ) -> None:
-    """Hold a conversation in the terminal; an empty line or Ctrl-D ends it.
+    """Hold a conversation in the terminal; /quit, an empty line or Ctrl-D ends it, /help says what can be typed.
 
     Without --thread it is a new one, which --thread goes on with later; `preflight threads list` names all.
 
@@ -132,8 +141,13 @@ def chat(
         thread_id = new_thread_id("chat") if thread is None else thread
         _pick_up(preflight, thread_id)
         while question := _next_line():
+            if question.startswith("/"):
+                if question.lower() in ("/quit", "/exit", "/q"):
+                    break
+                typer.echo(CHAT_HELP if question.lower() in ("/help", "/?") else _unknown(question), err=True)
+                continue
             try:
-                _turn(preflight, question, thread_id)
+                _turn(preflight, question, thread_id, explain=explain)
             except ReplyNeeded as asked:
                 show.clarification(asked.clarification)
             except PreflightError as error:
@@ -142,6 +156,10 @@ def chat(
     if kept:
         again = shlex.join(["preflight", "chat", "--library", library.option, "--thread", thread_id])
         typer.echo(f"preflight: the conversation is kept; go on with: {again}", err=True)
+
+
+def _unknown(command: str) -> str:
+    return f"There is no {command.split()[0]!r}: /help and /quit are all."
 
 
 def _next_line() -> str:
@@ -168,7 +186,7 @@ def _pick_up(preflight: Preflight, thread: str) -> None:
         show.answer(preflight.resume(thread))
 
 
-def _turn(preflight: Preflight, question: str, thread: str) -> None:
+def _turn(preflight: Preflight, question: str, thread: str, *, explain: bool = False) -> None:
     """One turn; on a terminal the answer's Markdown is drawn as it comes, elsewhere it stays as it is."""
     from preflight_rag.graph.events import StageEvent, TokenEvent
 
@@ -177,6 +195,8 @@ def _turn(preflight: Preflight, question: str, thread: str) -> None:
         def on_event(event: Any) -> None:
             if isinstance(event, TokenEvent):
                 stream.add(event.text)
+            elif not explain:
+                return
             elif isinstance(event, StageEvent) and event.stage == "preflight":
                 decision = event.update["decision"]
                 stream.note(f"[{show.way(decision['name'], decision['reason'])}]")
@@ -185,7 +205,7 @@ def _turn(preflight: Preflight, question: str, thread: str) -> None:
 
         answer = preflight.ask(question, thread_id=thread, on_event=on_event)
         stream.end(answer.answer)
-    show.answer(answer, with_text=False)
+    show.answer(answer, explain=explain, with_text=False)
 
 
 @app.command(epilog='Example: preflight search "boiling point" --library my-library --json')

@@ -42,7 +42,8 @@ def demo(
         for question, settings in QUESTIONS:
             options = "".join(f"   (--{name} {value})" for name, value in settings.items())
             typer.secho(f"> {question}{options}", bold=True)
-            show.answer(preflight.ask(question, thread_id=f"demo-{uuid4().hex[:8]}", **settings))
+            found = preflight.ask(question, thread_id=f"demo-{uuid4().hex[:8]}", **settings)
+            show.answer(found, with_way=True)
             typer.echo("\n" + "-" * 78 + "\n")
     typer.echo(f'Now ask it yourself:  preflight ask "..." --library {library} --explain')
     typer.echo("Or your own files:    preflight ingest PATH... --library my-library")

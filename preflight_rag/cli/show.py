@@ -15,6 +15,7 @@ import typer
 
 from preflight_rag.cli.explain import judgement
 from preflight_rag.library.storage.copies import copy_note
+from preflight_rag.state.values import file_name
 from preflight_rag.text.inert import INVISIBLE, visible
 
 if TYPE_CHECKING:
@@ -66,15 +67,10 @@ def model_line(name: str) -> None:
     echo(f"model: {name}", err=True)
 
 
-def answer(found: Answer, *, explain: bool = False, with_text: bool = True) -> None:
-    """The answer, its sources, and how the passages were read, in one line each."""
+def answer(found: Answer, *, explain: bool = False, with_text: bool = True, with_way: bool = False) -> None:
+    """The answer, its sources, and what a model took; with `with_way` or `explain`, how the passages were read."""
     if with_text:
-        if sys.stdout.isatty():
-            from rich.console import Console
-
-            Console(highlight=False).print(drawn(found.answer))
-        else:
-            echo(found.answer)
+        _text(found.answer)
     if found.choice is not None:
         echo(f"\nchoice: {found.choice}")
     if found.confidence is not None:
@@ -84,20 +80,44 @@ def answer(found: Answer, *, explain: bool = False, with_text: bool = True) -> N
             echo(f"{judgement(statement)}: {statement.text}")
     if found.citations:
         echo("")
-    for citation in found.citations:
-        _source(citation, quoted=found.outcome != "evidence")
+    _sources(found)
     _missing(found)
-    echo(f"\nroute: {way(found.route.name, found.route.reason)}")
-    receipt = found.receipt
-    about = "about " if receipt.estimated else ""
-    echo(
-        f"model: {receipt.model} - {receipt.model_calls} calls, {about}{receipt.input_tokens} tokens in, "
-        f"{receipt.output_tokens} out, {receipt.seconds:.2f} s"
-    )
+    lines = [f"route: {way(found.route.name, found.route.reason)}"] if with_way or explain else []
+    lines += [_spent(found)] if found.receipt.model_calls else []
+    if lines:
+        echo("\n" + "\n".join(lines))
     if explain:
         from preflight_rag.cli.explain import explanation
 
         explanation(found)
+
+
+def _text(markdown: str) -> None:
+    """An answer, drawn where it stands on a terminal."""
+    if sys.stdout.isatty():
+        from rich.console import Console
+
+        Console(highlight=False).print(drawn(markdown))
+    else:
+        echo(markdown)
+
+
+def _sources(found: Answer) -> None:
+    """Each document that is cited, once."""
+    of_document: dict[str, list[Citation]] = {}
+    for citation in found.citations:
+        of_document.setdefault(citation.document_id or citation.passage_id, []).append(citation)
+    for cited in of_document.values():
+        _source(cited, quoted=found.outcome != "evidence")
+
+
+def _spent(found: Answer) -> str:
+    """What the model took."""
+    receipt = found.receipt
+    about = "about " if receipt.estimated else ""
+    calls = "1 call" if receipt.model_calls == 1 else f"{receipt.model_calls} calls"
+    tokens = f"{about}{receipt.input_tokens} tokens in, {receipt.output_tokens} out"
+    return f"model: {receipt.model} - {calls}, {tokens}, {receipt.seconds:.2f} s"
 
 
 def way(route: str, reason: str) -> str:
@@ -114,16 +134,20 @@ def _missing(found: Answer) -> None:
         echo(f"note: {found.condensed} earlier messages were condensed")
 
 
-def _source(citation: Citation, *, quoted: bool) -> None:
-    """A citation's number and document, and its quote where the answer is not made of quotes."""
-    page = page_name(citation.source, citation.page)
-    place = ", ".join(part for part in (citation.source, page, citation.date or "") if part)
-    mark = "" if citation.verified else "  (not found in the passage)"
-    echo(f"[{citation.n}] {citation.title or citation.document_id} - {place}")
-    if quoted or mark:
-        echo(f'    "{" ".join(citation.quote.split())}"{mark}')
-    for other in citation.also_in:
-        echo(f"    also in {other.source or other.document_id}")
+def _source(cited: Sequence[Citation], *, quoted: bool) -> None:
+    """A document with the numbers that cite it, and their quotes where the answer is not made of quotes."""
+    first = cited[0]
+    pages = dict.fromkeys(page_name(each.source, each.page) for each in cited)
+    saved = f"file saved {first.file_saved}" if first.file_saved else ""
+    place = ", ".join(part for part in (file_name(first.source), *pages, first.date or saved) if part)
+    echo(f"{''.join(f'[{each.n}]' for each in cited)} {first.title or first.name} - {place}")
+    for each in cited:
+        mark = "" if each.verified else "  (not found in the passage)"
+        if quoted or mark:
+            number = f"[{each.n}] " if len(cited) > 1 else ""
+            echo(f'    {number}"{" ".join(each.quote.split())}"{mark}')
+        for other in each.also_in:
+            echo(f"    also in {file_name(other.source) or other.document_id}")
 
 
 class Stream:
@@ -293,7 +317,13 @@ def document(entry: CatalogueEntry, metadata: Mapping[str, Any]) -> None:
     from preflight_rag.library.loaders.read_report import counted
 
     echo(entry.title or entry.id)
-    for label, value in (("id", entry.id), ("file", entry.origin), ("date", entry.date), ("added", entry.added)):
+    for label, value in (
+        ("id", entry.id),
+        ("file", entry.origin),
+        ("date", entry.date),
+        ("file saved", entry.saved),
+        ("added", entry.added),
+    ):
         if value:
             echo(f"  {label}: {value}")
     echo(f"  passages: {entry.passages:,}")

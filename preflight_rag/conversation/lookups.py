@@ -102,7 +102,7 @@ _TITLED = r"(?:on|about|of|titled|called|named|entitled|with the title|regarding
 _WHICH = rf"(?P<noun>{_A})?(?: ?{_TITLED})? ?(?P<which>.*?)"
 _OUT = r"(?:published|issued|released|written|dated|appear|come out)"
 _GIVE = r"(?:what is|give me|what['’]s) the"
-_DATE = ("Published", "Date")
+_DATE = ("Published", "Date", "File saved")
 _PLACE = ("Journal", "Publisher")
 """What "where" asks of a document; of anything else that is published it asks for a town."""
 _METADATA: list[tuple[tuple[str, ...], str]] = [

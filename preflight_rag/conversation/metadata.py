@@ -233,6 +233,7 @@ def _sentence(card: Passage, line: str) -> str:
         "Journal": f"{title} was published in {value}",
         "Published": f"{title} was published {'on' if len(value) > 7 else 'in'} {spoken_date(value) or value}",
         "Date": f"{title} is dated {spoken_date(value) or value}",
+        "File saved": f"{title} does not say when it was written; its file was saved on {spoken_date(value) or value}",
         "Title": f"The title is {title}",
     }.get(field, f"The {field if field.isupper() else field.lower()} of {title}: {value}")
     return _according(sentence)

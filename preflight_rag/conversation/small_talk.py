@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from preflight_rag.conversation.history import UNANSWERED
 from preflight_rag.conversation.intents import recognise_talk
 from preflight_rag.state.reading import Draft, Earlier, Message, Source, Talk
 from preflight_rag.state.schema import EarlierState
-from preflight_rag.state.values import Citation, Group
+from preflight_rag.state.values import Citation, Group, file_name
 from preflight_rag.text.citations import MARK, MARKS, labelled, without_marks
 from preflight_rag.text.condense import beginning
 from preflight_rag.text.sentences import sentence_spans
@@ -149,6 +148,4 @@ def _place(citation: Citation) -> str:
 
 def short_source(source: str) -> str:
     """A file's own name in the place of its path; anything else as it is, on one line."""
-    if source.startswith(("/", "~")) or source[1:3] == ":\\":
-        return re.split(r"[/\\]", source)[-1]
-    return " ".join(source.split())
+    return " ".join(file_name(source).split())

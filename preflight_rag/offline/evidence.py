@@ -206,14 +206,16 @@ def _lexical_shares(question: frozenset[str], sentences: Sequence[Sentence]) -> 
 
 
 def sentences_of(sources: Sequence[Source]) -> list[Sentence]:
-    """Sentences of all sources; headings, questions and fragments only where a source has nothing else."""
+    """Sentences of all sources; headings, titles, questions and fragments only where a source has nothing else."""
     found: list[Sentence] = []
     for source in sources:
         quotes = [quote for span in sentence_spans(source.text) for quote in quotable(source.text[slice(*span)])]
-        stating = [quote for quote in quotes if not quote.endswith("?") and len(words(quote)) > 2]
-        title_terms = frozenset(words(source.title))
+        title = words(source.title)
+        own = [quote for quote in quotes if quote.endswith(".") or words(quote) != title] or quotes
+        stating = [quote for quote in own if not quote.endswith("?") and len(words(quote)) > 2]
+        title_terms = frozenset(title)
         found += [
-            Sentence(source.n, quote, source.title, frozenset(words(quote)), title_terms) for quote in stating or quotes
+            Sentence(source.n, quote, source.title, frozenset(words(quote)), title_terms) for quote in stating or own
         ]
     return found
 

@@ -74,6 +74,7 @@ class DocumentRow(BaseModel):
     added: str
     tags: tuple[str, ...]
     read: ReadRow | None
+    saved: str | None
     copy_of: str = ""
 
 

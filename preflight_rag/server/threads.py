@@ -156,7 +156,8 @@ def conversation(title: str, turns: Sequence[Turn]) -> str:
 def footnote(citation: Citation) -> str:
     """A citation on one line: `[1] Title - source: "quote"`; of this only the source's address may become a link."""
     page = f", page {citation.page}" if citation.page else ""
-    date = f", {citation.date}" if citation.date else ""
+    saved = f", file saved {citation.file_saved}" if citation.file_saved else ""
+    date = f", {citation.date}" if citation.date else saved
     verified = "" if citation.verified else " (not found word for word)"
     title, source = inert(one_line(citation.title)), one_line(short_source(citation.source))
     source = source if is_web_address(source) else inert(source)

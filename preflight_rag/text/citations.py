@@ -178,6 +178,7 @@ def find_citation(
         page=passage.page_at(start),
         date=passage.date,
         url=link_of(passage.source, passage.metadata),
+        file_saved=None if passage.date else passage.metadata.get("file_saved"),
     )
 
 

@@ -12,11 +12,13 @@ from preflight_rag.text.dates import MONTH, SEASONS, YEAR, PartialDate, known_da
 
 HEAD, OPENING, TAIL = 6_000, 1_500, 3_000
 BEFORE, AFTER = 160, 160
+CALLED = 200
+"""Characters within which a receipt says that it is one; a guess."""
 EARLIEST_YEAR, AHEAD = 1800, 31
 
 _WEEK = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?,?\s++)?"
 _DAYS = (
-    rf"{_WEEK}(?:{YEAR}-\d{{2}}-\d{{2}}|{YEAR}/\d{{1,2}}/\d{{1,2}}|\d{{1,2}}[/.]\d{{1,2}}[/.]{YEAR}"
+    rf"{_WEEK}(?:{YEAR}-\d{{2}}-\d{{2}}|{YEAR}/\d{{1,2}}/\d{{1,2}}|\d{{1,2}}[/.-]\d{{1,2}}[/.-]{YEAR}"
     rf"|\d{{1,2}}(?:st|nd|rd|th)?(?:\s++of)?[\s-]++{MONTH}[\s,-]*+{YEAR}"
     rf"|{MONTH}\s*+\d{{1,2}}(?:st|nd|rd|th)?\s*+(?:,\s*+)?{YEAR}|{YEAR}[\s-]{MONTH}[\s-]\d{{1,2}})(?!\d)"
 )
@@ -32,10 +34,23 @@ def _pattern(form: str) -> re.Pattern[str]:
 
 _PUBLISHED = _pattern(
     rf"{_START}(?:(?:first |originally |e)?published(?: online| in print| first)?|available online|posted|issued|dated"
+    r"|(?:e-?)?filed(?: electronically)?|printed"
+    r"|date (?:filed|received|printed|issued|of (?:receipt|filing|letter|invoice))"
     rf"|date of report(?: \([^()\n]{{3,60}}\))?){_GAP}(?P<date>{_ANY})"
     r"|(?:^|\|)[ \t#>*_-]*+(?:(?:e-?|pub|publication|published|online) ?)?date"
     rf"(?: (?:of (?:publication|issue)|published|posted|issued))?[*_ ]*+[:=][*_ \t\"']*+(?P<plain>{_ANY})"
-    rf"|\b(?:print|report|issue|invoice|letter|order|visit|meeting) date[: \t]++(?P<kind>{_DAYS})"
+    rf"|\b(?:print|report|issue|invoice|receipt|statement|filing|letter) date[: \t]++(?P<kind>{_DAYS})"
+)
+_ORDERED = _pattern(rf"\b(?:order|visit|meeting) date[: \t]++(?P<date>{_DAYS})")
+_RECEIPT = re.compile(r"\b(?:receipt|invoice|voucher|memo(?:randum)?|quotation|statement)\b", re.IGNORECASE)
+_OWN_LABEL = re.compile(
+    r"(?:(?P<before>(?<![A-Za-z-])[A-Za-z-]{1,30})[ \t]++)?\b[Dd]ate(?: and time)?[ \t]?:[ \t]*+"
+    rf"(?i:(?P<date>{_DAYS}))"
+)
+_OTHER_LABEL = re.compile(
+    r"(?:due|start|end|begin|expir\w+|deliver\w*|ship\w*|departure|arrival|return|birth|effective|maturity|event|travel"
+    r"|check-?(?:in|out)|tax|from|to|by|next|last|pay(?:ment|able)?|closing|service|travel)",
+    re.IGNORECASE,
 )
 _STAMP = re.compile(rf"\barXiv:(?i:\S{{1,60}}(?:\s{{0,9}}\[[^\]\n]{{1,60}}\])?\s++(?P<date>{_DAYS}))")
 _ALONE = _pattern(
@@ -50,14 +65,15 @@ _DATELINE = _pattern(
     r"(?:(?:\([^()\n]{2,40}\)|/[^/\n]{2,40}/)[ \t]*+)?(?:--|[\u2013\u2014:-])"
 )
 _PERIOD = _pattern(
-    r"(?:^|\bor|[|\u2610-\u2612x)])\W{0,6}for the "
+    r"(?:^|\bor|\bact of 19\d\d|[|\u2610-\u2612x)])\W{0,6}for the "
     r"(?:(?:fiscal|financial|first|second|third|fourth|three|six|nine|twelve|full|transition)[ -])?"
     rf"(?:year|quarter|half|months?|period|quarterly period|annual period)s? end(?:ed|ing)[:\s]++(?P<date>{_DAYS})"
 )
 _HISTORY = _pattern(
     rf"{_START}(?:accepted(?: for publication)?|(?:last |page last )?(?:updated|modified|revised|reviewed)"
-    rf"|received(?: in revised form)?){_GAP}(?P<date>{_MONTH_OR_DAY})"
+    rf"|received in revised form){_GAP}(?P<date>{_MONTH_OR_DAY})"
 )
+_RECEIVED = _pattern(rf"{_START}received{_GAP}(?P<date>{_MONTH_OR_DAY})")
 _SOME_YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
 _ISO_NAME = re.compile(r"(?<![\d.])((?:19|20)\d\d)([-_])(\d\d)\2(\d\d)(?!\d)")
 _ISO_PATH = re.compile(r"^https?://[^?#]*/((?:19|20)\d\d)[/-](0?[1-9]|1[0-2])(?:[/-](0?[1-9]|[12]\d|3[01]))?(?=/|$)")
@@ -84,22 +100,41 @@ def find_date(text: str, *, title: str = "", url: str = "") -> FoundDate | None:
     """The date that a document states about itself, or None.
 
     Only the head of the text is read, and its tail for the history of a paper and for copyright: a date in running
-    text is somebody else's. In this order: a publication label (`Published: ...`, `Date of report ...`), a preprint's
-    stamp, an ISO date in the title, the file name or the web address, a line that is only a date (the one such line of
-    the opening), a dateline, the period that a report covers, the history (`Accepted`, `Last updated`), and the one
-    year of its copyright.
+    text is somebody else's. In this order: a publication label (`Published: ...`, `Filed ...`, `Invoice date`), the
+    "Date:" of a receipt or memorandum, the date of an order or a meeting, a preprint's stamp, an ISO date in the title,
+    the file name or the web address, a line that is only a date (the one such line of the opening), a dateline, the
+    period that a report covers, the latest of the history (`Accepted`, `Last updated`), when it was received, and the
+    one year of its copyright.
     """
     head, tail = text[:HEAD], text[max(HEAD, len(text) - TAIL) :]
     return (
         _first("published", _PUBLISHED, head)
+        or _on_receipt(head[:OPENING])
+        or _first("published", _ORDERED, head)
         or _first("stamp", _STAMP, head)
         or _named(title, url)
         or _only("line", _ALONE, head[:OPENING])
         or _first("dateline", _DATELINE, head)
         or _first("period", _PERIOD, head)
-        or _first("history", _HISTORY, head, tail)
+        or _latest("history", _HISTORY, head, tail)
+        or _first("history", _RECEIVED, head, tail)
         or _only("copyright", _COPYRIGHT, head, tail)
     )
+
+
+def _on_receipt(opening: str) -> FoundDate | None:
+    """The date behind the "Date:" of what calls itself a receipt or the like, wherever in a line of several fields.
+
+    A "Due Date:" is a deadline: the word before tells them apart.
+    """
+    if not _RECEIPT.search(opening[:CALLED]):
+        return None
+    found = [
+        FoundDate(date, "published", " ".join(match.group().split()))
+        for match in _OWN_LABEL.finditer(opening)
+        if not _OTHER_LABEL.fullmatch(match["before"] or "") and (date := _plausible(match["date"]))
+    ]
+    return found[0] if len({item.date for item in found}) == 1 else None
 
 
 def _matches(where: str, pattern: re.Pattern[str], stretches: Sequence[str]) -> Iterator[FoundDate]:
@@ -131,6 +166,10 @@ def _windows(stretch: str) -> list[tuple[int, int]]:
 
 def _first(where: str, pattern: re.Pattern[str], *stretches: str) -> FoundDate | None:
     return next(_matches(where, pattern, stretches), None)
+
+
+def _latest(where: str, pattern: re.Pattern[str], *stretches: str) -> FoundDate | None:
+    return max(_matches(where, pattern, stretches), key=lambda found: found.date, default=None)
 
 
 def _only(where: str, pattern: re.Pattern[str], *stretches: str) -> FoundDate | None:

@@ -26,6 +26,7 @@ SUPPORT_COVERAGE = 0.6
 
 _MAX_QUOTE = 600
 """Characters of a quote; what is longer (a table, a list without full stops) is cut. A guess."""
+_CUTS = (" | ", "; ", ", ", " ")
 
 _SAME = str.maketrans({"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "–": "-", "—": "-", "\u00a0": " "})
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
@@ -145,7 +146,9 @@ def quotable(sentence: str) -> list[str]:
         return []
     pieces = []
     while len(rest) > _MAX_QUOTE:
-        at = rest.rfind(" ", _MAX_QUOTE // 2, _MAX_QUOTE)
+        # Between cells, clauses or phrases where there is such a place, else between words.
+        found = ((rest.rfind(end, _MAX_QUOTE // 2, _MAX_QUOTE), end) for end in _CUTS)
+        at = next((at + len(end) - 1 for at, end in found if at > 0), 0)
         pieces.append(rest[: at if at > 0 else _MAX_QUOTE].strip())
         rest = rest[at if at > 0 else _MAX_QUOTE :]
     return [piece for piece in [*pieces, rest.strip()] if piece]

@@ -44,17 +44,23 @@ def _listed(entries: str) -> frozenset[str]:
 
 _BEFORE_ANYTHING = _listed(
     "approx ca cf dr drs prof mr mrs ms mx st mt gen col capt lt sgt gov sen rep rev hon fig figs tab eq eqs i.e "
-    "e.g viz vs v suppl refs ed eds dept univ resp subsp var nat int assoc"
+    "e.g viz vs v suppl refs ed eds dept univ resp subsp var nat int assoc attn messrs"
 )
 _BEFORE_NUMBERS = _listed(
     "no nos nr p pp vol vols ch chap sec sect art para ref fig figs tab eq eqs suppl app appx ex ver cat jan feb "
-    "mar apr jun jul aug sep sept oct nov dec est approx"
+    "mar apr jun jul aug sep sept oct nov dec est approx apt ste"
 )
 _BEFORE_LOWER = _listed(
     "al etc inc ltd co corp llc plc jr sr hr hrs min sec wk wks yr yrs mo mos wt ht a.m p.m am pm b.i.d t.i.d q.d "
     "i.v i.m s.c p.o sp spp nov incl excl max avg temp conc dil ph.d m.d u.s u.k u.n e.u"
 )
 _BEFORE_NAMES = _listed("u.s u.k u.n e.u")
+_LETTERED = _listed(
+    "annex appendix arm article block box building case category class cohort column division exhibit factor figure "
+    "form grade group hepatitis influenza item level model option panel part phase plan protein room route schedule "
+    "section series sheet site stage step table team tier type unit vitamin zone"
+)
+"""What a lone letter behind it is the number of: "Plan B." ends a sentence, "Richard A." does not."""
 _STARTERS = _listed(
     "a after all although an and as at before but by during each for from he her here his how however i if in it "
     "its my no not of on one our she since so some such that the their then there these they this those to we "
@@ -182,4 +188,17 @@ def _abbreviation_continues(left: str, right: str) -> bool:
         return True
     if last in _BEFORE_LOWER and right[0].islower():
         return True
-    return len(last) == 1 and last.isalpha() and right[0].islower() and left[-2].isupper()
+    if len(last) != 1 or not last.isalpha() or not left[-2].isupper():
+        return False
+    return right[0].islower() or (right[0].isupper() and not starter and _ends_with_initial(left))
+
+
+def _ends_with_initial(left: str) -> bool:
+    """Whether a text ends with somebody's given name and an initial, such as "signed by Richard A."."""
+    before = left[:-2].split()[-1:]
+    if not before or not left[:-2].endswith(" "):
+        return False
+    name = before[0].strip("(\u201c\"'")
+    if len(name) == 2 and name.endswith("."):
+        return name[0].isupper()
+    return name[:1].isupper() and name[1:].islower() and name.casefold() not in _LETTERED | _STARTERS

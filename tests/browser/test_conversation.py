@@ -1,18 +1,22 @@
 """The conversation: streaming, stopping, going on, asking back, errors in one line with the way out."""
 
+import shutil
 import time
 
 import pytest
 from broken_bow import documents, script
 from playwright.sync_api import expect
+from serving import serving
 
 from preflight_rag.testing.scripted_replies import Reply
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 pytestmark = pytest.mark.slow
 
 SLOW = Reply(
     "Basalt is **hard** [1]. " + "".join(f"It really is so, says note {n}. " for n in range(60)), chunk_delay=0.04
 )
+GONE = "The server can't be reached. Your question is kept; try again when it is back."
 FIRST_WORDS = """
 window.firsts = [];
 new MutationObserver(() => {
@@ -61,6 +65,8 @@ def test_a_stopped_answer_ends_the_models_call_and_the_conversation_goes_on(visi
     else:
         page.keyboard.press("Escape")
     expect(page.locator(".turn:last-child .notice")).to_have_text("Stopped.", timeout=3000)
+    expect(page.locator(".turn:last-child .unfinished")).to_have_text("Unfinished; sources not checked")
+    expect(page.locator(".turn:last-child .answer strong")).to_have_text("hard")
     expect(page.get_by_role("button", name="Send")).to_be_visible()
     deadline = time.time() + 2
     while scripted_url.model.active and time.time() < deadline:
@@ -79,10 +85,41 @@ def test_a_turn_that_was_cut_off_is_found_and_finished(visit, scripted_url, ask)
     expect(page.locator(".turn:last-child .notice")).to_have_text("Stopped.", timeout=3000)
     page.reload()
     expect(page.locator(".turn .notice")).to_have_text("This answer was not finished.")
+    expect(page.locator(".turn .unfinished")).to_have_text("Unfinished; sources not checked")
+    expect(page.locator(".turn .answer strong")).to_have_text("hard")
     page.get_by_role("button", name="Finish this answer").click()
     expect(page.locator(".turn-actions")).to_be_visible()
     expect(page.locator(".answer")).to_contain_text("Basalt is hard")
     expect(page.locator(".turn")).to_have_count(1)
+    expect(page.locator(".turn .unfinished")).to_have_count(0)
+
+
+def test_a_server_that_is_gone_is_said_and_the_question_and_the_draft_are_kept(visit, demo_folder, tmp_path):
+    folder = shutil.copytree(demo_folder, tmp_path / "served")
+    with ScriptedServer(default=SLOW) as model:
+        environment = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "none"}
+        how = ("-l", folder, "--model", "openai:scripted", "-q")
+        with serving(*how, **environment) as (process, url):
+            page = visit(url)
+            page.watch.allowed = ["net::ERR", "404"]
+            page.get_by_label("Your question").fill("How is basalt?")
+            page.keyboard.press("Enter")
+            expect(page.locator(".answer strong")).to_be_visible()
+            process.kill()
+            expect(page.get_by_role("alert")).to_have_text(GONE, timeout=40_000)
+            expect(page.locator(".turn .unfinished")).to_have_text("Unfinished; sources not checked")
+            expect(page.locator(".answer strong")).to_have_text("hard")
+            page.get_by_label("Your question").fill("How is pumice?")
+            page.keyboard.press("Enter")
+            expect(page.locator(".turn:last-child").get_by_role("alert")).to_have_text(GONE)
+        with serving(*how, "--port", url.rpartition(":")[2], **environment) as (_, again):
+            assert again == url
+            page.get_by_role("button", name="Try again").click()
+            expect(page.locator(".turn .notice")).to_have_text("This answer was not finished.")
+            expect(page.locator(".answer strong")).to_have_text("hard")
+            page.goto(f"{url}/#/")
+            page.reload()
+            expect(page.get_by_label("Your question")).to_have_value("How is pumice?")
 
 
 def test_a_stream_is_taken_up_again_after_a_reload_and_in_a_second_tab(visit, scripted_url, ask):
@@ -201,7 +238,7 @@ def test_a_lost_connection_says_so_and_goes_on(visit, scripted_url, ask):
     page.get_by_role("button", name="Stop the answer").click()
     expect(page.locator(".turn:last-child .notice")).to_contain_text("is stopped as soon as it can be")
     ask(page, "How is basalt now?", wait=False)
-    expect(page.get_by_role("alert")).to_contain_text("The server cannot be reached.")
+    expect(page.get_by_role("alert")).to_contain_text(GONE)
     page.context.set_offline(False)
     page.locator(".turn:last-child").get_by_role("button", name="Ask again").click()
     expect(page.locator(".turn:last-child .answer")).to_contain_text("Basalt is hard")

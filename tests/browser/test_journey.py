@@ -175,3 +175,28 @@ def test_an_upload_is_found_again_after_a_reload(visit, empty_url, tmp_path):
     page.reload()
     expect(page.locator(".documents > li")).to_have_count(31)
     expect(page.locator(".upload")).to_have_count(0)
+
+
+def test_pasted_text_is_a_document_that_can_be_asked(visit, empty_url, ask):
+    page = visit(empty_url)
+    page.get_by_role("button", name="Paste text").click()
+    page.get_by_label("Text", exact=True).fill("Basalt is a rock that is hard.")
+    page.get_by_label("What it is called").fill("Notes on: basalt")
+    page.get_by_role("button", name="Add to the library").click()
+    expect(page.get_by_text("1 added.")).to_be_visible(timeout=60_000)
+    expect(page.locator(".documents li")).to_contain_text("Notes on basalt")
+    page.get_by_role("link", name="Ask").click()
+    ask(page, "How is basalt?")
+    expect(page.locator(".answer")).to_contain_text("hard")
+
+
+def test_what_was_not_read_stands_first_and_no_files_name_is_suggested(visit, empty_url, tmp_path):
+    paths = [tmp_path / "scan_0017.txt", tmp_path / "moss.md", tmp_path / "broken.pdf"]
+    for path, text in zip(paths, ("Basalt is hard.", "# Mosses of the north\n\nMosses grow.", "no pdf"), strict=True):
+        path.write_text(text, encoding="utf-8")
+    page = visit(empty_url)
+    page.locator("#first-files").set_input_files(paths)
+    expect(page.get_by_text("2 added, 1 not read.")).to_be_visible(timeout=60_000)
+    expect(page.locator(".upload .upload-name").first).to_have_text("broken.pdf")
+    page.get_by_role("link", name="Ask").click()
+    expect(page.locator(".suggestions button")).to_have_text(["Tell me about “Mosses of the north”."])

@@ -18,7 +18,9 @@ def test_an_operator_connects_a_model_on_the_page(visit, empty_url, tmp_path, as
     with ScriptedServer(default="Basalt is very hard [1].", api_key="sk-right") as server:
         page.get_by_role("button", name="Settings", exact=True).click()
         expect(page.get_by_text("Answers are written by: No language model")).to_be_visible()
-        page.get_by_role("button", name="Connect a language model").click()
+        assert page.locator("dialog legend").all_inner_texts()[0] == "How answers are written"
+        assert page.locator("dialog legend").all_inner_texts()[-1] == "How documents are read"
+        page.get_by_role("dialog").get_by_role("button", name="Connect a language model").click()
         page.get_by_label("Address").fill(server.url)
         page.get_by_label("Key").fill("sk-wrong")
         page.get_by_role("button", name="Connect", exact=True).click()
@@ -28,6 +30,7 @@ def test_an_operator_connects_a_model_on_the_page(visit, empty_url, tmp_path, as
         expect(page.locator("dialog")).to_have_count(0)
         expect(page.locator("#quick-summary")).to_contain_text("scripted")
         page.get_by_role("link", name="Ask").click()
+        expect(page.locator(".no-model")).to_have_count(0)
         ask(page, "How is basalt?")
         expect(page.locator(".answer")).to_contain_text("very hard")
         page.reload()
@@ -50,3 +53,15 @@ def test_instructions_go_along_with_each_question(visit, scripted_url, ask):
     assert "Answer in German." in prompt
     page.get_by_role("button", name="Settings", exact=True).click()
     expect(page.get_by_label("Instructions")).to_have_value("Answer in German.")
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_that_no_model_writes_is_said_where_one_asks_and_beside_the_evidence(visit, demo_url, ask, narrow):
+    page = visit(demo_url, narrow=narrow)
+    expect(page.locator(".composer-room .no-model")).to_contain_text("No language model.")
+    ask(page, "Which planet is the hottest?")
+    page.locator(".turn-actions").get_by_role("button", name="Evidence").click()
+    beside = page.locator("#evidence .no-model")
+    expect(beside).to_be_visible()
+    beside.get_by_role("button", name="Connect a language model").click()
+    expect(page.get_by_role("dialog")).to_contain_text("Connect a language model")

@@ -200,7 +200,7 @@ def test_chat_draws_markdown_on_a_terminal_and_leaves_it_alone_in_a_pipe(own_fol
         process = Terminal("chat", "--library", own_folder, "--route", "plain", **environment)
         process.until("> ")
         process.type("How hot is the planet Venus?")
-        process.until("route: ")
+        process.until("model: openai:m - 1 call, ")
         process.until("> ")
         process.type("")
         assert process.end() == 0
@@ -215,6 +215,40 @@ def test_chat_draws_markdown_on_a_terminal_and_leaves_it_alone_in_a_pipe(own_fol
     assert " • on the surface" in process.plain
     assert "**very hot**" in piped.stdout
     assert "\x1b[" not in piped.stdout
+
+
+def test_chat_knows_help_and_quit_and_asks_neither(own_folder):
+    with ScriptedServer(default="Very hot [1].") as server:
+        result = CliRunner().invoke(
+            app,
+            ["chat", "--library", str(own_folder), "--route", "plain"],
+            input="/help\n/stop now\n/quit\nHow hot is Venus?\n",
+            env={"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k", "PREFLIGHT_MODEL": "openai:m"},
+        )
+        assert server.count() == 0
+    assert result.exit_code == 0
+    assert "/quit   end the conversation" in result.stderr
+    assert "There is no '/stop'" in result.stderr
+    assert "Very hot" not in result.stdout
+
+
+def test_without_a_model_neither_route_nor_calls_are_shown_unless_asked_for(own_folder, run):
+    asked = ("ask", "How hot is the planet Venus?", "--library", own_folder, "--model", "offline")
+    assert not re.search(r"^(route|model):|calls|tokens", run(*asked).stdout, re.MULTILINE)
+    assert "route: read in one go" in run(*asked, "--explain").stdout
+
+
+def test_a_source_that_is_cited_twice_is_listed_once_by_its_name(own_folder, run):
+    with ScriptedServer(default="It is very hot [1]. It is the second planet [1]. Mercury is near [2].") as server:
+        environment = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k", "PREFLIGHT_MODEL": "openai:m"}
+        asked = ("ask", "How hot is the planet Venus?", "--library", own_folder, "--route", "plain")
+        text = run(*asked, **environment).stdout
+        found = json.loads(run(*asked, "--json", **environment).stdout)
+    listed = re.findall(r"^(?:\[\d+\])+ .* - (.*)$", text, re.MULTILINE)
+    assert len(listed) == len(set(listed)) >= 1
+    assert not any("/" in place for place in listed)
+    for cited in found["citations"]:
+        assert (cited["name"], cited["document_id"]) == (Path(cited["document_id"]).name, cited["source"])
 
 
 def test_explain_reads_by_itself(own_folder, run):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from preflight_rag.library.loaders import formulas, html, layout, mail, mail_quotes, pdf, pdf_tables, settings
+from preflight_rag.library.loaders import fields, formulas, html, layout, mail, mail_quotes, pdf, pdf_tables, settings
 from preflight_rag.library.query import spelling
 from preflight_rag.library.search import roles, summary
 
@@ -12,6 +12,8 @@ from preflight_rag.library.search import roles, summary
     [
         (html._CHARSET.search, b'<meta charset="utf-8">', b"<p>charset=utf-8</p>"),
         (html._NOT_SHOWN.search, "color: red; display : none", "display: block; opacity: 0.5; font-size: 10px"),
+        (fields._FORM.match, "Insured name Gabriel Diaz", "Name That Tune"),
+        (fields._FILLED_IN.search, "BOOKING ORDER Print Date 12/15/2024", "The Year of the Flood"),
         (formulas.WITHOUT_VALUE.search, b'<c r="D2"><f>B2*C2</f></c>', b'<c r="D2"><f>B2*C2</f><v>50</v></c>'),
         (mail._STUB.search, "View this mail in your browser.", "The bill was 860 crowns."),
         (mail_quotes._WROTE.search, "Am 3. März schrieb Jon Vale:", "Jon Vale asked:"),

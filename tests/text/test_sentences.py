@@ -34,6 +34,8 @@ def sentences(text: str) -> list[str]:
         "“Is it so?” she asked.",
         "Jan. 5 was a Tuesday.",
         "It fell approx. 5 %",
+        "The report on the whole year of trading was signed by Richard A.\nJohnson, its president.",
+        "Apt. 4 is in the house of Messrs. Hill and Dale.",
     ],
 )
 def test_one_sentence_stays_whole(text: str) -> None:
@@ -78,6 +80,11 @@ def test_boundaries(text: str, expected: list[str]) -> None:
 )
 def test_wrapped_line_is_one_sentence(text: str) -> None:
     assert sentences(text) == [text]
+
+
+def test_a_letter_that_is_a_number_ends_a_sentence_at_the_end_of_a_line() -> None:
+    text = "The participants of the second study were put in Group B.\nPatients of the first were not."
+    assert len(sentences(text)) == 2
 
 
 def test_blank_line_always_separates() -> None:

@@ -99,7 +99,7 @@ def _document(path: Path, blocks: list[tuple[str, str]], report: ReadReport, pro
         path,
         "".join(pieces),
         title=properties.get("title", "") or title or (first if title_like(first) else ""),
-        date=iso_date(properties.get("created") or properties.get("modified")),
+        saved=iso_date(properties.get("created") or properties.get("modified")),
         authors=people(properties.get("creator", "")),
         metadata={**extra, **({"sections": sections} if sections else {})},
         report=report,

@@ -25,6 +25,20 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _ISO = re.compile(r"(?:D:)?(\d{4})(?:[-/.]?(\d{2})(?:[-/.]?(\d{2}))?)?(?!\d{1,3}\b)")
 _NOBODY = ("anonymous", "unknown", "unspecified", "python-docx")
 _BETWEEN_NAMES = re.compile(r"(?>(?:(?<!\s)\s++)?);\s*+|(?<!\s)[^\S\n]*+\n\s*+|(?<!\s)\s++and\s++")
+_FORM = re.compile(
+    r"(?:account|bill(?:ing|ed)?|booking|claim|client|company|contact|customer|date|document|employee|first|full|given"
+    r"|guest|insured|invoice|item|last|line|order|owner|patient|policy|purchase|ship(?:ping|ped)?|student|tax|vendor)"
+    r" (?:name|no|number|id|date|address|phone|e-?mail|year|to|of birth|code|type)(?:[.:# ]|$)"
+    r"|(?:name|date|address|phone|e-?mail|year|id|to|from|subject|page|ref|[a-z]) ?[:#]"
+    r"|[a-z ]{1,20} ?# ?\S*\d",
+    re.IGNORECASE,
+)
+"""How the first line of a form begins: a label with what was filled in. "Name That Tune" begins a title."""
+_FILLED_IN = re.compile(
+    r"\b\d{1,2}[/.]\d{1,2}[/.]\d{4}\b|\b\d{1,2}:\d{2}\b|\b(?:page|year) \d+|\b\d{3}[-) ]{1,2}\d{3}-\d{4}\b",
+    re.IGNORECASE,
+)
+"""What a form's line holds and a title does not: a day in numbers, a time, a telephone number."""
 _FORMATS = ("%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y", "%Y %b %d", "%Y %B %d", "%Y %b", "%B %Y", "%b %Y")
 
 
@@ -159,6 +173,8 @@ def title_like(line: str) -> bool:
     words = line.split()
     if not len(words) > 2 or len(line) > TITLE_CHARACTERS or not words[0][0].isupper():
         return False
+    if _FORM.match(line) or _FILLED_IN.search(line):
+        return False
     return not line.endswith((".", ",", ";")) and ". " not in line and iso_date(line) is None
 
 
@@ -173,6 +189,7 @@ def file_document(
     *,
     title: str = "",
     date: str | None = None,
+    saved: str | None = None,
     authors: tuple[str, ...] = (),
     pages: tuple[tuple[int, int], ...] = (),
     metadata: dict[str, Any] | None = None,
@@ -183,7 +200,9 @@ def file_document(
 ) -> Document:
     """The document that `path` is, or one of those in it when `id` is given.
 
-    What `report` says was left out is `metadata["unread"]`, too, for the notes of an ingest.
+    `date` is what somebody stated about the document; `saved` is when a program made or saved the file, which may be
+    years later, and is kept as `metadata["file_saved"]` alone. What `report` says was left out is `metadata["unread"]`,
+    too, for the notes of an ingest.
 
     Raises:
         EmptyDocument: There is no letter or digit in `text`.
@@ -210,6 +229,7 @@ def file_document(
         pages=pages,
         metadata={
             **(metadata or {}),
+            **({"file_saved": saved} if saved else {}),
             **({"unread": unread} if unread else {}),
             "path": absolute(path),
             READ_REPORT: report.to_json(),

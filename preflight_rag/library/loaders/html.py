@@ -24,6 +24,7 @@ _CHARSET = re.compile(
 )
 _RULE = re.compile(r"\|(?:\s*:?-+:?\s*\|)+")
 _JSON_DATE = re.compile(r'"datePublished"\s*:\s*"([^"]{4,40})"')
+_JSON_CHANGED = re.compile(r'"dateModified"\s*:\s*"([^"]{4,40})"')
 _DATES = (
     "article:published_time",
     "citation_publication_date",
@@ -85,7 +86,9 @@ def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
     heading = soup.find("h1")
     title = soup.title.get_text() if soup.title else ""
     date = next((found for key in _DATES if (found := iso_date(_first(properties, key)))), None)
-    written = _JSON_DATE.search(page)
+    # A page of a wiki was begun long before most of what it says; it is as of its last change.
+    is_wiki = _first(properties, "generator").startswith("MediaWiki")
+    written = (_JSON_CHANGED.search(page) if is_wiki else None) or _JSON_DATE.search(page)
     report = ReadReport()
     changed = _drop_hidden(soup)
     has_tables = _write_tables(soup, report)

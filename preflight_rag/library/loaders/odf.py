@@ -76,7 +76,7 @@ def load_odf(path: Path, max_bytes: int) -> Iterator[Document]:
         path,
         text,
         title=properties.get("title", "") or (first if title_like(first) or parts.sections else ""),
-        date=iso_date((properties.get("date") or properties.get("creation-date") or "")[:10]),
+        saved=iso_date((properties.get("date") or properties.get("creation-date") or "")[:10]),
         authors=people(properties.get("initial-creator") or properties.get("creator") or ""),
         pages=tuple(parts.pages),
         metadata={

@@ -90,7 +90,7 @@ def load_pdf(path: Path, max_bytes: int, on_page: Pages | None = None) -> Iterat
         path,
         text,
         title=title if title and not _NO_TITLE.fullmatch(title) else _first_heading(pages[0], text),
-        date=iso_date(properties.get("creationdate") or properties.get("moddate")),
+        saved=iso_date(properties.get("creationdate") or properties.get("moddate")),
         authors=people(properties.get("author", "")),
         pages=starts,
         metadata={

@@ -69,7 +69,7 @@ def load_pptx(path: Path, max_bytes: int, on_page: Pages | None = None) -> Itera
         path,
         parts.joined(),
         title="" if title.lower() in ("powerpoint presentation", "powerpoint-präsentation") else title,
-        date=iso_date(properties.get("modified") or properties.get("created")),
+        saved=iso_date(properties.get("modified") or properties.get("created")),
         authors=people(properties.get("creator", "")),
         pages=tuple(parts.pages),
         metadata=parts.metadata(),

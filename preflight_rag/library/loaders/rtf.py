@@ -67,7 +67,7 @@ def load_rtf(path: Path, max_bytes: int) -> Iterator[Document]:
         path,
         parts.joined(),
         title=one_line(properties.pop("title", "")) or (first if title_like(first) else ""),
-        date=checked_date(*created.groups()) if created else None,
+        saved=checked_date(*created.groups()) if created else None,
         authors=people(properties.pop("author", "")),
         metadata={key: one_line(value) for key, value in properties.items() if value.strip()},
         report=report,

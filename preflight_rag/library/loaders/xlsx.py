@@ -183,7 +183,7 @@ def _document(
         path,
         parts.joined(),
         title=properties.get("title", ""),
-        date=iso_date(properties.get("modified") or properties.get("created")),
+        saved=iso_date(properties.get("modified") or properties.get("created")),
         authors=people(properties.get("creator", "").removeprefix("openpyxl")),
         pages=tuple(parts.pages),
         metadata=parts.metadata(),

@@ -41,7 +41,7 @@ _PASSAGES = """
 _LISTED = f"""
     select d.id, d.title, d.source, d.date, d.origin, d.added_at, d.metadata ->> 'doi', d.metadata ->> 'pmcid',
         d.metadata ->> 'pmid', d.metadata ->> 'url', d.metadata ->> 'tags',
-        d.metadata ->> '{READ_REPORT}',
+        d.metadata ->> '{READ_REPORT}', d.metadata ->> 'file_saved',
         (select count(*) from library_passages where document = d.key and {sees()}),
         (select coalesce(sum(tokens), 0)::bigint from library_passages where document = d.key and {sees()})
     from library_documents d

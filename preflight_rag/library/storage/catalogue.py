@@ -34,6 +34,7 @@ class CatalogueEntry:
         tags: What people, or its own metadata, file it under.
         read: What was read of it and what was left out; None where its loader did not say.
         copy_of: The document that has its text, too, and is searched in its place; "" where there is none.
+        saved: When its file was saved, which is no date of the document; None where the file does not say.
     """
 
     id: str
@@ -51,6 +52,7 @@ class CatalogueEntry:
     tags: tuple[str, ...] = ()
     read: ReadReport | None = None
     copy_of: str = ""
+    saved: str | None = None
 
 
 class CatalogueStore(PassageReader, Protocol):
@@ -88,7 +90,8 @@ class CatalogueStore(PassageReader, Protocol):
 
 
 ROW = (
-    *("id", "title", "source", "date", "origin", "added_at", "doi", "pmcid", "pmid", "url", "tags", "read", "passages"),
+    *("id", "title", "source", "date", "origin", "added_at", "doi", "pmcid", "pmid", "url", "tags", "read", "saved"),
+    "passages",
     "tokens",
 )
 
@@ -261,4 +264,5 @@ def _entry(row: Mapping[str, Any], store: CatalogueStore) -> CatalogueEntry:
         tags=_tags(row["tags"]),
         read=_read(row["read"]),
         copy_of=store.originals().get(row["id"], ""),
+        saved=row["saved"],
     )

@@ -12,7 +12,7 @@ from preflight_rag.state.values import Document, Passage
 
 PASSAGE_ID_LENGTH = 24
 """Hexadecimal digits: 96 bits, with which a billion passages clash with a chance of about 10^-11."""
-DATING = 1
+DATING = 2
 """Version of `dates.find_date`."""
 
 

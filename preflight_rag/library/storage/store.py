@@ -43,7 +43,7 @@ MOST_READ = 256
 _ROW = """SELECT id, title, source, date, origin, added_at, json_extract(metadata, '$.doi') AS doi,
     json_extract(metadata, '$.pmcid') AS pmcid, json_extract(metadata, '$.pmid') AS pmid,
     json_extract(metadata, '$.url') AS url, json_extract(metadata, '$.tags') AS tags,
-    json_extract(metadata, '$.read_report') AS read,
+    json_extract(metadata, '$.read_report') AS read, json_extract(metadata, '$.file_saved') AS saved,
     (SELECT count(*) FROM passages WHERE document_id = d.id AND retired IS NULL) AS passages,
     (SELECT coalesce(sum(tokens), 0) FROM passages WHERE document_id = d.id AND retired IS NULL) AS tokens
     FROM documents d"""

@@ -36,7 +36,11 @@ def test_headings_lists_tables_and_properties(tmp_path: Path) -> None:
     file.save(str(tmp_path / "a.docx"))
     document = load_one(tmp_path / "a.docx")
     assert document.text == "Methods\n\nPatients were seen.\n\n- first\n- second\n\nDrug: Aspirin | Dose: 5 mg"
-    assert (document.title, document.date, document.authors) == ("On pain", "2021-03-04", ("Anna One",))
+    assert (document.title, document.metadata["file_saved"], document.authors) == (
+        "On pain",
+        "2021-03-04",
+        ("Anna One",),
+    )
     assert document.metadata["sections"] == [[0, "Methods"]]
 
 

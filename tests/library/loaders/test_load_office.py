@@ -110,7 +110,11 @@ def test_open_document_text(tmp_path: Path) -> None:
         "Tides at Norhaven\n\nHigh water comes twice a day.\n\nComment: check\n\n- Spring tides\n- Neap tides\n\n"
         "Port: Norhaven | High water: 06:40\nPort: Caldria | High water: 07:15"
     )
-    assert (document.title, document.date, document.authors) == ("Tide tables", "2023-07-08", ("Bruno Bastow",))
+    assert (document.title, document.metadata["file_saved"], document.authors) == (
+        "Tide tables",
+        "2023-07-08",
+        ("Bruno Bastow",),
+    )
 
 
 def test_open_document_sheets_and_slides(tmp_path: Path) -> None:
@@ -143,7 +147,11 @@ def test_a_book_with_drm(tmp_path: Path) -> None:
 
 def test_a_mail_with_its_people_and_its_attachments_named(tmp_path: Path) -> None:
     document = load_one(office_files.mail(tmp_path / "a.eml"))
-    assert (document.title, document.date, document.authors) == ("Depth at the buoys", "2024-03-04", ("Dmitri Delmar",))
+    assert (document.title, document.date, document.authors) == (
+        "Depth at the buoys",
+        "2024-03-04",
+        ("Dmitri Delmar",),
+    )
     assert "From: Dmitri Delmar\nTo: Elena Estrada" in document.text
     assert "lies at 7.2 metres.\n\nDmitri" in document.text
     assert document.metadata["attachments"] == ["chart.pdf"]
@@ -164,7 +172,7 @@ def test_rich_text(tmp_path: Path) -> None:
         "Keeper: Greta | Years: 12\nKeeper: Hugo | Years: 7",
         "After them the tower was locked.",
     ]
-    assert (document.title, document.date, document.authors) == (
+    assert (document.title, document.metadata["file_saved"], document.authors) == (
         "Keepers of Norhaven",
         "2020-05-06",
         ("Farid Lindau",),

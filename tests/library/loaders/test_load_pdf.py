@@ -39,7 +39,12 @@ def load_one(path: Path) -> Document:
 def test_pages_and_metadata(tmp_path: Path) -> None:
     texts = ["First page about aspirin.", "Second page about pain.", "Third page."]
     document = load_one(make_pdf(tmp_path / "a.pdf", texts, title="On pain", author="Anna One; Bo Two"))
-    assert (document.title, document.date, document.authors) == ("On pain", "2021-03-04", ("Anna One", "Bo Two"))
+    assert (document.title, document.metadata["file_saved"], document.authors) == (
+        "On pain",
+        "2021-03-04",
+        ("Anna One", "Bo Two"),
+    )
+    assert document.date is None
     assert [number for number, _ in document.pages] == [1, 2, 3]
     assert all(document.text[start:].startswith(text) for (_, start), text in zip(document.pages, texts, strict=True))
     assert document.metadata["total_pages"] == 3

@@ -1,7 +1,9 @@
-from datetime import date
+from datetime import UTC, date, datetime
+from pathlib import Path
 
 import numpy as np
 import pytest
+from fpdf import FPDF
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -211,6 +213,27 @@ def test_the_date_inside_a_document_is_stored_with_where_it_is_from(embedder, tm
         }
         assert library.ingest(folder).skipped == 3
         assert len(found_by(library, Filter.parse(["date_from = text"], since="May 2023"))) == 1
+
+
+def test_when_a_file_was_saved_is_no_date_of_the_document(embedder, tmp_path):
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    for name, text in (("undated", "Heart pills."), ("dated", "MEMORANDUM\n\nPublished: 5 May 2023\n\nHeart pills.")):
+        pdf = FPDF()
+        pdf.set_creation_date(datetime(2025, 12, 5, tzinfo=UTC))
+        pdf.add_page()
+        pdf.set_font("helvetica", size=12)
+        pdf.multi_cell(0, 8, text)
+        pdf.output(str(folder / f"{name}.pdf"))
+    with Library.open(tmp_path / "library", embedder=embedder, create=True) as library:
+        library.ingest(folder)
+        found = {
+            Path(item["source"]).stem: (item["date"], item["metadata"]["file_saved"]) for item in library.documents()
+        }
+        assert found == {"undated": (None, "2025-12-05"), "dated": ("2023-05-05", "2025-12-05")}
+        assert found_by(library, Filter.parse([], since="2024")) == set()
+        assert len(found_by(library, Filter.parse(["file_saved >= 2025-12"]))) == 2
+        assert {entry.saved for entry in library.catalogue.documents()[0]} == {"2025-12-05"}
 
 
 @given(st.data())

@@ -10,7 +10,7 @@ export class ApiError extends Error {
 
 export const OFFLINE = {
   code: "offline",
-  message: "The server cannot be reached.",
+  message: "The server can't be reached.",
   help: "Check that it still runs, then try again.",
 };
 

@@ -2,16 +2,23 @@
 
 import { call, whenKeyIsWanted } from "./api.js";
 import { Chat, welcome } from "./chat.js";
+import { withoutModel } from "./connect.js";
 import { announce, deadEnd, find, h, wayTo } from "./dom.js";
 import { Evidence } from "./evidence.js";
 import { lay, lift, readdress } from "./layers.js";
 import { Library } from "./library.js";
 import { login } from "./login.js";
+import { pastedText } from "./paste.js";
 import { Settings } from "./settings.js";
 import { Sources } from "./sources.js";
 import { Threads } from "./threads.js";
 import { plural, sentences } from "./words.js";
 
+/** Give pasted text to the library as a file of its own. */
+const paste = async () => {
+  const file = await pastedText();
+  if (file) addFiles([file]);
+};
 const threadsColumn = matchMedia("(min-width: 760px)");
 const evidenceColumn = matchMedia("(min-width: 1180px)");
 
@@ -21,26 +28,34 @@ let info = { limits: {} };
 let suggestions = [];
 const sources = new Sources();
 const settings = new Settings(sources, loadInfo);
-const evidence = new Evidence({ onOpen: () => panel("evidence", true), onClose: () => panel("evidence", false), partitionSize: () => settings.partitionSize() });
+const evidence = new Evidence({ onOpen: () => panel("evidence", true), onClose: () => panel("evidence", false), partitionSize: () => settings.partitionSize(), withoutModel: () => withoutModel(info, loadInfo) });
 const threads = new Threads({
   current: () => (find("library").hidden ? chat.id : null),
   onDeleted: (id) => id === chat.id && go("#/"),
   onRenamed: (id, title) => id === chat.id && (find("chat-title").textContent = title),
 });
-const library = new Library({ onChange: loadInfo, limits: () => info.limits ?? {}, onAsk: () => go("#/"), onAskOf: askOf, onGone: () => sources.checked().catch(() => {}) });
-const chat = new Chat({ evidence, settings, threads, go, welcome: () => welcome({ library: info.library, write: info.write ?? true, suggestions, onAsk: (question) => chat.ask(question), onFiles: addFiles }) });
+const library = new Library({ onChange: loadInfo, onPaste: paste, limits: () => info.limits ?? {}, onAsk: () => go("#/"), onAskOf: askOf, onGone: () => sources.checked().catch(() => {}) });
+const chat = new Chat({ evidence, settings, threads, go, welcome: () => welcome({ library: info.library, write: info.write ?? true, suggestions, onAsk: (question) => chat.ask(question), onFiles: addFiles, onPaste: paste }) });
 
 /** What the server is, what it offers, and what could be asked first. */
 async function loadInfo() {
   info = await call("/api/info");
   settings.offered(info);
   tellOfModel(info.model_problem);
+  const alone = withoutModel(info, loadInfo);
+  find("no-model").replaceChildren(...(alone ? [alone] : []));
   library.allow(info.write ?? true);
   const { name, documents } = info.library;
   find("where").textContent = `${name} · ${plural(documents, "document")}`;
-  const { documents: some } = documents ? await call("/api/documents?limit=3") : { documents: [] };
-  suggestions = some.filter(({ title }) => title).map(({ title }) => `Tell me about “${title.replace(/\.$/, "")}”.`);
+  const { documents: some } = documents ? await call("/api/documents?limit=20") : { documents: [] };
+  suggestions = some.filter(isTitled).slice(0, 3).map(({ title }) => `Tell me about “${title.replace(/\.$/, "")}”.`);
   if (!chat.id && !chat.runs.size && find("turns").querySelector(".welcome")) chat.startNew();
+}
+
+/** Whether a document has a title of its own: a file's name in its place says nothing to ask about. */
+function isTitled({ title, name }) {
+  const letters = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "");
+  return Boolean(title) && title.includes(" ") && letters(title) !== letters(name.replace(/\.[^.]{1,9}$/, ""));
 }
 
 /** Ask of one document alone. */

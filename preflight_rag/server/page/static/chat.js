@@ -6,7 +6,12 @@ import { TurnView } from "./turn.js";
 import { sentences } from "./words.js";
 
 const CUT_OFF = "This answer was not finished.";
-const LOST = { ...OFFLINE, message: "The connection was lost.", help: "The answer is still being written on the server." };
+/** The server is gone, or the way to it: nobody knows whether it still writes, so nothing is said about that. */
+const AWAY = { ...OFFLINE, help: "Your question is kept; try again when it is back." };
+/** Where a question is kept that no server has yet, in case the page is loaded again. */
+const UNSENT = "preflight-unsent";
+/** Before the conversation and the question of a draft that is kept. */
+const DRAFT = "preflight-draft/";
 /** Milliseconds before each new try to hear the rest of an answer, when the connection was lost. */
 const TRIES = [300, 1000, 2000, 4000, 8000];
 
@@ -22,6 +27,7 @@ export class Chat {
     this.question = find("question");
     this.turns = find("turns");
     this.#listen();
+    this.question.value = sessionStorage.getItem(UNSENT) ?? "";
     this.startNew();
   }
 
@@ -88,6 +94,7 @@ export class Chat {
       reload: () => this.#show(this.id),
       reply: (view, choice) => this.#goOn(view, "reply", { choice }),
       resume: (view) => this.#goOn(view, "resume", {}),
+      listen: (view) => this.runs.has(this.id) || this.#hear(view, this.id),
     };
   }
 
@@ -164,8 +171,15 @@ export class Chat {
     if (answer) view.finish(answer, html, { quiet: true });
     else if (clarification && status === "asking") view.clarify(clarification);
     else if (status === "failed") view.fail({ message: error?.message ?? error ?? "This turn failed.", help: error?.help }, { resumable: true });
-    else view.stopped(CUT_OFF);
+    else view.stopped(CUT_OFF, sessionStorage.getItem(`${DRAFT}${this.id}/${question}`));
     return view;
+  }
+
+  /** What was written of an answer that was stopped stays, also when the page is loaded again; a whole one replaces it. */
+  #keepDraft({ id, view }) {
+    const name = `${DRAFT}${id}/${view.question}`;
+    if (view.draft && !view.answer) sessionStorage.setItem(name, view.draft);
+    else sessionStorage.removeItem(name);
   }
 
   #latest({ smooth = false } = {}) {
@@ -237,10 +251,14 @@ export class Chat {
     try {
       await this.#heard(run, listen);
     } catch (error) {
-      if (error.name === "AbortError") view.stopped(this.unstopped.has(run.id) ? "The server cannot be reached; the answer is stopped as soon as it can be." : undefined);
+      if (error.name === "AbortError") view.stopped(this.unstopped.has(run.id) ? "The server can't be reached; the answer is stopped as soon as it can be." : undefined);
       else if (error.status === 404 && run.begun) await this.#over(run);
-      else view.fail(error, { resumable: Boolean(run.id) && error.code === "offline" && !run.begun });
+      else {
+        if (error.code === "offline" && !run.begun) sessionStorage.setItem(UNSENT, view.question);
+        view.fail(error, { away: error.code === "offline" && run.begun });
+      }
     } finally {
+      this.#keepDraft(run);
       this.runs.delete(run.id);
       this.#controls();
       this.page.threads.refresh();
@@ -258,9 +276,9 @@ export class Chat {
           this.#take(run, event);
         }
         if (run.ended) return;
-        throw new ApiError(LOST);
+        throw new ApiError(AWAY);
       } catch (error) {
-        if (error.code !== "offline" || !run.begun || tries === TRIES.length) throw error.code === "offline" && run.begun ? new ApiError(LOST) : error;
+        if (error.code !== "offline" || !run.begun || tries === TRIES.length) throw error.code === "offline" ? new ApiError(AWAY) : error;
         run.view.waits();
         await new Promise((resolve) => setTimeout(resolve, TRIES[tries]));
         run.abort.signal.throwIfAborted();
@@ -279,6 +297,7 @@ export class Chat {
   #take(run, { name, data }) {
     const { view } = run;
     if (name === "start") {
+      sessionStorage.removeItem(UNSENT);
       this.#named(run, data);
       run.begun = true;
     } else if (!run.told) {
@@ -354,7 +373,7 @@ export class Chat {
 }
 
 /** What an empty conversation shows: what this is, a few questions to start from, and a place for files. */
-export function welcome({ library, write, suggestions, onAsk, onFiles }) {
+export function welcome({ library, write, suggestions, onAsk, onFiles, onPaste }) {
   const empty = library && library.documents === 0;
   const title = empty ? "Add documents to begin" : "What would you like to know?";
   const text = empty
@@ -367,6 +386,6 @@ export function welcome({ library, write, suggestions, onAsk, onFiles }) {
     h("h1", {}, title),
     h("p", {}, text),
     suggestions.length ? h("ul.suggestions", {}, suggestions.map((one) => h("li", {}, h("button", { type: "button", onclick: () => onAsk(one) }, one)))) : null,
-    write ? h("div.drop", {}, pick, h("label", { for: "first-files" }, h("strong", {}, "Choose files"), " or drop them anywhere on this page")) : null,
+    write ? h("div.drop", {}, pick, h("label", { for: "first-files" }, h("strong", {}, "Choose files"), " or drop them anywhere on this page"), " ", h("button.quiet-button", { type: "button", onclick: onPaste }, "Paste text")) : null,
   );
 }

@@ -2,7 +2,7 @@
 
 import { call } from "./api.js";
 import { confirmed, dialog, h, toast } from "./dom.js";
-import { modelName, sentences } from "./words.js";
+import { isNone, modelName, sentences } from "./words.js";
 
 /** The part of the settings that says which model writes the answers, for those who may connect another one. */
 export function modelField({ model, model_entry: entry }, onChange) {
@@ -11,6 +11,13 @@ export function modelField({ model, model_entry: entry }, onChange) {
   const connect = h("button.button.small", { type: "button", onclick: async () => (await asked()) && onChange() }, entry.host ? "Change" : "Connect a language model");
   const leave = entry.host ? h("button.button.small", { type: "button", onclick: async () => (await left()) && onChange() }, "Disconnect") : null;
   return h("div.model-field", {}, h("p", {}, "Answers are written by: ", h("strong", {}, about)), h("div.dialog-actions.start", {}, connect, leave));
+}
+
+/** Says that no language model writes the answers, with the way to one for those who may connect it; null where one does. */
+export function withoutModel({ model, model_problem: problem, model_entry: entry }, onChange) {
+  if (!isNone(model) || problem) return null;
+  const connect = entry?.allowed ? h("button.quiet-button", { type: "button", onclick: async () => (await asked()) && onChange() }, "Connect a language model") : null;
+  return h("div.no-model", {}, h("span", {}, h("strong", {}, "No language model."), " Answers are the documents’ own words."), connect);
 }
 
 async function asked() {

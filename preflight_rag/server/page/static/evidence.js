@@ -6,7 +6,7 @@ import { contextOf, draw, legend, table } from "./graph.js";
 import { cost, ICONS, numbers, sentence, stageName } from "./route.js";
 import { finished } from "./timeline.js";
 import { fileAddress, openPdf } from "./viewer.js";
-import { basename, cut, place, plural, sentences, webLink } from "./words.js";
+import { basename, cut, isNone, place, plural, sentences, webLink } from "./words.js";
 
 const TABS = { sources: "Sources", relations: "Relations", how: "How this was answered" };
 const PASSAGE_GONE = "This passage is no longer in the library: its document was changed or taken out. The quote above is what it said.";
@@ -23,7 +23,7 @@ function passage(id) {
 }
 
 export class Evidence {
-  /** @param {{ onOpen: () => void, onClose: () => void, partitionSize: () => number }} page */
+  /** @param {{ onOpen: () => void, onClose: () => void, partitionSize: () => number, withoutModel: () => Node | null }} page */
   constructor(page) {
     this.page = page;
     this.root = find("evidence");
@@ -108,7 +108,8 @@ export class Evidence {
       ? answer.citations.map((found) => this.#source(found))
       : [h("p.empty-note", {}, answer.abstained ? "The documents do not answer this question, so there is nothing to cite." : "This answer cites no source.")];
     const unclaimed = answer.unclaimed ? [h("p.empty-note.unclaimed", {}, answer.unclaimed)] : [];
-    return [...unclaimed, ...(doubted.length ? [doubts(doubted)] : []), ...list];
+    const alone = isNone(answer.receipt.model) ? [this.page.withoutModel()].filter(Boolean) : [];
+    return [...alone, ...unclaimed, ...(doubted.length ? [doubts(doubted)] : []), ...list];
   }
 
   #source(found) {

@@ -3,7 +3,7 @@
 import { call } from "./api.js";
 import { announce, confirmed, find, h, icon, promptFor, toast } from "./dom.js";
 import { Uploads } from "./uploads.js";
-import { asSentence, basename, day, isWeb, plural, sentences } from "./words.js";
+import { asSentence, basename, dateOf, isWeb, plural, sentences } from "./words.js";
 
 const PAGE = 50;
 const SHOWN_COUNTS = 4; // of what was read of a document, before its details are opened
@@ -39,7 +39,7 @@ export class Library {
 
   #build() {
     const pick = h("input.sr-only", { type: "file", multiple: true, id: "files", onchange: () => this.#picked(pick) });
-    this.drop = h("div.drop.large", {}, pick, icon("upload"), h("label", { for: "files" }, h("strong", {}, "Choose files"), " or drop them here"), h("p.meta", {}, "PDF, Word and other office documents, web pages, e-books, mail, text, tables, records of PubMed"));
+    this.drop = h("div.drop.large", {}, pick, icon("upload"), h("label", { for: "files" }, h("strong", {}, "Choose files"), " or drop them here"), " ", h("button.quiet-button", { type: "button", onclick: () => this.page.onPaste() }, "Paste text"), h("p.meta", {}, "PDF, Word and other office documents, web pages, e-books, mail, text, tables, records of PubMed"));
     this.uploads = new Uploads({ limits: this.page.limits, onReady: () => this.#grown(), onAsk: () => this.page.onAsk() });
     this.figures = h("dl.figures");
     this.search = h("input", { type: "search", id: "document-search", placeholder: "Search documents", autocomplete: "off" });
@@ -109,7 +109,7 @@ export class Library {
     if (aloud) announce(plural(found.total, "document"));
   }
 
-  #row({ read = null, tags = [], id, title, name: file_name, source, date, file, gone, url, copy_of: copyOf = "" }) {
+  #row({ read = null, tags = [], id, title, name: file_name, source, date, saved, file, gone, url, copy_of: copyOf = "" }) {
     const origin = file_name || basename(source || id);
     const name = title || origin;
     const address = `/api/documents/file?id=${encodeURIComponent(id)}`;
@@ -118,7 +118,7 @@ export class Library {
     const remove = h("button.icon-button.small", { type: "button", "aria-label": `Delete: ${name}`, title: "Delete", onclick: () => this.#delete(id, name) }, icon("bin"));
     const to = file ? address : isWeb(url) ? url : null;
     const heading = to ? h("a", { href: to, target: "_blank", rel: "noopener noreferrer" }, name) : name;
-    const meta = [origin !== name && origin, date && day(date), gone && "its file is no longer there", copyOf && `same text as ${basename(copyOf)}, searched once`].filter(Boolean).join(" · ");
+    const meta = [origin !== name && origin, dateOf({ date, file_saved: saved }), gone && "its file is no longer there", copyOf && `same text as ${basename(copyOf)}, searched once`].filter(Boolean).join(" · ");
     return h("li", {}, icon("file"), h("div", {}, h("h2", {}, heading), h("p.meta", {}, meta), tags.length ? h("p.tags", {}, tags.map((one) => h("span.tag", {}, one))) : null, readReport(read)), h("span.row-acts", {}, ask, this.write ? [label, remove] : null));
   }
 

@@ -79,7 +79,7 @@ export class Settings {
     const { settings = {} } = this.info;
     const chosen = { ...this.chosen };
     await dialog("Settings", (close) => {
-      const form = h("form.settings", {}, this.#routes(chosen), this.#sources(chosen, settings), this.#reading(chosen, settings), this.#writing(chosen, settings, close), this.#account(close));
+      const form = h("form.settings", {}, this.#writing(chosen, settings, close), this.#reading(chosen, settings), this.#sources(chosen, settings), this.#routes(chosen), this.#account(close));
       const actions = h("div.dialog-actions", {}, h("button.button", { type: "button", onclick: () => this.#reset(close) }, "Defaults"), h("button.button.primary", { type: "submit" }, "Save"));
       form.append(actions);
       form.addEventListener("submit", (event) => {

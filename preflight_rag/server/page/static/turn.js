@@ -7,13 +7,16 @@ import { Thumbs } from "./thumbs.js";
 import { Progress } from "./timeline.js";
 import { asMarkdown, asSentence, byDocument, helpOf, nameOf, ranges, seconds, sourceNumbers, yearAndPages } from "./words.js";
 
+/** Stands above what was written of an answer that has no end. */
+const UNFINISHED = "Unfinished; sources not checked";
+
 export class TurnView {
   /**
    * @param {string} question
    * @param {{ evidence: object, again: Function, reply: Function, resume: Function, partitionSize: Function }} page
    */
   constructor(question, page) {
-    Object.assign(this, { question, page, answer: null, progress: null, pace: 0 });
+    Object.assign(this, { question, page, answer: null, draft: "", progress: null, pace: 0 });
     this.number = null;
     this.verdict = null;
     this.asked = h("div.asked-row");
@@ -95,7 +98,7 @@ export class TurnView {
     this.clock = h("span.clock", { "aria-hidden": "true" });
     const stages = h("button.progress", { type: "button", title: "Show the steps", onclick: () => this.#evidence({ tab: "how" }) }, h("span.pulse", { "aria-hidden": "true" }), this.note, this.clock);
     this.head.replaceChildren(stages);
-    this.body.replaceChildren();
+    if (!this.draft) this.body.replaceChildren();
     this.foot.replaceChildren();
     this.element.setAttribute("aria-busy", "true");
     this.pace = setInterval(() => this.#tick(), 200);
@@ -129,6 +132,7 @@ export class TurnView {
 
   /** The answer so far. */
   html(html) {
+    this.draft = html;
     showNodes(this.body, nodesOf(html));
   }
 
@@ -240,15 +244,21 @@ export class TurnView {
     announce(`${question} ${choices.length} choices.`);
   }
 
-  /** The turn was stopped by the person, or cut off earlier. */
-  stopped(text = "Stopped.") {
+  /** The turn was stopped by the person, or cut off earlier; what was written of it stays. */
+  stopped(text = "Stopped.", draft = null) {
     this.#end();
-    this.#offer(h("p.notice.calm", {}, h("span", {}, text)), true);
-    announce(text);
+    if (draft) this.html(draft);
+    this.#offer(h("p.notice.calm", {}, h("span", {}, text)), this.#finishes());
+    announce(this.draft ? `${text} ${UNFINISHED}.` : text);
   }
 
-  /** The turn failed: what happened, what helps, and a way to go on. */
-  fail({ code, message, help: forAnyone }, { resumable = false } = {}) {
+  #finishes() {
+    if (this.draft) this.head.replaceChildren(h("p.unfinished", {}, icon("warn"), h("span", {}, UNFINISHED)));
+    return h("button.button", { type: "button", onclick: () => this.page.resume(this) }, "Finish this answer");
+  }
+
+  /** The turn failed: what happened, what helps, and a way to go on; `away`: it may go on where nobody hears it. */
+  fail({ code, message, help: forAnyone }, { resumable = false, away = false } = {}) {
     const help = helpOf({ help: forAnyone });
     this.#end();
     if (code === "turn_unfinished") {
@@ -257,12 +267,17 @@ export class TurnView {
       this.foot.replaceChildren(h("p.notice", { role: "alert" }, icon("warn"), h("span", {}, "An earlier answer in this conversation was not finished.")), h("div.dialog-actions.start", {}, back, drop));
       return;
     }
-    this.#offer(h("p.notice.error", { role: "alert" }, icon("warn"), h("span", {}, h("strong", {}, asSentence(message)), help ? ` ${help}` : "")), resumable);
+    this.#offer(h("p.notice.error", { role: "alert" }, icon("warn"), h("span", {}, h("strong", {}, asSentence(message)), help ? ` ${help}` : "")), this.#wayOn(resumable, away));
   }
 
-  #offer(notice, resumable) {
+  #wayOn(resumable, away) {
+    const finish = this.draft || resumable ? this.#finishes() : null;
+    if (away) return h("button.button", { type: "button", onclick: () => this.page.listen(this) }, "Try again");
+    return resumable ? finish : null;
+  }
+
+  #offer(notice, wayOn) {
     const again = h("button.button", { type: "button", onclick: () => this.page.again(this.question) }, icon("again"), "Ask again");
-    const resume = resumable ? h("button.button", { type: "button", onclick: () => this.page.resume(this) }, "Finish this answer") : null;
-    this.foot.replaceChildren(notice, h("div.dialog-actions.start", {}, resume, again));
+    this.foot.replaceChildren(notice, h("div.dialog-actions.start", {}, wayOn, again));
   }
 }

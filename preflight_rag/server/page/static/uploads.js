@@ -117,6 +117,10 @@ export class Uploads {
       }
       this.views.get(key).show(file);
     }
+    // What was not read stands first: of many files nobody looks through those that were.
+    const failed = ({ stage }) => stage === "failed" || stage === "stopped";
+    const order = [...files.filter(([, file]) => failed(file)), ...files.filter(([, file]) => !failed(file))].map(([key]) => this.views.get(key).element);
+    if (order.some((element, place) => this.rows.children[place] !== element)) this.rows.replaceChildren(...order);
     this.#headed(uploads, files.map(([, file]) => file), going);
     const ready = files.filter(([, { stage }]) => stage === "ready").length;
     if (ready > this.ready) this.page.onReady();

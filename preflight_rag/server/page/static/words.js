@@ -51,9 +51,11 @@ export function ago(moment) {
 /** A path's last part; addresses and PMIDs stay whole. */
 export const basename = (source) => (/^(https?:|PMID|PMC)/i.test(source) ? source : source.split(/[\\/]/).pop() || source);
 
+/** When a document is from, as it says itself; else only when its file was saved, called so. */
+export const dateOf = ({ date, file_saved: saved }) => (date ? day(date) : saved ? `file saved ${day(saved)}` : "");
+
 /** Where a citation stands: file, page, date. */
-export const place = ({ source, page, date }) =>
-  [source && basename(source), page && `page ${page}`, date && day(date)].filter(Boolean).join(" · ");
+export const place = (cited) => [cited.source && basename(cited.source), cited.page && `page ${cited.page}`, dateOf(cited)].filter(Boolean).join(" · ");
 
 const SITES = { "doi.org": "the publisher", "pubmed.ncbi.nlm.nih.gov": "PubMed", "pmc.ncbi.nlm.nih.gov": "PubMed Central" };
 
@@ -136,4 +138,6 @@ export function asMarkdown(answer) {
 }
 
 /** A model as people call it: without who offers it. */
-export const modelName = (name) => (["offline", "preflight reader"].includes(name) ? "No language model" : (name ?? "").replace(/^[a-z_]+:/, ""));
+export const isNone = (name) => ["offline", "preflight reader"].includes(name);
+
+export const modelName = (name) => (isNone(name) ? "No language model" : (name ?? "").replace(/^[a-z_]+:/, ""));
