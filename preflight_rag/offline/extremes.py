@@ -13,9 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from preflight_rag.offline.cell_checks import MOST_ELSE
-from preflight_rag.offline.evidence import evidence, plain
+from preflight_rag.offline.evidence import evidence
 from preflight_rag.state.reading import Draft, Source
 from preflight_rag.text.headers import why_unclaimed
+from preflight_rag.text.quotes import plain
 from preflight_rag.text.tables import Cell, Row, parse_row
 from preflight_rag.text.words import words
 
