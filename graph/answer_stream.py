@@ -146,7 +146,7 @@ def answer_stream(stage: str) -> Iterator[AnswerStream | None]:
 
 
 def _streamed_by(callbacks: object, config: Mapping[str, Any], *, begins: bool) -> StreamedAnswer | None:
-    """What the stream that listens has of this graph's answer; where a turn begins, nothing."""
+    """Return what the stream that listens has of this graph's answer; where a turn begins, nothing."""
     handlers = callbacks.handlers if isinstance(callbacks, BaseCallbackManager) else ()
     listening = (each for each in handlers if any(kind.__name__ == _HANDLER for kind in type(each).__mro__))
     if (handler := next(listening, None)) is None:
@@ -172,18 +172,18 @@ class Screen:
         self._shown = self._again = ""
 
     def feed(self, message: str | None, piece: str) -> str:
-        """What may be shown with this piece of the message of that id."""
+        """Return what may be shown with this piece of the message of that id."""
         if message != self._message and self._message is not None:
             self._visible, self._again = VisibleText(), ""
         self._message = message
         return self._fresh(self._visible.feed(piece))
 
     def finish(self) -> str:
-        """The rest, when the stage has ended."""
+        """Return the rest, when the stage has ended."""
         return self._fresh(self._visible.finish())
 
     def _fresh(self, text: str) -> str:
-        """The part of the text that has not been shown; none of a reply that differs from the one before it."""
+        """Return the part of the text that has not been shown; none of a reply that differs from the one before it."""
         self._again += text
         if not self._again.startswith(self._shown):
             return ""
@@ -193,7 +193,9 @@ class Screen:
 
 
 def not_shown(shown: str, answer: str) -> str:
-    """What is to be written below a text so that it ends with the answer; citation marks and spaces do not count.
+    """Return what is to be written below a text so that it ends with the answer.
+
+    Citation marks and spaces do not count.
 
     A text that ends with the beginning of the answer is gone on with; below any other one the whole answer is set.
     """
@@ -209,7 +211,7 @@ def not_shown(shown: str, answer: str) -> str:
 
 
 def _tails(shown: str, bare: str) -> Iterator[str]:
-    """The bare text from each of its paragraphs on, the longest first."""
+    """Yield the bare text from each of its paragraphs on, the longest first."""
     at = 0
     for paragraph in shown.split("\n\n")[:-1]:
         at += len(_bare(paragraph))
@@ -221,7 +223,7 @@ def _bare(text: str) -> str:
 
 
 def _after(answer: str, count: int) -> str:
-    """The answer behind its first so many characters that count, and behind the marks that follow them."""
+    """Return the answer behind its first so many characters that count, and behind the marks that follow them."""
     at = 0
     while count and at < len(answer):
         uncounted = _UNCOUNTED.match(answer, at)

@@ -41,7 +41,7 @@ def build_graph(
     resolve: Callable[[Any], Context] = given,
     channels: Sequence[str] | None = None,
 ) -> StateGraph[State, Any, Any, Any]:
-    """The graph, not yet compiled: compile it with your own checkpointer, or add it to a graph of yours.
+    """Return the graph, not yet compiled: compile it with your own checkpointer, or add it to a graph of yours.
 
     Args:
         context_schema: What a caller passes as `context`.
@@ -83,7 +83,7 @@ def build_graph(
 
 
 def _schemas(channels: Sequence[str]) -> tuple[type[Any], type[Any]]:
-    """What a graph with only these channels takes in and gives out."""
+    """Return what a graph with only these channels takes in and gives out."""
     known = get_type_hints(State, include_extras=True)
     if unknown := sorted(set(channels) - known.keys()):
         raise UsageError(f"there is no channel {unknown[0]!r}", help=f"There are: {', '.join(known)}.")

@@ -378,7 +378,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         self._raise_failed(thread_id)
 
     def has_unwritten(self, thread_id: str) -> bool:
-        """Whether something of a thread waits to be written, or could not be."""
+        """Return whether something of a thread waits to be written, or could not be."""
         return thread_id in self._unwritten
 
     async def _put(self, queued: _Queued) -> None:
@@ -533,7 +533,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
             await self.conn.commit()
 
     async def athreads(self) -> list[str]:
-        """The ids of all threads, the one used last first."""
+        """Return the ids of all threads, the one used last first."""
         await self._settled()
         query = "SELECT thread_id FROM checkpoint_order GROUP BY thread_id ORDER BY max(written) DESC"
         async with self.lock, self.conn.execute(query) as cursor:
@@ -588,7 +588,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
 
 
 def pruning(thread_id: str, keep_turns: int) -> Work:
-    """What removes a thread's intermediate steps, as `prune_turn` does, within a transaction.
+    """Return what removes a thread's intermediate steps, as `prune_turn` does, within a transaction.
 
     Raises:
         UsageError: `keep_turns` is negative.
@@ -598,7 +598,7 @@ def pruning(thread_id: str, keep_turns: int) -> Work:
 
 
 def _steps_before(thread_id: str, keep_turns: int) -> tuple[str, list[Any]]:
-    """The query for the steps of a thread that are not kept, and its values."""
+    """Return the query for the steps of a thread that are not kept, and its values."""
     check_keep_turns(keep_turns)
     query, values = (_START_OF_TURN, [thread_id, keep_turns - 1]) if keep_turns else (_LATEST, [thread_id])
     return _BEFORE.format(query), [thread_id, *values]
@@ -653,7 +653,7 @@ def _future() -> asyncio.Future[None]:
 
 
 def _needed(wanted: Sequence[_Queued]) -> list[_Queued]:
-    """What has to be written where all of it is: not a checkpoint that another one replaces, nor its writes."""
+    """Return what has to be written where all of it is: not a checkpoint that another one replaces, nor its writes."""
     replaced = {(each.thread_id, each.replaces) for each in wanted if each.replaces}
     return [each for each in wanted if (each.thread_id, each.checkpoint) not in replaced]
 
@@ -778,7 +778,7 @@ def check_keep_turns(keep_turns: int) -> None:
 
 
 def whole_results(writes: Sequence[tuple[str, Any]]) -> Sequence[tuple[str, Any]]:
-    """What a stage wrote, or of one that failed or was stopped its error alone.
+    """Return what a stage wrote, or of one that failed or was stopped its error alone.
 
     A stage may be stopped when it has written its results and not yet where the turn goes from there. LangGraph hands
     over the results all the same, and takes what is resumed from them for finished.

@@ -132,7 +132,7 @@ class Row(Protocol):
     """One row, by its columns' names."""
 
     def __getitem__(self, name: str, /) -> Any:
-        """A column's value."""
+        """Return a column's value."""
 
 
 class Rows(Protocol):
@@ -143,10 +143,10 @@ class Rows(Protocol):
         """How many rows it changed."""
 
     def fetchone(self) -> Any:
-        """The next row, or None."""
+        """Return the next row, or None."""
 
     def fetchall(self) -> list[Any]:
-        """All rows."""
+        """Return all rows."""
 
     def __iter__(self) -> Iterator[Any]:
         """Row by row."""
@@ -177,10 +177,10 @@ class Database(Protocol):
         """To read; what goes wrong is raised as errors of ours."""
 
     def writing(self, thread_id: str = "") -> AbstractContextManager[Connection]:
-        """A transaction; where it names a thread, nobody else's that names the same one runs beside it."""
+        """Return a transaction; where it names a thread, nobody else's that names the same one runs beside it."""
 
     def damaged(self, what: str) -> DatabaseCorrupt:
-        """The error for a row that is not as it was written."""
+        """Return the error for a row that is not as it was written."""
 
     def close(self) -> None:
         """Close it; a second time does nothing."""
@@ -215,7 +215,10 @@ class Ledger:
         settings: Mapping[str, Any],
         model: str,
     ) -> tuple[Turn | None, Turn | None]:
-        """The thread's newest turn, and the one that was begun; none is where the newest one is in the way of it."""
+        """Return the thread's newest turn, and the one that was begun.
+
+        None is where the newest one is in the way of it.
+        """
         with self.database.writing(thread_id) as connection:
             last = self._last(connection, thread_id)
             if last is not None and in_the_way(last):
@@ -275,7 +278,7 @@ class Ledger:
         return self._update(id, {"status": "running", "finished_at": None, "error": None})
 
     def turns(self, thread_id: str) -> list[Turn]:
-        """All turns of a thread, first to last."""
+        """Return all turns of a thread, first to last."""
         with self.database.reading() as connection:
             rows = connection.execute(
                 "select * from turns where thread_id = :thread_id order by turn", {"thread_id": thread_id}
@@ -283,7 +286,7 @@ class Ledger:
             return [self._turn(row) for row in rows]
 
     def last(self, thread_id: str) -> Turn | None:
-        """The thread's newest turn, None when it has none."""
+        """Return the thread's newest turn, None when it has none."""
         with self.database.reading() as connection:
             return self._last(connection, thread_id)
 
@@ -293,7 +296,7 @@ class Ledger:
         return self._turn(row) if row else None
 
     def unfinished(self, thread_id: str) -> Turn | None:
-        """The thread's newest turn if it is still `running`.
+        """Return the thread's newest turn if it is still `running`.
 
         To a caller that holds the thread's lock this is a turn whose process was killed.
         """
@@ -301,7 +304,10 @@ class Ledger:
         return turn if turn is not None and turn.status == "running" else None
 
     def threads(self, query: str | None = None) -> list[ThreadSummary]:
-        """All threads, the one used last first; with a query, those whose title, questions or answers hold it."""
+        """Return all threads, the one used last first.
+
+        With a query, those whose title, questions or answers hold it.
+        """
         newest = """
             select newest.thread_id as thread_id, spans.turns as turns, newest.question as question,
                    newest.status as status, coalesce(newest.finished_at, newest.started_at) as updated,
@@ -373,7 +379,7 @@ class Ledger:
             return [self._turn(row) for row in copied]
 
     def fork_of(self, thread_id: str) -> Fork | None:
-        """Where a thread comes from, None where it is no other one's, or that one is gone."""
+        """Return where a thread comes from, None where it is no other one's, or that one is gone."""
         query = """
             select parent, turn from thread_forks where thread_id = :thread_id
             and exists (select 1 from turns where turns.thread_id = parent)
@@ -417,7 +423,10 @@ class Ledger:
                 )
 
     def feedback(self, thread_id: str | None = None) -> list[tuple[Turn, Feedback]]:
-        """The turns that somebody has judged, in the order in which they were asked; of one thread, or of all."""
+        """Return the turns that somebody has judged, in the order in which they were asked.
+
+        Of one thread, or of all.
+        """
         query = """
             select turns.*, feedback.good as good, feedback.reason as why, feedback.expected as expected,
                    feedback.at as at
@@ -462,7 +471,7 @@ class Ledger:
         return self._turn(connection.execute("select * from turns where id = :id", {"id": id}).fetchone())
 
     def _turn(self, row: Row) -> Turn:
-        """A row's turn; what is wrong with one that this program did not write is said without its text."""
+        """Return a row's turn; what is wrong with one that this program did not write is said without its text."""
         try:
             return _turn(row)
         except (ValueError, TypeError):
@@ -472,7 +481,7 @@ class Ledger:
 
 
 def answered(answer: Answer) -> dict[str, Any]:
-    """What `Ledger.finish` records."""
+    """Return what `Ledger.finish` records."""
     return {
         "status": "abstained" if answer.abstained else "answered",
         "model": answer.receipt.model,
@@ -485,7 +494,7 @@ def answered(answer: Answer) -> dict[str, Any]:
 
 
 def asking(clarification: Clarification, receipt: Mapping[str, Any]) -> dict[str, Any]:
-    """What `Ledger.ask` records."""
+    """Return what `Ledger.ask` records."""
     asked = _json(clarification.model_dump(mode="json"))
     return {"status": "asking", "clarification": asked, **_cost(receipt)}
 

@@ -32,12 +32,12 @@ _local: WeakKeyDictionary[asyncio.AbstractEventLoop, _Locks] = WeakKeyDictionary
 
 
 def new_thread_id(kind: str) -> str:
-    """An id that no thread has: where nobody names a thread, each call has its own."""
+    """Return an id that no thread has: where nobody names a thread, each call has its own."""
     return f"{kind}-{secrets.token_hex(RANDOM_BYTES)}"
 
 
 def validate_thread_id(value: object) -> str:
-    """The value, if it can name a thread.
+    """Return the value, if it can name a thread.
 
     Raises:
         UsageError: It is not text (1 and "1" would be the same thread), is blank, holds a control character, or is
@@ -125,7 +125,7 @@ async def _acquire(path: Path, thread_id: str, *, wait: float, deadline: float) 
 
 
 def _try(path: Path) -> int | None:
-    """The open file, locked; None where somebody else holds it."""
+    """Return the open file, locked; None where somebody else holds it."""
     while True:
         file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
         try:
@@ -179,7 +179,7 @@ else:
 
 
 def _lock_file(folder: Path, thread_id: str) -> Path:
-    """The thread's lock file; its name is a hash, because a thread id may hold any printable character."""
+    """Return the thread's lock file; its name is a hash, because a thread id may hold any printable character."""
     name = hashlib.sha256(thread_id.encode("utf-8")).hexdigest()[:32]
     locks = folder.absolute() / FOLDER
     try:
@@ -190,6 +190,6 @@ def _lock_file(folder: Path, thread_id: str) -> Path:
 
 
 def busy(thread_id: str, wait: float) -> ThreadBusy:
-    """The error for a thread that was waited for in vain."""
+    """Return the error for a thread that was waited for in vain."""
     help = "Wait for the other turn to end, or use another thread."
     return ThreadBusy(f"Another turn is still running on thread {thread_id!r} after {wait:g} s", help=help)

@@ -31,7 +31,7 @@ NO_REPLY = "no_reply"
 
 
 def is_lost(error: PreflightError) -> bool:
-    """Whether a turn can be taken without its model after this: also where what answers is no model's server."""
+    """Return whether a turn can be taken without its model after this: also where what answers is no model's server."""
     return isinstance(error, LOST) or (isinstance(error, BadReply) and error.reason == "malformed")
 
 
@@ -52,6 +52,6 @@ class ModelUse:
     purses: Sequence[Purse] = ()
 
     def lost(self, model: str, error: PreflightError) -> ModelUse:
-        """The same after the model could not be reached, or may not be asked any more."""
+        """Return the same after the model could not be reached, or may not be asked any more."""
         stage = "budget" if isinstance(error, BudgetUsedUp) else "model" if is_lost(error) else NO_REPLY
         return replace(self, missing=Gap(stage=stage, item=model, error=str(error)))

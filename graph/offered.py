@@ -39,7 +39,7 @@ class Offered:
 
     @classmethod
     def read(cls, environ: Mapping[str, str] | None = None) -> Offered:
-        """What the environment says.
+        """Return what the environment says.
 
         Raises:
             UsageError: Two folders have one name.
@@ -56,7 +56,7 @@ class Offered:
         return cls(found, tuple(dict.fromkeys(models)))
 
     def library(self, name: str) -> Path | LibraryPlace:
-        """Where a library is.
+        """Return where a library is.
 
         Raises:
             UsageError: No library of that name is offered.
@@ -72,7 +72,7 @@ class Offered:
 
 
 def own_place(environ: Mapping[str, str] | None = None) -> Path | LibraryPlace:
-    """The library that is used where none is named.
+    """Return the library that is used where none is named.
 
     What PREFLIGHT_LIBRARY says, else ./my-library where one is, else the first of PREFLIGHT_LIBRARIES, else the demo's.
     ./library was the command line's default before; a library that lies there is still opened.

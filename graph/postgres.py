@@ -157,7 +157,7 @@ def _migrate(connection: psycopg.Connection[DictRow], name: str) -> None:
 
 
 def schema_versions(connection: psycopg.Connection[DictRow]) -> tuple[int, int] | None:
-    """The versions of our tables and of the checkpoints' in a database; None where neither are there."""
+    """Return the versions of our tables and of the checkpoints' in a database; None where neither are there."""
     found = _number(connection, "preflight_schema", "max(version)", 0), _checkpoints_version(connection)
     return None if found == (0, NO_CHECKPOINTS) else found
 
@@ -183,7 +183,7 @@ def _version(connection: psycopg.Connection[DictRow], name: str) -> int:
 
 
 def _number(connection: psycopg.Connection[DictRow], table: str, what: str, missing: int) -> int:
-    """A number of a table, another one where there is none."""
+    """Return a number of a table, another one where there is none."""
     if _one(connection.execute("select to_regclass(%s) as there", [table]))["there"] is None:
         return missing
     found = _one(connection.execute(f"select {what} as number from {table}"))["number"]  # noqa: S608
@@ -262,7 +262,7 @@ class PostgresDatabase:
             yield statements
 
     def damaged(self, what: str) -> DatabaseCorrupt:
-        """The error for a row that is not as it was written."""
+        """Return the error for a row that is not as it was written."""
         help = "Restore the database from a backup, or delete the thread: `preflight threads delete ID`."
         return DatabaseCorrupt(f"{self.name} cannot be read: {what}", help=help)
 
@@ -474,7 +474,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
                     await connection.execute(statement, {"source": source, "target": target})
 
     async def athreads(self) -> list[str]:
-        """The ids of all threads, the one used last first."""
+        """Return the ids of all threads, the one used last first."""
         query = "select thread_id from checkpoints group by thread_id order by max(written) desc"
         async with self._saver(None) as (_, connection):
             return [row["thread_id"] for row in await (await connection.execute(query)).fetchall()]
@@ -485,7 +485,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
             await connection.execute(f"vacuum (skip_locked) {', '.join(_TABLES)}")
 
     async def size(self) -> int:
-        """Bytes that the tables take, with their indices."""
+        """Return bytes that the tables take, with their indices."""
         query = "select sum(pg_total_relation_size(name::regclass))::bigint as bytes from unnest(%s::text[]) as name"
         async with self._saver(None) as (_, connection):
             row = await (await connection.execute(query, [list(_TABLES)])).fetchone()
@@ -516,7 +516,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
 
 
 def _same_key(table: str) -> str:
-    """The condition that `old` and `new` have one key but for the thread."""
+    """Return the condition that `old` and `new` have one key but for the thread."""
     keys = {
         "checkpoints": ("checkpoint_ns", "checkpoint_id"),
         "checkpoint_blobs": ("checkpoint_ns", "channel", "version"),
@@ -574,7 +574,7 @@ class PostgresThreadStore:
         await asyncio.to_thread(self.ledger.ask, turn.id, clarification=clarification, receipt=spent)
 
     async def size(self) -> int:
-        """Bytes that the tables take."""
+        """Return bytes that the tables take."""
         return await self.saver.size()
 
     async def _acquire(self, thread_id: str, *, wait: float, deadline: float) -> psycopg.AsyncConnection[DictRow]:

@@ -56,7 +56,7 @@ class Parts:
         self._lock = threading.Lock()
 
     def begin(self, stage: str, step: str) -> bool:
-        """Whether this is the first part that begins."""
+        """Return whether this is the first part that begins."""
         with self._lock:
             first = (stage, step) not in self._done
             self._done.setdefault((stage, step), 0)
@@ -65,7 +65,7 @@ class Parts:
             return first
 
     def end(self, stage: str, step: str) -> int:
-        """The number of parts that are done, this one included."""
+        """Return the number of parts that are done, this one included."""
         with self._lock:
             done = self._done.get((stage, step), 0) + 1
             self._done[stage, step] = done

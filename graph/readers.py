@@ -29,7 +29,7 @@ def open_reader(
     extractive_reader: str = BUNDLED,
     library: Collection | None = None,
 ) -> Reader:
-    """The reader for a model.
+    """Return the reader for a model.
 
     Args:
         model: A LangChain chat model, another Runnable from messages to a message, a `Reader`, `provider:name`,

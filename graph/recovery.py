@@ -22,7 +22,7 @@ _NULL_OF = {"settings": "{}"}
 
 
 def threads_problems(path: Path) -> list[str]:
-    """What is wrong with a database of threads, one line each; nothing where there is none.
+    """Return what is wrong with a database of threads, one line each; nothing where there is none.
 
     Raises:
         LibraryBusy: Another process has it locked, which is nothing wrong with it.
@@ -106,7 +106,7 @@ def _broken_turns(connection: sqlite3.Connection) -> Iterator[tuple[str, int, li
 
 
 def _broken_checkpoints(connection: sqlite3.Connection, *, remove: bool = False) -> Iterator[str]:
-    """Threads of the checkpoints, and of the writes beside them, that cannot be read; `remove` deletes those."""
+    """Yield threads of the checkpoints, and of the writes beside them, that cannot be read; `remove` deletes those."""
     serde = JsonPlusSerializer(allowed_msgpack_modules=None)
     for table, column in (("checkpoints", "checkpoint"), ("writes", "value")):
         if not _has(connection, table):

@@ -55,14 +55,14 @@ class Ask:
 
     @classmethod
     def of(cls, turn: Turn) -> Ask:
-        """The request that a recorded turn was begun with."""
+        """Return the request that a recorded turn was begun with."""
         given = dict(turn.settings)
         options, history, model = (given.pop(name, None) for name in ("options", "history", "model"))
         pairs = [(role, text) for role, text in history or []]
         return cls(turn.question, Settings.model_validate(given), options or (), pairs, model)
 
     def input(self) -> Question:
-        """What the graph takes in."""
+        """Return what the graph takes in."""
         earlier: list[AnyMessage] = [ROLES[role](text) for role, text in self.history if text.strip()]
         return Question(messages=[*earlier, HumanMessage(self.question)], options=list(self.options))
 

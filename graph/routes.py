@@ -64,20 +64,23 @@ class Edge(Runnable[Any, Any]):
         self._choose = choose
 
     def __call__(self, state: Any) -> Any:
-        """The branch, or what is sent to a node."""
+        """Return the branch, or what is sent to a node."""
         return self._choose(state)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """The branch, for plain callers of the graph."""
+        """Return the branch, for plain callers of the graph."""
         return self._choose(input)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """The branch, for asynchronous ones."""
+        """Return the branch, for asynchronous ones."""
         return self._choose(input)
 
 
 def after_rewrite(state: Heard) -> Literal["question", "conversation", "documents", "metadata"]:
-    """A question goes to retrieval; a message of the conversation alone, or one about the documents, does not."""
+    """Return a question goes to retrieval.
+
+    A message of the conversation alone, or one about the documents, does not.
+    """
     name = state["decision"].get("name")
     if name == "listing":
         return "documents"
@@ -85,12 +88,12 @@ def after_rewrite(state: Heard) -> Literal["question", "conversation", "document
 
 
 def after_metadata(state: Found) -> Literal["known", "not known"]:
-    """What the metadata do not say is looked for in the documents' texts."""
+    """Return what the metadata do not say is looked for in the documents' texts."""
     return "not known" if state["onward"] == "retrieve" else "known"
 
 
 def after_preflight(state: Routed) -> list[Send] | str:
-    """The route that preflight chose; for map/reduce, one `Send` for each partition."""
+    """Return the route that preflight chose; for map/reduce, one `Send` for each partition."""
     route = state["decision"]["name"]
     return _partitions(state) if route == "map_reduce" else ROUTES[route]
 
@@ -104,12 +107,15 @@ def after_draft(state: Onward) -> list[Send] | str:
 
 
 def after_organize(state: Organised) -> list[Send] | str:
-    """The person is asked first where there is much to choose from; else the groups are answered."""
+    """Return the person is asked first where there is much to choose from; else the groups are answered."""
     return "ask first" if state["choices"] else after_clarify(state)
 
 
 def after_clarify(state: Organised) -> list[Send] | str:
-    """One group is answered directly; of several, each by a `Send` of its own, which also chooses among options."""
+    """Return one group is answered directly.
+
+    Of several, each by a `Send` of its own, which also chooses among options.
+    """
     groups, options = state["organisation"]["groups"], state["options"]
     question, refs = state["standalone_question"], state["passages"]
     instructions = state.get("instructions") or ""
@@ -142,7 +148,7 @@ def after_clarify(state: Organised) -> list[Send] | str:
 
 
 def _first_partition(state: Onward) -> Chosen:
-    """What the plain answer reads where a dearer route gave nothing."""
+    """Return what the plain answer reads where a dearer route gave nothing."""
     return Chosen(
         standalone_question=state["standalone_question"],
         options=state.get("options") or [],
@@ -172,7 +178,7 @@ def _partitions(state: Routed | Onward) -> list[Send]:
 
 
 def _passages(contexts: list[int], state: Organised) -> list[int]:
-    """Ranks of the passages that contexts are made of."""
+    """Return ranks of the passages that contexts are made of."""
     parts = {note["rank"]: list(note.get("ranks") or [note["rank"]]) for note in state["contexts"]}
     return [rank for n in contexts for rank in parts[n]]
 

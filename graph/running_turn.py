@@ -68,7 +68,7 @@ class TurnStart:
         return isinstance(self.given, Command)
 
     def can_go_offline(self, *, spared: bool) -> bool:
-        """Whether the turn may be begun again without its model; not one that goes on with work of before.
+        """Return whether the turn may be begun again without its model; not one that goes on with work of before.
 
         One whose model gave no reply in time, or none that can be used, or may not be asked any more, may always: what
         its documents say costs nothing more.
@@ -77,7 +77,7 @@ class TurnStart:
         return new and (self.ask.use.or_offline or spared) and not self.reader.by_rule
 
     def answer(self, state: Mapping[str, Any], seconds: float) -> Answer:
-        """The answer that the graph's state holds; what the turn was taken without stands among its gaps."""
+        """Return the answer that the graph's state holds; what the turn was taken without stands among its gaps."""
         answer = answer_of(
             state,
             reader=self.reader,
@@ -144,7 +144,7 @@ class RunningTurn:
         return perf_counter() - self._began
 
     async def events(self) -> AsyncGenerator[Event, None]:
-        """What the stages report while they run; those of the second try too, where there is one.
+        """Yield what the stages report while they run; those of the second try too, where there is one.
 
         Raises:
             PreflightError: A stage failed, and beginning again does not help.
@@ -162,7 +162,7 @@ class RunningTurn:
                 yield event
 
     async def final_state(self) -> Mapping[str, Any]:
-        """What the turn has left behind: never an earlier turn's answer, whatever has become of the checkpoints.
+        """Return what the turn has left behind: never an earlier turn's answer, whatever has become of the checkpoints.
 
         Raises:
             TurnError: No stage ran any more, and the checkpoints are not those of this turn.
@@ -178,31 +178,31 @@ class RunningTurn:
         return snapshot.values
 
     def outcome(self, state: Mapping[str, Any]) -> Answer | Clarification:
-        """The answer in the final state, or, where the graph has stopped to ask, its question to the person."""
+        """Return the answer in the final state, or, where the graph has stopped to ask, its question to the person."""
         if (asked := self.narrator.question) is None:
             return self.start.answer(state, self.seconds)
         turn, choices = self.start.turn, tuple(asked["choices"])
         return Clarification(thread_id=turn.thread_id, turn=turn.turn, question=asked["question"], choices=choices)
 
     async def snapshot(self) -> StateSnapshot:
-        """The thread's latest checkpoint."""
+        """Return the thread's latest checkpoint."""
         return await self._graph.aget_state(self._config)
 
     def receipt(self, state: Mapping[str, Any], before: Sequence[Mapping[str, Any]] = ()) -> Receipt:
-        """What the turn has spent, by its state and in rows that are in no state."""
+        """Return what the turn has spent, by its state and in rows that are in no state."""
         start = self.start
         before = [*start.spent, *before]
         return receipt_of(state, reader=start.reader, settings=start.ask.settings, seconds=self.seconds, before=before)
 
     def failed_receipt(self, snapshot: StateSnapshot, error: PreflightError) -> Receipt:
-        """What a turn that failed has spent, the stage that failed included."""
+        """Return what a turn that failed has spent, the stage that failed included."""
         rows = _spent_so_far(snapshot, self.start.turn, error)
         if _has_begun(snapshot, self.start.turn):
             return self.receipt({**snapshot.values, "spent": rows})
         return self.receipt({}, before=rows)
 
     async def _stages(self) -> AsyncGenerator[Event, None]:
-        """What the graph's stages report while they run, once."""
+        """Yield what the graph's stages report while they run, once."""
         start = self.start
         context = await self._context()
         modes: list[StreamMode] = ["values"]
@@ -239,14 +239,17 @@ class RunningTurn:
         raise cause from error if cause is not error else None
 
     async def _offline(self, error: PreflightError) -> TurnStart:
-        """The same turn from its beginning, taken by the offline reader; its message has its id and comes once."""
+        """Return the same turn from its beginning, taken by the offline reader.
+
+        Its message has its id and comes once.
+        """
         start = self.start
         reader = await asyncio.to_thread(self._reader, OFFLINE)
         ask = replace(start.ask, use=start.ask.use.lost(start.reader.name, error))
         return replace(start, ask=ask, reader=reader, spent=_spent_so_far(await self.snapshot(), start.turn, error))
 
     async def _anew(self, error: PreflightError) -> TurnStart:
-        """The same turn from its beginning; a message that the state has already comes once."""
+        """Return the same turn from its beginning; a message that the state has already comes once."""
         snapshot = await self.snapshot()
         start = replace(self.start, spent=_spent_so_far(snapshot, self.start.turn, error))
         if start.given is not None:
@@ -279,7 +282,7 @@ class RunningTurn:
         return Context(reader, self._library, settings, pubmed, extractive, self.span.context, known={}, asked_k=asked)
 
     async def _spent_before(self) -> Usage:
-        """What a turn had spent before it was cut off, asked the person, or was begun again, and now goes on."""
+        """Return what a turn had spent before it was cut off, asked the person, or was begun again, and now goes on."""
         rows = self.start.spent
         if self.start.given is None or self.start.goes_on:
             rows = _spent_rows(await self.snapshot())
@@ -288,17 +291,17 @@ class RunningTurn:
 
 
 def belongs_to(snapshot: StateSnapshot, turn: Turn) -> bool:
-    """Whether a checkpoint is one of this turn's, not one that an earlier turn of the thread has left."""
+    """Return whether a checkpoint is one of this turn's, not one that an earlier turn of the thread has left."""
     return (snapshot.metadata or {}).get("turn_id") == turn.id
 
 
 def _has_begun(snapshot: StateSnapshot, turn: Turn) -> bool:
-    """Whether the turn's first stage has ended: until then the state holds what the last turn left."""
+    """Return whether the turn's first stage has ended: until then the state holds what the last turn left."""
     return belongs_to(snapshot, turn) and "rewrite" not in snapshot.next
 
 
 def _spent_rows(snapshot: StateSnapshot) -> list[Mapping[str, Any]]:
-    """What a turn's stages have spent, also those whose results are kept and not in the state yet."""
+    """Return what a turn's stages have spent, also those whose results are kept and not in the state yet."""
     rows = [] if "rewrite" in snapshot.next else [*(snapshot.values.get("spent") or ())]
     for task in snapshot.tasks:
         spent = (task.result or {}).get("spent") or ()
@@ -310,7 +313,7 @@ def _spent_rows(snapshot: StateSnapshot) -> list[Mapping[str, Any]]:
 
 
 def _spent_so_far(snapshot: StateSnapshot, turn: Turn, error: PreflightError) -> list[Mapping[str, Any]]:
-    """What the turn's stages have spent, that which failed included."""
+    """Return what the turn's stages have spent, that which failed included."""
     rows = _spent_rows(snapshot) if belongs_to(snapshot, turn) else []
     if isinstance(error, ModelError) and error.spent and error.spent["calls"] and snapshot.next:
         rows.append({"stage": snapshot.next[0], "started": time() - error.spent["seconds"], **error.spent})

@@ -197,7 +197,7 @@ class SqliteDatabase:
             connection.commit()
 
     def damaged(self, what: str) -> DatabaseCorrupt:
-        """The error for a row that is not as it was written."""
+        """Return the error for a row that is not as it was written."""
         return damaged_threads(self.path, what)
 
 
@@ -253,7 +253,7 @@ def translated_errors(path: Path) -> Iterator[None]:
 
 
 def damaged_threads(path: Path, what: str) -> DatabaseCorrupt:
-    """The error for a database of threads that cannot be read, or holds what was never written to it."""
+    """Return the error for a database of threads that cannot be read, or holds what was never written to it."""
     return DatabaseCorrupt(
         f"The database {path} cannot be read: {what}",
         help=f"`preflight library rebuild --library {path.parent}` sets it aside and keeps what is whole; or move it "
@@ -299,7 +299,7 @@ def writable(path: Path) -> Iterator[Path]:
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
-    """A connection that reads, also where SQLite cannot make the files for its locks: nobody writes there."""
+    """Return a connection that reads, also where SQLite cannot make the files for its locks: nobody writes there."""
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
     try:
         connection.execute("select count(*) from sqlite_master")
@@ -317,7 +317,7 @@ def open_to_read(path: Path) -> sqlite3.Connection:
 
 
 def _with_log(path: Path) -> sqlite3.Connection | None:
-    """What a database holds together with the writes beside it, in memory; None where there are none beside it.
+    """Return what a database holds together with the writes beside it, in memory; None where there are none beside it.
 
     A process that was killed leaves its last writes in a log, which SQLite passes over where it takes the file for one
     that nobody changes.
@@ -337,5 +337,5 @@ def _with_log(path: Path) -> sqlite3.Connection | None:
 
 
 def _holds(query: str, text: str | None) -> bool:
-    """Whether a text holds a casefolded query."""
+    """Return whether a text holds a casefolded query."""
     return text is not None and query in text.casefold()

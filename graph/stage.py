@@ -42,7 +42,7 @@ class Node(Protocol):
 
 
 def given(context: Any) -> Context:
-    """The context as the caller passed it.
+    """Return the context as the caller passed it.
 
     Raises:
         UsageError: No `Context` was passed, or it lacks a reader or a library.
@@ -103,7 +103,7 @@ class Stage(Runnable[Any, State]):
 
 
 def _with_inert_answer(update: State) -> State:
-    """A stage's update, its answer without what documents may have put into it for a renderer to load or run."""
+    """Return a stage's update, its answer without what documents may have put into it for a renderer to load or run."""
     if not update.get("answer"):
         return update
     update["answer"] = inert(update["answer"])

@@ -79,7 +79,7 @@ def _for_studio(schema: dict[str, Any]) -> None:
 
 
 def _without_null(field: dict[str, Any]) -> dict[str, Any]:
-    """A field that may be left out as one of its kind, so that it gets that kind's control."""
+    """Return a field that may be left out as one of its kind, so that it gets that kind's control."""
     kinds = [kind for kind in field.get("anyOf", ()) if kind.get("type") != "null"]
     return {**{name: value for name, value in field.items() if name != "anyOf"}, **(kinds[0] if kinds else {})}
 
@@ -118,7 +118,7 @@ class StudioContext(Settings):
 
 
 def resolve(given: Any) -> Context:
-    """The context of a run out of an assistant's fields; libraries and readers stay open between runs.
+    """Return the context of a run out of an assistant's fields; libraries and readers stay open between runs.
 
     Raises:
         PreflightError: A setting is unknown, wrong or the operator's, or the library or the model is not offered or
@@ -135,7 +135,7 @@ def resolve(given: Any) -> Context:
 
 @cache
 def _library(place: Path | LibraryPlace) -> Library:
-    """One of those that are offered, opened once: a run may still use it however many others are opened."""
+    """Return one of those that are offered, opened once: a run may still use it however many others are opened."""
     # One in a database can do all that a reader asks of a library.
     return cast(Library, open_library(place))
 

@@ -78,7 +78,7 @@ class Spending:
 def summarize_file(
     path: Path, model: Any = None, *, embedder: Any = None, tokens: int = TOKENS, **settings: Any
 ) -> Summary:
-    """The summary of a file; no library is needed.
+    """Return the summary of a file; no library is needed.
 
     Args:
         path: Of any kind that the loaders read.
@@ -108,7 +108,7 @@ def summarize_file(
 
 
 def is_on_disk(document: str | Path) -> bool:
-    """Whether a name is that of a file, rather than a document's id."""
+    """Return whether a name is that of a file, rather than a document's id."""
     try:
         return Path(document).expanduser().exists()
     except (OSError, ValueError):
@@ -116,7 +116,7 @@ def is_on_disk(document: str | Path) -> bool:
 
 
 def subject_of_file(path: Path, count_tokens: Callable[[str], int]) -> Subject:
-    """The one document of a file of any kind that the loaders read.
+    """Return the one document of a file of any kind that the loaders read.
 
     Raises:
         DocumentError: The file cannot be read, or holds no text.
@@ -140,7 +140,7 @@ def subject_of_file(path: Path, count_tokens: Callable[[str], int]) -> Subject:
 
 
 def find_subject(library: Collection, document: str | Path, count_tokens: Callable[[str], int]) -> Subject:
-    """A document of the library by its id, else a file's.
+    """Return a document of the library by its id, else a file's.
 
     Raises:
         PreflightError: As `subject_of_file` and `subject_of_library`.
@@ -151,7 +151,7 @@ def find_subject(library: Collection, document: str | Path, count_tokens: Callab
 
 
 def subject_of_library(library: Collection, document_id: str, count_tokens: Callable[[str], int]) -> Subject:
-    """A document of the library by its id or its name.
+    """Return a document of the library by its id or its name.
 
     Raises:
         UsageError: There is no such document; the message names those of similar ids and titles.
@@ -166,7 +166,7 @@ def subject_of_library(library: Collection, document_id: str, count_tokens: Call
 
 
 def unknown_document(library: Collection, document_id: str) -> UsageError:
-    """The error for an id that the library does not hold."""
+    """Return the error for an id that the library does not hold."""
     near = [names_of(library).name(each) for each in close_matches(document_id, library.documents())]
     named = f"Did you mean {' or '.join(near)}?" if near else "Give a file, or the id of a document."
     return UsageError(
@@ -175,7 +175,7 @@ def unknown_document(library: Collection, document_id: str) -> UsageError:
 
 
 def close_matches(name: str, documents: Any, *, most: int = 3) -> list[str]:
-    """Ids of the documents whose id, file name or title is most like a name, best first."""
+    """Return ids of the documents whose id, file name or title is most like a name, best first."""
     from rapidfuzz import fuzz, process
 
     names: dict[str, str] = {}
@@ -197,7 +197,7 @@ async def summarize(
     alpha: float = selection.SUMMARY_ALPHA,
     prompt_tokens: int = PROMPT_TOKENS,
 ) -> Summary:
-    """The summary of a document.
+    """Return the summary of a document.
 
     Args:
         subject: What `subject_of_file` or `subject_of_library` gave.
@@ -281,7 +281,7 @@ async def _read(
     prompt_tokens: int,
     spending: Spending,
 ) -> Draft:
-    """One call where the sentences fit into a prompt; else one for each part, and one for all parts."""
+    """Return one call where the sentences fit into a prompt; else one for each part, and one for all parts."""
     sections = _sources(subject, chosen)
     parts = _parts(sections, lambda source: reader.count_tokens(source.text) + SOURCE_TOKENS, prompt_tokens)
     if len(parts) == 1:
@@ -321,7 +321,7 @@ def _taken(reply: Reply[Draft], stage: str, item: str, spending: Spending) -> Dr
 
 
 def _sources(subject: Subject, chosen: Sequence[Statement]) -> Sections:
-    """The sentences as the reader sees them, numbered from 1."""
+    """Return the sentences as the reader sees them, numbered from 1."""
     number, sections = 0, []
     for run in selection.sections(chosen):
         sections.append(
@@ -335,7 +335,7 @@ def _sources(subject: Subject, chosen: Sequence[Statement]) -> Sections:
 
 
 def _parts(runs: Sequence[Sequence[Any]], size: Callable[[Any], int], most: int) -> list[list[list[Any]]]:
-    """Runs of items in parts of at most `most` tokens, in order; a run may be divided, an item is not."""
+    """Return runs of items in parts of at most `most` tokens, in order; a run may be divided, an item is not."""
     parts: list[list[list[Any]]] = [[]]
     used = 0
     for run in runs:
@@ -356,7 +356,7 @@ def _parts(runs: Sequence[Sequence[Any]], size: Callable[[Any], int], most: int)
 def _cited(
     subject: Subject, chosen: Sequence[Statement], draft: Draft, spending: Spending
 ) -> tuple[str, list[Citation]]:
-    """The summary with its marks numbered in order of first use, and the sentence behind each of them."""
+    """Return the summary with its marks numbered in order of first use, and the sentence behind each of them."""
     passages = {
         n: Passage(
             id=statement.passage_id,

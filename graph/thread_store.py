@@ -59,7 +59,7 @@ class ThreadStore(Protocol):
         """Record that a turn asks the person first, when all of its checkpoints are kept; errors are as above."""
 
     async def size(self) -> int:
-        """Bytes that the conversations take on the disk."""
+        """Return bytes that the conversations take on the disk."""
 
 
 class SqliteThreadStore:
@@ -109,7 +109,7 @@ class SqliteThreadStore:
             await self.saver.write(turn.thread_id, work)
 
     async def size(self) -> int:
-        """Bytes of the file."""
+        """Return bytes of the file."""
         return self.path.stat().st_size
 
 

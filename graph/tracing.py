@@ -120,7 +120,7 @@ def stage_span(name: str, turn: TraceContext | None) -> Iterator[StageSpan]:
 
 
 def _tracer() -> Tracer | None:
-    """A tracer where one may have been set up: that needs the API to be imported already."""
+    """Return a tracer where one may have been set up: that needs the API to be imported already."""
     api = sys.modules.get("opentelemetry.trace")
     if api is None or isinstance(api.get_tracer_provider(), api.ProxyTracerProvider):
         return None

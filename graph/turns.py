@@ -254,7 +254,9 @@ class Turns:
         return await self._reopened(last, lambda ask: None if goes_on else ask.input(), request.purses)
 
     async def _goes_on(self, turn: Turn) -> bool:
-        """Whether a turn can go on from its checkpoint; else it is begun again: its stages may have other names now.
+        """Return whether a turn can go on from its checkpoint.
+
+        Else it is begun again: its stages may have other names now.
 
         Raises:
             TurnError: A newer version has begun it.
@@ -281,7 +283,10 @@ class Turns:
         return TurnStart(turn, ask, reader, given(ask))
 
     async def _caught_up(self, last: Turn | None) -> Turn | None:
-        """The last turn; where its process ended between the answer and its row in the ledger, that is written now."""
+        """Return the last turn.
+
+        Where its process ended between the answer and its row in the ledger, that is written now.
+        """
         if last is None or last.status != "running":
             return last
         snapshot = await self.graph.aget_state({"configurable": {"thread_id": last.thread_id}})

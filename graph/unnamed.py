@@ -22,7 +22,7 @@ class OwnThreads(CompiledStateGraph[Any, Any, Any, Any]):
 
     @classmethod
     def of(cls, graph: CompiledStateGraph[Any, Any, Any, Any]) -> OwnThreads:
-        """The same graph, as `Pregel.copy` would make it."""
+        """Return the same graph, as `Pregel.copy` would make it."""
         return cls(**{name: value for name, value in vars(graph).items() if name != "__orig_class__"})
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:  # type: ignore[override]
@@ -34,7 +34,7 @@ class OwnThreads(CompiledStateGraph[Any, Any, Any, Any]):
         return super().astream(input, self._with_thread(config), **kwargs)
 
     def _with_thread(self, config: RunnableConfig | None) -> RunnableConfig | None:
-        """The config, with a thread of its own; as a node of another graph it goes by that one's thread."""
+        """Return the config, with a thread of its own; as a node of another graph it goes by that one's thread."""
         merged = merge_configs(self.config, ensure_config(config))
         inside = "langgraph_node" in merged.get("metadata", {})
         if inside or not isinstance(self.checkpointer, BaseCheckpointSaver):

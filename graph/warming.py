@@ -88,7 +88,7 @@ class Warming:
             self._thread.join()
 
     def _reading(self, question: str, settings: Settings) -> Callable[[], None] | None:
-        """What reads the passages of a question, where that may be done beside its turn."""
+        """Return what reads the passages of a question, where that may be done beside its turn."""
         extractive = self._reader.extractive
         if extractive is None:
             return None

@@ -50,7 +50,7 @@ async def answer_plain(state: Chosen, runtime: Runtime[Context]) -> State:
 
 
 async def answer_all_passages(state: Chosen, context: Context) -> State:
-    """The answer of the route plain, which may call for a dearer route."""
+    """Return the answer of the route plain, which may call for a dearer route."""
     sources, decision = await context.sources(state["passages"]), state["decision"]
     writing: Awaitable[Reply[Draft]] = instructed(context.reader, state.get("instructions") or "").answer(
         question=state["standalone_question"], sources=sources, options=state["options"]
@@ -88,7 +88,10 @@ async def answer_all_passages(state: Chosen, context: Context) -> State:
 async def _checked_meanwhile(
     state: Chosen, context: Context, sources: Sequence[Source], call: asyncio.Future[Reply[Draft]]
 ) -> RouteDecision:
-    """The decision with what the extractive reader finds while the model writes; on COrg's route the call is over."""
+    """Return the decision with what the extractive reader finds while the model writes.
+
+    On COrg's route the call is over.
+    """
     text, certain = answer_text.get(), False
     text.keep_back()
     try:
@@ -108,7 +111,7 @@ async def _checked_meanwhile(
 
 
 def _spent_in_vain(call: asyncio.Future[Reply[Draft]], refs: Sequence[PassageRef]) -> Usage:
-    """What a call has cost that was given up, or had come to its end before; of one without a reply an estimate.
+    """Return what a call has cost that was given up, or had come to its end before; of one without a reply an estimate.
 
     Raises:
         Exception: It ended with an error that is no model's.
@@ -124,7 +127,10 @@ def _spent_in_vain(call: asyncio.Future[Reply[Draft]], refs: Sequence[PassageRef
 
 
 async def answer_only_group(state: Chosen, context: Context) -> State:
-    """The answer of the only group, whose contexts do not contradict each other; options are answered from it too."""
+    """Return the answer of the only group, whose contexts do not contradict each other.
+
+    Options are answered from it too.
+    """
     sources = contexts_of(await context.sources(state["passages"]))
     question, options = state["standalone_question"], state["options"]
     reader = instructed(context.reader, state.get("instructions") or "")
@@ -148,7 +154,7 @@ async def answer_only_group(state: Chosen, context: Context) -> State:
 
 
 def _begun(error: ModelError, options: Sequence[str]) -> tuple[Reply[Draft], GroupStatus]:
-    """What there is of the reply; where that is nothing, what was noted of the contexts stands in for it.
+    """Return what there is of the reply; where that is nothing, what was noted of the contexts stands in for it.
 
     Where none came in time the group has failed, and the turn goes back to fewer passages.
     """

@@ -52,7 +52,7 @@ async def converse(state: Talked, runtime: Runtime[Context]) -> State:
 async def _cited(
     text: str, known: Sequence[Mapping[str, Any]], context: Context
 ) -> tuple[str, list[Citation], list[dict[str, str]]]:
-    """The reply with its marks numbered anew, the citations behind them, and what is wrong with any."""
+    """Return the reply with its marks numbered anew, the citations behind them, and what is wrong with any."""
     by_number = {citation["n"]: Citation.model_validate(citation) for citation in known}
     answer, numbers = renumbered(text)
     citations, gaps = [], []

@@ -32,7 +32,10 @@ async def preflight(state: Retrieved, runtime: Runtime[Context]) -> State:
 
 
 def _in_time(decision: RouteDecision, refs: Sequence[PassageRef], context: Context) -> RouteDecision:
-    """The decision; plain in the place of a dearer route that nobody forced and that takes too long with this model."""
+    """Return the decision.
+
+    Plain in the place of a dearer route that nobody forced and that takes too long with this model.
+    """
     speed, tokens = speed_of(context.reader), sum(ref["tokens"] for ref in refs)
     if speed is None or decision.forced or decision.name not in ("map_reduce", "corg"):
         return decision

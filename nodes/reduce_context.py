@@ -64,7 +64,7 @@ async def reduce_context(state: Mapped, runtime: Runtime[Context]) -> State:
 
 
 def _without_extracts(state: Mapped) -> State:
-    """Where nothing came of any partition: the plain answer of before, or one from the first partition."""
+    """Return where nothing came of any partition: the plain answer of before, or one from the first partition."""
     before = state.get("escalations") or []
     if before and state.get("draft"):
         draft, step = Draft.load(state["draft"]), plain_stands("map_reduce", before[-1]["from"])
@@ -79,7 +79,7 @@ def _without_extracts(state: Mapped) -> State:
 
 
 def _begun(error: ModelError, extracts: Sequence[Extract], options: Sequence[str]) -> Reply[Draft]:
-    """The beginning of an answer; where there is none, what the partitions say."""
+    """Return the beginning of an answer; where there is none, what the partitions say."""
     try:
         return unfinished(error, options)
     except ModelError:
@@ -87,7 +87,7 @@ def _begun(error: ModelError, extracts: Sequence[Extract], options: Sequence[str
 
 
 def _found_so_far(error: ModelError, extracts: Sequence[Extract]) -> Reply[Draft]:
-    """What the partitions say, one below the other: evidence, since nobody has weighed it."""
+    """Return what the partitions say, one below the other: evidence, since nobody has weighed it."""
     quotes = tuple(quote for extract in extracts for quote in extract.quotes)
     text = "\n\n".join([FOUND_SO_FAR, *(extract.text for extract in extracts)])
     used_up = isinstance(error, BudgetUsedUp)
@@ -97,7 +97,7 @@ def _found_so_far(error: ModelError, extracts: Sequence[Extract]) -> Reply[Draft
 
 
 async def _with_sources(state: Mapped, extracts: Sequence[Extract], context: Context) -> list[Extract]:
-    """The extracts with the passages that they were made of: a reader may answer from these."""
+    """Return the extracts with the passages that they were made of: a reader may answer from these."""
     sources = {source.n: source for source in await context.sources(state["passages"])}
     return [
         replace(extract, sources=tuple(sources[rank] for rank in sorted(state["partitions"][extract.partition - 1])))

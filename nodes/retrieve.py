@@ -41,7 +41,7 @@ async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
 
 
 def _retrieved(state: Rewritten, context: Context) -> tuple[Settings, Retrieval, list[PrunedPassage]]:
-    """The settings that the passages were searched with, what was found, and what of it stays behind."""
+    """Return the settings that the passages were searched with, what was found, and what of it stays behind."""
     settings = within_window(context.settings, context.reader, state.get("instructions") or "")
     retrieval = retrieve_passages(
         context.library,
@@ -55,14 +55,14 @@ def _retrieved(state: Rewritten, context: Context) -> tuple[Settings, Retrieval,
 
 
 def _within(settings: Settings, documents: Sequence[str]) -> Settings:
-    """The settings for a question about the only document that it names."""
+    """Return the settings for a question about the only document that it names."""
     if len(documents) != 1:
         return settings
     return settings.model_copy(update={"where": (*settings.where, f"id = {documents[0]}")})
 
 
 def _left_out(retrieval: Retrieval, settings: Settings, asked: Settings) -> list[tuple[str, str]]:
-    """What is said where fewer passages go on than were asked for, since the model cannot read more at once."""
+    """Return what is said where fewer passages go on than were asked for, since the model cannot read more at once."""
     wanted, chosen = min(asked.k, len(retrieval.found.fused)), len(retrieval.chosen)
     if settings == asked or chosen >= wanted:
         return []
@@ -70,7 +70,7 @@ def _left_out(retrieval: Retrieval, settings: Settings, asked: Settings) -> list
 
 
 def _for_time(retrieval: Retrieval, context: Context) -> list[tuple[str, str]]:
-    """What is said where fewer passages go on than were asked for, since the model is slow."""
+    """Return what is said where fewer passages go on than were asked for, since the model is slow."""
     wanted, chosen = min(context.asked_k or 0, len(retrieval.found.fused)), len(retrieval.chosen)
     if not context.is_planned() or chosen >= wanted:
         return []

@@ -86,7 +86,7 @@ async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
 
 
 def _searched(question: str, made: Rewrite) -> State:
-    """What is searched for."""
+    """Return what is searched for."""
     standalone = normalised(made.question) or question
     return {
         "standalone_question": standalone,
@@ -96,7 +96,7 @@ def _searched(question: str, made: Rewrite) -> State:
 
 
 def _earlier_turn(state: Mapping[str, Any]) -> EarlierState | None:
-    """The last turn that answered from the documents, before its channels are cleared."""
+    """Return the last turn that answered from the documents, before its channels are cleared."""
     answered = state.get("answer") and (state.get("decision") or {}).get("name") != "conversation"
     if not answered:
         return state.get("earlier")
@@ -109,7 +109,7 @@ def _earlier_turn(state: Mapping[str, Any]) -> EarlierState | None:
 
 
 def cleared() -> State:
-    """The channels that hold one turn alone, as they are at its beginning; every new one belongs here."""
+    """Return the channels that hold one turn alone, as they are at its beginning; every new one belongs here."""
     return {
         "rungs": [],
         "passages": [],

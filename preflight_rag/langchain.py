@@ -137,7 +137,9 @@ def preflight_graph(
     channels: Sequence[str] = RESULTS,
     **settings: Unpack[GivenSettings],
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
-    """The graph over an application's library, to run as it is or as a node of your own graph; it needs no `context`.
+    """Return the graph over an application's library, to run as it is or as a node of your own graph.
+
+    It needs no `context`.
 
     It takes `messages` and adds the answer to them; a graph around it that declares further ones of `channels`, such as
     `citations`, gets them too. Any other channel of that graph is its own, whatever it is called. The application's
@@ -181,7 +183,7 @@ def preflight_tool(
     description: str = "Answers a question from the document collection, with citations. Ask one full question.",
     **settings: Unpack[GivenSettings],
 ) -> BaseTool:
-    """A tool for agents: its content is the cited answer with its sources, its artifact the `Answer` as a dict.
+    """Return a tool for agents: its content is the cited answer with its sources, its artifact the `Answer` as a dict.
 
     Documents that were read from files are named by their files' names, as a tool's messages may go to any client.
     Each call has a thread of its own, so calls of one step of an agent run side by side. One that is to go on with a
@@ -296,7 +298,7 @@ def _call(
 
 
 def _tool(run: Callable[..., Any], arun: Callable[..., Any], name: str, description: str) -> BaseTool:
-    """A tool with content and artifact, whose errors become its content."""
+    """Return a tool with content and artifact, whose errors become its content."""
     return StructuredTool.from_function(
         run,
         arun,
@@ -319,7 +321,10 @@ def _apart(config: RunnableConfig) -> RunnableConfig:
 
 
 def _thread_of(config: RunnableConfig) -> str:
-    """The thread that a caller names who calls the tool by itself; in a graph that is the agent's, and not ours."""
+    """Return the thread that a caller names who calls the tool by itself.
+
+    In a graph that is the agent's, and not ours.
+    """
     from preflight_rag.graph.locks import new_thread_id, validate_thread_id
 
     if "langgraph_node" not in config.get("metadata", {}):
@@ -371,7 +376,7 @@ class PreflightRouter(Runnable[RouterInput, RouteDecision]):
         self.settings = Settings.read(**settings)
 
     def invoke(self, input: RouterInput, config: RunnableConfig | None = None, **kwargs: Any) -> RouteDecision:
-        """The decision for one question and its documents, best first.
+        """Return the decision for one question and its documents, best first.
 
         Raises:
             UsageError: The input lacks the question or the documents.

@@ -40,7 +40,7 @@ Your reply:"""
 def render(
     *, message: str, history: Sequence[Message], sources: Sequence[Source], instructions: str = ""
 ) -> list[BaseMessage]:
-    """Messages for the model."""
+    """Return messages for the model."""
     values = {
         "history": fences.conversation(history) or "(nothing yet)",
         "sources": fences.passages(sources) if sources else "(none)",
@@ -50,12 +50,12 @@ def render(
 
 
 def reply_tokens() -> int:
-    """Room for a reply, which may be the last answer again."""
+    """Return room for a reply, which may be the last answer again."""
     return ANSWER_TOKENS
 
 
 def parse(reply: str) -> Draft:
-    """The reply with its citations of the last answer's sources."""
+    """Return the reply with its citations of the last answer's sources."""
     text, quotes = split_quotes(clean(reply))
     text = re.sub(r"^\s*(?:assistant|your reply|reply)\s*:\s*", "", text, count=1, flags=re.IGNORECASE)
     return Draft(separate_marks(text).strip(), quotes)

@@ -32,7 +32,7 @@ _TO_BE_SAID = re.compile(r"[\"“„«][^\"“”„«»\n]{3,}[\"“”»]|:[^\
 
 
 def without_leaks(reply: str, prompt: Sequence[BaseMessage]) -> str:
-    """A reply without what it repeats of the prompt's instructions; "" where nothing else is in it."""
+    """Return a reply without what it repeats of the prompt's instructions; "" where nothing else is in it."""
     if not _may_repeat(reply, prompt):
         return reply
     guard = LeakGuard(prompt)
@@ -60,7 +60,7 @@ def _may_repeat(reply: str, prompt: Sequence[BaseMessage]) -> bool:
 
 
 def _own(prompt: Sequence[BaseMessage]) -> str:
-    """The instructions of a prompt."""
+    """Return the instructions of a prompt."""
     return "\n".join(str(message.text) for message in prompt if isinstance(message, SystemMessage))
 
 
@@ -81,7 +81,7 @@ class LeakGuard:
         self.cuts: list[tuple[int, int]] = []
 
     def feed(self, piece: str) -> str:
-        """What may be shown with this piece."""
+        """Return what may be shown with this piece."""
         for place, character in enumerate(piece, self._length):
             if character == "%":  # as in the addresses that a document has a model write: You%20answer%20questions
                 self._code = 2
@@ -97,7 +97,7 @@ class LeakGuard:
         return self._release(self._places[0] if self._is_run else self._length)
 
     def finish(self) -> str:
-        """The rest."""
+        """Return the rest."""
         self._end_run()
         return self._release(self._length)
 
@@ -123,7 +123,7 @@ class LeakGuard:
         return run in self._known
 
     def _release(self, until: int) -> str:
-        """The reply up to there, from where it was released before, without what is cut."""
+        """Return the reply up to there, from where it was released before, without what is cut."""
         shown, first = "", self._length - len(self._raw)
         for start, end in [*((a, b) for a, b in self.cuts if b > self._out), (until, until)]:
             if start > self._out:
@@ -137,7 +137,7 @@ class LeakGuard:
 
 @lru_cache(maxsize=16)
 def _secret(own: str) -> tuple[str, frozenset[str]]:
-    """The letters of a system message that are not to be repeated, and all runs of `HELD` of them.
+    """Return the letters of a system message that are not to be repeated, and all runs of `HELD` of them.
 
     A turn's calls have few different ones, and turns have the same.
     """

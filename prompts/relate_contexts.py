@@ -154,7 +154,7 @@ _MARKUP = re.compile(r"[*_`]{1,3}")
 
 
 def schema(contexts: int) -> dict[str, Any]:
-    """What a reply looks like as JSON: a note of each context, and the relation of each but the first."""
+    """Return what a reply looks like as JSON: a note of each context, and the relation of each but the first."""
     text = {"type": "string", "maxLength": NOTE_CHARS}
     note = {
         "context": {"type": "integer", "enum": list(range(1, contexts + 1))},
@@ -180,7 +180,7 @@ def schema(contexts: int) -> dict[str, Any]:
 def render(
     *, question: str, contexts: Sequence[Source], printed: bool = False, as_json: bool = False
 ) -> list[BaseMessage]:
-    """Messages for the model; the first context is the pivot.
+    """Return messages for the model; the first context is the pivot.
 
     Args:
         question: The question.
@@ -199,24 +199,24 @@ def render(
 
 
 def _block(number: int, source: Source) -> str:
-    """A context on lines of its own; its text on one, so that it cannot begin another context."""
+    """Return a context on lines of its own; its text on one, so that it cannot begin another context."""
     title, text = (" ".join(fences.material(part).split()) for part in (source.title, source.text))
     date = f"\nDate: {' '.join(fences.fenced(source.date).split())}" if source.date else ""
     return f"Context{number}\nTitle: {title or 'none'}{date}\nText: {text}"
 
 
 def repair(missing: Sequence[int]) -> str:
-    """What is asked once more."""
+    """Return what is asked once more."""
     return REPAIR.format(missing=", ".join(f"Context{n}" for n in missing))
 
 
 def reply_tokens(contexts: int) -> int:
-    """Room for a note of each context, and a relation of each but the first."""
+    """Return room for a note of each context, and a relation of each but the first."""
     return (NOTE_TOKENS + RELATION_TOKENS) * contexts + LINE_TOKENS
 
 
 def repair_tokens(missing: Sequence[int]) -> int:
-    """Room for what is asked once more."""
+    """Return room for what is asked once more."""
     return RELATION_TOKENS * len(missing) + LINE_TOKENS
 
 
@@ -260,7 +260,7 @@ def _read_lines(lines: Sequence[str], count: int, into: RelationReply) -> None:
 
 
 def _reference(line: str, count: int) -> tuple[list[int] | None, str]:
-    """The contexts that a line speaks of, without the pivot unless it stands alone, and the rest of the line."""
+    """Return the contexts that a line speaks of, without the pivot unless it stands alone, and the rest of the line."""
     found = _REFERENCE.search(line)
     if found is None:
         return None, line
@@ -342,7 +342,7 @@ def _set_kinds_in_order(into: RelationReply, bare: Sequence[tuple[int | None, st
 
 
 def _kind(text: str, *, strict: bool = False) -> str | None:
-    """The relation that a short text names: as its first word, else as the only one it names.
+    """Return the relation that a short text names: as its first word, else as the only one it names.
 
     Args:
         text: Words behind a reference.
@@ -416,7 +416,7 @@ _FIELDS = ("entity", "descriptor", "answer")
 
 
 def _numbered(key: Any, count: int) -> list[int]:
-    """The context that a JSON key or value names."""
+    """Return the context that a JSON key or value names."""
     if isinstance(key, bool) or not isinstance(key, int | str):
         return []
     found = re.fullmatch(r"\s*(?:(?:contexts?|kontext|ctx|c)[\s#_:-]*)?(\d{1,3})\s*", str(key), re.IGNORECASE)

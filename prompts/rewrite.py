@@ -65,23 +65,23 @@ _NOTHING = re.compile(r"(?:none|n/?a|-++|no parts?|only one)\W*", re.IGNORECASE)
 
 
 def render(*, message: str, history: Sequence[Message]) -> list[BaseMessage]:
-    """Messages for the model."""
+    """Return messages for the model."""
     values = {"history": fences.conversation(history), "message": fences.fenced(message)}
     return [SystemMessage(SYSTEM), HumanMessage(USER.format(**values))]
 
 
 def reply_tokens(message: str) -> int:
-    """Room for all lines."""
+    """Return room for all lines."""
     return LINES * tokens_of(message + " " * CONVERSATION_CHARS)
 
 
 def repair_tokens(message: str) -> int:
-    """Room for the question alone."""
+    """Return room for the question alone."""
     return tokens_of(message + " " * CONVERSATION_CHARS)
 
 
 def parse(reply: str) -> Rewrite | None:
-    """What the model made of the message, or None when the reply holds no one question of a sensible length.
+    """Return what the model made of the message, or None when the reply holds no one question of a sensible length.
 
     What the reply leaves out is empty.
     """
@@ -107,7 +107,7 @@ def parse(reply: str) -> Rewrite | None:
 
 
 def _sections(reply: str) -> tuple[list[str], dict[str, list[str]]]:
-    """Lines without a label before the first one that has one, and the texts behind or under each label."""
+    """Return lines without a label before the first one that has one, and the texts behind or under each label."""
     unlabelled: list[str] = []
     sections: dict[str, list[str]] = {"question": [], "part": [], "concept": [], "search": [], "kind": []}
     current: list[str] | None = None

@@ -48,7 +48,7 @@ class VisibleText:
         self._inert = InertText()
 
     def feed(self, piece: str) -> str:
-        """The text that has become showable with this piece."""
+        """Return the text that has become showable with this piece."""
         self._waiting.append(without_controls(encodable(piece)))
         if not piece.strip() or (self._is_hiding and "\n" not in piece):
             return ""
@@ -58,7 +58,7 @@ class VisibleText:
         return fresh
 
     def finish(self) -> str:
-        """The rest, when the reply has ended."""
+        """Return the rest, when the reply has ended."""
         self._take_in()
         lines = self._before_quotes(_THOUGHT.sub("", self._pending)).rstrip().splitlines(keepends=True)
         while lines and not self._is_continued(lines) and _is_for_the_parser(lines[-1]):
@@ -111,7 +111,7 @@ class VisibleText:
         return not self._is_continued(lines) and _may_be_hidden(lines[-1])
 
     def _is_continued(self, lines: list[str]) -> bool:
-        """Whether the last line is the only one and its beginning has been shown."""
+        """Return whether the last line is the only one and its beginning has been shown."""
         return self._is_inside_line and len(lines) == 1
 
     def _before_quotes(self, text: str) -> str:
@@ -140,12 +140,12 @@ class VisibleText:
 
 
 def _is_for_the_parser(line: str) -> bool:
-    """Whether a line at the end of a reply is a label, a heading without quotes, or blank."""
+    """Return whether a line at the end of a reply is a label, a heading without quotes, or blank."""
     return not line.strip() or bool(_LABELLED.match(line) or QUOTES_HEADING.match(line))
 
 
 def _may_be_hidden(line: str) -> bool:
-    """Whether a line is, or may become, one that is not shown (blank lines wait for what follows them)."""
+    """Return whether a line is, or may become, one that is not shown (blank lines wait for what follows them)."""
     letters = re.sub(r"[^a-z ]+", "", line[:_LONGEST_HEADING].lower()).strip()
     if not letters and len(line) > _LONGEST_HEADING:
         return not line.strip()

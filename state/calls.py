@@ -31,7 +31,7 @@ graph around may have a setting of that name."""
 
 
 def checked_choices(given: Mapping[str, Any], own: Settings | None = None) -> dict[str, Any]:
-    """The settings that a caller gives, those without a value left out.
+    """Return the settings that a caller gives, those without a value left out.
 
     Args:
         given: Names and values.
@@ -56,7 +56,7 @@ def checked_choices(given: Mapping[str, Any], own: Settings | None = None) -> di
 
 
 def narrowed(own: Settings, changes: Mapping[str, Any]) -> Settings:
-    """The settings of one call: what it changes, over the application's own.
+    """Return the settings of one call: what it changes, over the application's own.
 
     Its conditions (`where`) come on top of the application's: a call can look at less, never at more.
 
@@ -89,7 +89,7 @@ def configured(config: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def chosen_of(offered: object, name: object, what: str = "library") -> Any:
-    """What a call is answered from: the one thing that there is, or of a mapping the one that the call names.
+    """Return what a call is answered from: the one thing that there is, or of a mapping the one that the call names.
 
     Which names there are is not said: they may be other people's.
 

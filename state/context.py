@@ -193,7 +193,7 @@ class Settings(BaseModel):
 
     @classmethod
     def read(cls, environ: Mapping[str, str] | None = None, **flags: Any) -> Settings:
-        """Settings from flags, else from `PREFLIGHT_…` variables, else their defaults.
+        """Return settings from flags, else from `PREFLIGHT_…` variables, else their defaults.
 
         Args:
             environ: The environment; `os.environ` when None.
@@ -311,7 +311,7 @@ WITHOUT_OPTION = frozenset(
 
 
 def _ways(name: str) -> str:
-    """How a setting is given: by its option, where commands have it, and in the environment."""
+    """Return how a setting is given: by its option, where commands have it, and in the environment."""
     variable = f"{ENVIRONMENT_PREFIX}{name.upper()}"
     return variable if name in WITHOUT_OPTION else f"--{name.replace('_', '-')} or {variable}"
 
@@ -345,11 +345,11 @@ class Context:
     asked_k: Annotated[int | None, SkipJsonSchema()] = None
 
     def is_planned(self) -> bool:
-        """Whether the turn reads fewer passages than were asked for, since its model is slow."""
+        """Return whether the turn reads fewer passages than were asked for, since its model is slow."""
         return self.asked_k is not None and self.asked_k > self.settings.k
 
     async def passages(self, refs: Sequence[PassageRef]) -> list[Passage]:
-        """The referenced passages with their text, in order."""
+        """Return the referenced passages with their text, in order."""
         found: list[Passage] = await asyncio.to_thread(self.library.passages, [ref["id"] for ref in refs])
         return found
 
@@ -359,7 +359,7 @@ class Context:
             self.known.update((passage.id, passage) for passage in passages)
 
     async def sources(self, refs: Sequence[PassageRef]) -> list[Source]:
-        """The referenced passages as a reader gets them, numbered by rank."""
+        """Return the referenced passages as a reader gets them, numbered by rank."""
         known = {} if self.known is None else self.known
         if unread := [ref for ref in refs if ref["id"] not in known]:
             known |= {passage.id: passage for passage in await self.passages(unread)}

@@ -110,7 +110,7 @@ def _end_at_once() -> None:
 
 
 def _all() -> typer.Typer:
-    """The application with every command."""
+    """Return the application with every command."""
     for file, _ in COMMANDS.values():
         import_module(f"preflight_rag.cli.{file}")
     # In one order, whichever file was imported first.
@@ -121,7 +121,7 @@ def _all() -> typer.Typer:
 
 
 def _overview() -> typer.Typer:
-    """What `preflight --help` shows: the names of commands, which do nothing here."""
+    """Return what `preflight --help` shows: the names of commands, which do nothing here."""
     shown = typer.Typer(**_main.LOOKS)
     shown.callback()(_main.root)
     for name, (_, line) in COMMANDS.items():

@@ -90,7 +90,7 @@ def _opened(
 
 
 def _with_way_out(error: PreflightError) -> PreflightError:
-    """The error, with the way to an answer that needs no language model, where that is what fails."""
+    """Return the error, with the way to an answer that needs no language model, where that is what fails."""
     from preflight_rag.graph.model_use import is_lost
 
     if is_lost(error):

@@ -164,7 +164,7 @@ def _watched(take_in: Callable[..., IngestReport], paths: list[Path], *, max_byt
 
 
 def _in_hand(event: IngestEvent) -> str:
-    """What is being done, as the bar says it."""
+    """Return what is being done, as the bar says it."""
     from rich.markup import escape
 
     if event.stage == "index":
@@ -246,7 +246,7 @@ def show_document(
 
 
 def _with_attachments(collection: OwnCollection, found: list[CatalogueEntry]) -> list[CatalogueEntry]:
-    """Documents, and those that lie inside of the file of one of them."""
+    """Return documents, and those that lie inside of the file of one of them."""
     entries = {entry.id: entry for entry in found}
     for entry in found:
         inside, _ = collection.catalogue.documents(f"{entry.id}/", limit=MOST_NAMED)
@@ -282,7 +282,7 @@ def remove(
 
 
 def _named(collection: OwnCollection, name: str) -> list[CatalogueEntry]:
-    """The documents that a name means: an id or a path, else a file name, else a title; all records of a file.
+    """Return the documents that a name means: an id or a path, else a file name, else a title; all records of a file.
 
     Raises:
         UsageError: There is none, or several that are not of one file.

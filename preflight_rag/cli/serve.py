@@ -131,7 +131,7 @@ def serve(
 
 
 def _opened(library: LibraryPlace, model: str | None, **how: Any) -> tuple[Preflight, ModelError | None]:
-    """The application; where its model cannot be reached, without it, and why."""
+    """Return the application; where its model cannot be reached, without it, and why."""
     from preflight_rag.app import Preflight
 
     try:

@@ -100,7 +100,7 @@ def answer(found: Answer, *, explain: bool = False, with_text: bool = True) -> N
 
 
 def way(route: str, reason: str) -> str:
-    """How the passages are read, and why, in words; `--explain` shows the numbers."""
+    """Return how the passages are read, and why, in words; `--explain` shows the numbers."""
     why = COMPARISON.sub("", reason)
     return f"{ROUTES[route]}: {why}" if why else ROUTES[route]
 
@@ -198,7 +198,7 @@ def drawn(text: str) -> Markdown:
 
 
 def page_name(source: str, page: int | None) -> str:
-    """A page as people call it: of slides and sheets, it is one of those."""
+    """Return a page as people call it: of slides and sheets, it is one of those."""
     if not page:
         return ""
     suffix = Path(source).suffix.lower()

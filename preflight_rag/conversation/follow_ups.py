@@ -102,7 +102,7 @@ def _number(text: str, last: int) -> int:
 
 
 def standalone(message: str, earlier: Sequence[str]) -> str:
-    """The message as a question of its own, following the thread of the questions before it.
+    """Return the message as a question of its own, following the thread of the questions before it.
 
     A clause that points back ("why do they differ?") is put behind the question it points to, and behind the clause
     between them if there is one; a fragment ("and in children?") takes the place of what it replaces.
@@ -122,7 +122,7 @@ def standalone(message: str, earlier: Sequence[str]) -> str:
 
 
 def _stands_alone(text: str) -> bool:
-    """Whether a message names what it asks about."""
+    """Return whether a message names what it asks about."""
     if _OF_NOTHING.match(text[:1].lower() + text[1:]):
         return False
     personal = _IMPERSONAL.sub(" ", text)
@@ -136,7 +136,10 @@ def _stands_alone(text: str) -> bool:
 
 
 def _replaced(question: str, fragment: str) -> str:
-    """The question with the fragment in place of the part that it answers to; empty where there is no such part."""
+    """Return the question with the fragment in place of the part that it answers to.
+
+    Empty where there is no such part.
+    """
     stem, fragment = question.rstrip(" ?.!"), fragment.rstrip(" ?.!")
     phrase = re.match(rf"(.*)\b({_PREPOSITIONS})\s+(.+)$", stem, re.I)
     alike = phrase is not None and bool(_PEOPLE.search(phrase[3])) and bool(_PEOPLE.search(fragment))
@@ -157,7 +160,7 @@ def _replaced(question: str, fragment: str) -> str:
 
 
 def repeats(citations: Sequence[Citation], answer: str, earlier: EarlierState | None) -> bool:
-    """Whether an answer is the last one again: the same words first, out of the same quote."""
+    """Return whether an answer is the last one again: the same words first, out of the same quote."""
     if not earlier or not earlier["citations"] or not citations:
         return False
     same_quote = citations[0].quote == earlier["citations"][0]["quote"]

@@ -34,7 +34,7 @@ class PastMessage:
 
 
 def past_messages(messages: Sequence[AnyMessage], question: str) -> list[PastMessage]:
-    """What people and assistants said, oldest first; a question without an answer is marked as such.
+    """Return what people and assistants said, oldest first; a question without an answer is marked as such.
 
     One that is asked again now is left out: it says nothing that the question itself does not.
     """
@@ -56,12 +56,12 @@ def past_messages(messages: Sequence[AnyMessage], question: str) -> list[PastMes
 
 
 def tokens_of(text: str) -> int:
-    """Tokens of a message, estimated."""
+    """Return tokens of a message, estimated."""
     return len(text) // 4 + 4
 
 
 def summary_and_rest(history: Sequence[PastMessage], condensed: CondensedState | None) -> tuple[str, list[PastMessage]]:
-    """The summary that stands, and the messages after it; none where its last message is no longer there."""
+    """Return the summary that stands, and the messages after it; none where its last message is no longer there."""
     if condensed:
         places = [i for i, past in enumerate(history) if past.id == condensed["upto"]]
         if places:
@@ -93,7 +93,9 @@ async def condense_history(
     settings: Settings,
     report: Callable[[int], None] = lambda _: None,
 ) -> Reply[CondensedState]:
-    """The summary of the part of the conversation that does not fit `history_tokens`; what stands where all fits.
+    """Return the summary of the part of the conversation that does not fit `history_tokens`.
+
+    What stands where all fits.
 
     Args:
         reader: What condenses; rules do where it goes by rules, the settings ask for it, or it fails.
@@ -128,7 +130,7 @@ async def condense_history(
 
 
 def summary_parts(messages: Sequence[Message]) -> list[list[Message]]:
-    """Messages in runs that one summary can take in; a longer message is a run of its own, cut."""
+    """Return messages in runs that one summary can take in; a longer message is a run of its own, cut."""
     parts: list[list[Message]] = [[]]
     used = 0
     for message in messages:

@@ -65,7 +65,7 @@ class Known:
 def read_cards(
     library: Collection, lookup: Lookup, earlier: EarlierState | None = None, where: Filter | None = None
 ) -> Known | None:
-    """What the metadata of the document that is meant say; None where no document is, or it does not say.
+    """Return what the metadata of the document that is meant say; None where no document is, or it does not say.
 
     Args:
         library: The collection.
@@ -96,7 +96,10 @@ def read_cards(
 
 
 def _spoken_of(earlier: EarlierState | None, lookup: Lookup) -> list[str]:
-    """The documents that the last answer cites; "it" is one of them only where they were spoken of as documents."""
+    """Return the documents that the last answer cites.
+
+    "it" is one of them only where they were spoken of as documents.
+    """
     citations = earlier["citations"] if earlier else []
     if not lookup.named and not any(is_card(citation["passage_id"]) for citation in citations):
         return []
@@ -104,7 +107,7 @@ def _spoken_of(earlier: EarlierState | None, lookup: Lookup) -> list[str]:
 
 
 def _by_topic(library: Collection, lookup: Lookup, where: Filter | None) -> list[str]:
-    """The document that a topic names, or those that fit it alike."""
+    """Return the document that a topic names, or those that fit it alike."""
     if named := _by_identifier(library, lookup.topic):
         return named
     try:
@@ -134,7 +137,7 @@ def _by_topic(library: Collection, lookup: Lookup, where: Filter | None) -> list
 
 
 def _by_identifier(library: Collection, topic: str) -> list[str]:
-    """The document of a PMID, PMCID, DOI or file name that stands in a topic."""
+    """Return the document of a PMID, PMCID, DOI or file name that stands in a topic."""
     match, file = _IDENTIFIER.search(topic), _FILE.search(topic)
     if not match and not file:
         return []
@@ -153,14 +156,14 @@ def _by_identifier(library: Collection, topic: str) -> list[str]:
 
 
 def _line(card: Passage, fields: Sequence[str]) -> str:
-    """The line of a card that answers, empty where it has none."""
+    """Return the line of a card that answers, empty where it has none."""
     lines = card.text.split("\n")
     fields = ["Authors" if field in _ONE_AUTHOR else field for field in fields]
     return next((line for field in fields for line in lines if line.startswith(f"{field}: ")), "")
 
 
 def spoken_date(iso: str) -> str:
-    """A date as people write it, "23 September 2017"; empty for what is no ISO date."""
+    """Return a date as people write it, "23 September 2017"; empty for what is no ISO date."""
     match = _ISO.fullmatch(iso)
     if match is None:
         return ""
@@ -183,5 +186,5 @@ def _sentence(card: Passage, line: str) -> str:
 
 
 def _according(sentence: str) -> str:
-    """The sentence with its mark, which `plain` would take for one of the document's own."""
+    """Return the sentence with its mark, which `plain` would take for one of the document's own."""
     return f"{plain(sentence)}, according to its metadata [1]."

@@ -66,7 +66,7 @@ class QueryRewriter(Runnable[str, Rewrite]):
         self.pubmed = pubmed
 
     def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> Rewrite:
-        """The rewrite of a message that has no conversation before it."""
+        """Return the rewrite of a message that has no conversation before it."""
         with ThreadPoolExecutor(1) as pool:
             return pool.submit(asyncio.run, self.rewritten(input)).result().value
 
@@ -77,7 +77,7 @@ class QueryRewriter(Runnable[str, Rewrite]):
     async def rewritten(
         self, message: str, history: Sequence[Message] = (), questions: Sequence[str] | None = None
     ) -> Reply[Rewrite]:
-        """The rewrite, with what it cost and what had to be assumed.
+        """Return the rewrite, with what it cost and what had to be assumed.
 
         Args:
             message: What was asked.
@@ -128,7 +128,7 @@ class QueryRewriter(Runnable[str, Rewrite]):
         return Speller(vocabulary) if vocabulary is not None else None
 
     def _searchable(self, reply: Reply[Rewrite]) -> Reply[Rewrite]:
-        """The rewrite with expressions that can be read, an OR as the last of them, and MeSH's terms in them."""
+        """Return the rewrite with expressions that can be read, an OR as the last of them, and MeSH's terms in them."""
         made = reply.value
         readable = [text for text in made.expressions if _reads(text)]
         notes = reply.notes if len(readable) == len(made.expressions) else (*reply.notes, UNREADABLE)
@@ -148,7 +148,7 @@ class QueryRewriter(Runnable[str, Rewrite]):
         return self.mesh if isinstance(self.mesh, Mesh) else Mesh.open(self.mesh)
 
     def _known_terms(self, text: str) -> list[str]:
-        """The stretches of a text that MeSH says are one term; none without it."""
+        """Return the stretches of a text that MeSH says are one term; none without it."""
         return [] if self._open_mesh is None else self._open_mesh.stretches(text)
 
     def _frequency(self) -> Frequency | None:

@@ -36,7 +36,7 @@ _NO_MODEL = "Without a language model I can only repeat it:\n\n"
 
 
 def talk_reply(talk: Talk, history: Sequence[Message], earlier: Earlier) -> Draft:
-    """The reply to a message of the conversation; its `[n]` are the numbers of the last answer's sources.
+    """Return the reply to a message of the conversation; its `[n]` are the numbers of the last answer's sources.
 
     Args:
         talk: What the message wants.
@@ -60,7 +60,7 @@ def talk_reply(talk: Talk, history: Sequence[Message], earlier: Earlier) -> Draf
 
 
 def _sources(numbers: Sequence[int], sources: Sequence[Source]) -> str:
-    """The sources of those numbers, or all, each with its place and its quote."""
+    """Return the sources of those numbers, or all, each with its place and its quote."""
     if not sources:
         return NO_SOURCES
     by_number = {source.n: source for source in sources}
@@ -94,7 +94,7 @@ def _asked(talk: Talk, history: Sequence[Message]) -> str:
 
 
 def _summary(history: Sequence[Message]) -> str:
-    """Each question with the beginning of its answer; talk is left out."""
+    """Return each question with the beginning of its answer; talk is left out."""
     lines: list[str] = []
     asking = False
     for turn in history:
@@ -107,7 +107,7 @@ def _summary(history: Sequence[Message]) -> str:
 
 
 def _shorter(earlier: Earlier) -> str:
-    """The first sentence of the answer with its marks; of several answers, one line each."""
+    """Return the first sentence of the answer with its marks; of several answers, one line each."""
     if earlier.groups:
         by_answer = {
             line: "".join(f"[{n}]" for n in numbers)
@@ -129,7 +129,7 @@ def _shorter(earlier: Earlier) -> str:
 
 
 def earlier_answer(known: EarlierState | None) -> Earlier:
-    """The last answer as a reader gets it."""
+    """Return the last answer as a reader gets it."""
     if not known:
         return Earlier()
     citations = [Citation.model_validate(citation) for citation in known["citations"]]
@@ -148,7 +148,7 @@ def _place(citation: Citation) -> str:
 
 
 def short_source(source: str) -> str:
-    """A file's own name in the place of its path; anything else as it is, on one line."""
+    """Return a file's own name in the place of its path; anything else as it is, on one line."""
     if source.startswith(("/", "~")) or source[1:3] == ":\\":
         return re.split(r"[/\\]", source)[-1]
     return " ".join(source.split())

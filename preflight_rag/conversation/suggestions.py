@@ -78,7 +78,7 @@ _NAMED = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-ZÀ-Þ][\w-]+|\d[\d.,]*")
 def suggested_questions(
     answer: Answer, passages: Mapping[str, Sequence[Passage]], titles: Mapping[str, str], search: Search
 ) -> list[str]:
-    """Questions that the documents answer, made without a model; none where nothing is sure.
+    """Return questions that the documents answer, made without a model; none where nothing is sure.
 
     Args:
         answer: What was answered.
@@ -144,7 +144,7 @@ def parts(passage: Passage) -> Iterator[tuple[str, int, int]]:
 
 
 def topic_of(heading: str) -> str | None:
-    """A heading as the subject of a question, or None where it says nothing of one."""
+    """Return a heading as the subject of a question, or None where it says nothing of one."""
     text = _NUMBERING.sub("", " ".join(heading.split())).strip().rstrip(".:")
     words = _words(text)
     if not words or words <= _PLAIN or len(text) > LONGEST_HEADING or text.endswith(("?", "!")):
@@ -158,7 +158,7 @@ def topic_of(heading: str) -> str | None:
 
 
 def names_nothing_new(question: str, passages: Sequence[Passage], asked: str) -> bool:
-    """Whether all that a question names or counts stands in passages, or was asked before."""
+    """Return whether all that a question names or counts stands in passages, or was asked before."""
     if len(question) > LONGEST_QUESTION or question.casefold() == asked.casefold():
         return False
     known = " ".join([asked, *(f"{passage.title} {passage.text}" for passage in passages)]).casefold()

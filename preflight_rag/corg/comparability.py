@@ -87,19 +87,19 @@ class Statement:
 
 
 def agree(a: Statement, b: Statement) -> bool:
-    """Whether two answers say the same: in words, or that both found no change."""
+    """Return whether two answers say the same: in words, or that both found no change."""
     if same_answer(a.answer, b.answer):
         return not _opposite(direction(a.answer), direction(b.answer))
     return direction(a.answer) == direction(b.answer) == 0 and not (figures_of(a.answer) or figures_of(b.answer))
 
 
 def disagree(a: Statement, b: Statement) -> bool:
-    """Whether two answers say different things of one matter."""
+    """Return whether two answers say different things of one matter."""
     return not agree(a, b) and not about_different_things(a, b)
 
 
 def about_different_things(a: Statement, b: Statement) -> bool:
-    """Whether two different answers are to different things: another attribute, unit, time or population."""
+    """Return whether two different answers are to different things: another attribute, unit, time or population."""
     if _unlike(figures_of(a.answer), figures_of(b.answer)):
         return True
     first, second = a.around, b.around
@@ -126,12 +126,12 @@ def direction(text: str) -> int | None:
 
 
 def is_short(answer: str) -> bool:
-    """Whether an answer is short enough to be held against another one."""
+    """Return whether an answer is short enough to be held against another one."""
     return len(answer.split()) <= SHORT_ANSWER
 
 
 def sure(*, told: bool, confidence: float | None) -> bool:
-    """Whether a context's answer is sure enough that a contradiction with it is announced.
+    """Return whether a context's answer is sure enough that a contradiction with it is announced.
 
     Args:
         told: Whether a reader said it; what is read off by rule is never sure.
@@ -141,7 +141,7 @@ def sure(*, told: bool, confidence: float | None) -> bool:
 
 
 def sentence_around(text: str, start: int, end: int) -> str:
-    """The sentence of a text that holds a stretch of it; of several, all."""
+    """Return the sentence of a text that holds a stretch of it; of several, all."""
     spans = [span for span in sentence_spans(text) if span[0] < end and start < span[1]]
     return text[spans[0][0] : spans[-1][1]] if spans else text[start:end]
 
@@ -151,14 +151,14 @@ def _opposite(a: int | None, b: int | None) -> bool:
 
 
 def _unlike(a: Figures, b: Figures) -> bool:
-    """Whether figures are of different dimensions, or a date stands against an amount."""
+    """Return whether figures are of different dimensions, or a date stands against an amount."""
     if a.amounts and b.amounts:
         return not any(_one_dimension(x, y) for x in a.amounts for y in b.amounts)
     return bool(a and b) and not (a.dates and b.dates)
 
 
 def _one_dimension(a: Amount, b: Amount) -> bool:
-    """Whether amounts are of one dimension; a share is not what a bare number is."""
+    """Return whether amounts are of one dimension; a share is not what a bare number is."""
     if a.dimension and b.dimension:
         return a.dimension == b.dimension
     return "share" not in (a.dimension, b.dimension) or a.dimension == b.dimension
@@ -174,7 +174,7 @@ def _years(text: str) -> set[str]:
 
 
 def _periods(text: str) -> set[str]:
-    """Lengths of time from a start, in days."""
+    """Return lengths of time from a start, in days."""
     found = set()
     for match in _PERIOD.finditer(text):
         number, unit = next(
@@ -189,6 +189,6 @@ def _periods(text: str) -> set[str]:
 
 
 def _arms(text: str) -> set[str]:
-    """What names the arms, groups or phases that a text speaks of."""
+    """Return what names the arms, groups or phases that a text speaks of."""
     found = {(match["before"], (match["after"] or "").casefold()) for match in _ARM.finditer(text)}
     return {named or before for named, before in found if named or before not in _NO_ARM}

@@ -87,16 +87,16 @@ class Groups:
         return {frozenset((one.a, one.b)) for one in self.relations if one.kind == "counterfactual"}
 
     def further(self, rank: int) -> list[int]:
-        """The contexts that were dropped in favour of this one."""
+        """Return the contexts that were dropped in favour of this one."""
         return self.organisation["sources"].get(str(rank), [])
 
     def text(self, rank: int) -> str:
-        """A context's text."""
+        """Return a context's text."""
         return self.sources[rank].text if rank in self.sources else ""
 
 
 def compose(groups: Groups) -> Composed:
-    """The answer of all groups; not found when no group has one."""
+    """Return the answer of all groups; not found when no group has one."""
     gaps: list[dict[str, str]] = []
     items = _without_echoes([item for draft in groups.drafts for item in _items(draft, groups, gaps)])
     quotes: dict[tuple[int, str], None] = {}
@@ -123,7 +123,7 @@ def compose(groups: Groups) -> Composed:
 
 
 def _items(draft: GroupDraft, groups: Groups, gaps: list[dict[str, str]]) -> list[Item]:
-    """The answers of one group, and for each context that none of them cites what was noted of it."""
+    """Return the answers of one group, and for each context that none of them cites what was noted of it."""
     items: dict[int, Item] = {}
     loose: list[Item] = []
     for statement, ranks in _statements(draft, groups):
@@ -161,7 +161,7 @@ def _without_echoes(items: Sequence[Item]) -> list[Item]:
 
 
 def _about(draft: GroupDraft, groups: Groups) -> tuple[str, str | None]:
-    """What all contexts of a group are about, as far as they agree."""
+    """Return what all contexts of a group are about, as far as they agree."""
     contexts = [groups.contexts[rank] for rank in draft["ranks"]]
     entities = {context.entity for context in contexts}
     descriptors = {context.descriptor for context in contexts}
@@ -171,7 +171,10 @@ def _about(draft: GroupDraft, groups: Groups) -> tuple[str, str | None]:
 
 
 def _statements(draft: GroupDraft, groups: Groups) -> Iterable[tuple[str, list[int]]]:
-    """The statements of a group's text with the ranks they cite; without marks, those of the context that says it."""
+    """Yield the statements of a group's text with the ranks they cite.
+
+    Without marks, those of the context that says it.
+    """
     for line in draft["text"].splitlines():
         cited, at = [], 0
         for marked in MARKS.finditer(line):
@@ -188,7 +191,10 @@ def _statements(draft: GroupDraft, groups: Groups) -> Iterable[tuple[str, list[i
 
 
 def _without_label(statement: str, context: ContextNote) -> str:
-    """A statement without the name before its colon, where that is the context's; a descriptor may hold colons, too."""
+    """Return a statement without the name before its colon, where that is the context's.
+
+    A descriptor may hold colons, too.
+    """
     own = re.escape(labelled(context.entity, context.descriptor))
     whole = re.match(rf"[*_]{{0,2}}{own}[*_]{{0,2}}\s*:\s+", statement)
     if context.entity and whole:
@@ -201,7 +207,10 @@ def _without_label(statement: str, context: ContextNote) -> str:
 
 
 def _noted(rank: int, draft: GroupDraft, groups: Groups) -> Item | None:
-    """A context's answer as noted; by rule only where the reply was unusable or a relation says that it answers."""
+    """Return a context's answer as noted.
+
+    By rule only where the reply was unusable or a relation says that it answers.
+    """
     context = groups.contexts[rank]
     if not context.answer or not context.relevant:
         return None
@@ -253,7 +262,7 @@ def _quote(rank: int, answer: str, quotes: Sequence[str], groups: Groups, *, not
 
 
 def _sentence_with(answer: str, text: str) -> Span | None:
-    """The sentence that holds a short answer as whole words."""
+    """Return the sentence that holds a short answer as whole words."""
     pattern = re.compile(rf"(?<!\w){re.escape(answer.strip(' .'))}(?!\w)", re.IGNORECASE)
     spans = (span for span in sentence_spans(text) if pattern.search(text[slice(*span)]))
     return next(spans, None) if re.search(r"\w", answer) else None
@@ -275,7 +284,7 @@ def _verbatim(items: Sequence[Item], groups: Groups) -> str:
 
 
 def _paragraphs(items: Sequence[Item], groups: Groups) -> list[str]:
-    """One paragraph for each answer that nothing contradicts, one with all sides for each contradiction."""
+    """Return one paragraph for each answer that nothing contradicts, one with all sides for each contradiction."""
     sides = _sides(items, groups, least=2)
     done: set[int] = set()
     out = []
@@ -289,7 +298,10 @@ def _paragraphs(items: Sequence[Item], groups: Groups) -> list[str]:
 
 
 def _sides(items: Sequence[Item], groups: Groups, *, least: int) -> list[list[Item]]:
-    """Items of counterfactual contexts, in sets of at least so many; equal answers do not stand against each other."""
+    """Return items of counterfactual contexts, in sets of at least so many.
+
+    Equal answers do not stand against each other.
+    """
     found: list[list[Item]] = []
     for item in items:
         touching = [side for side in found if any(_against(item, other, groups) for other in side)]
@@ -305,7 +317,7 @@ def _against(a: Item, b: Item, groups: Groups) -> bool:
 
 
 def _statement(item: Item, groups: Groups) -> Statement:
-    """An answer with the sentence that it is quoted from."""
+    """Return an answer with the sentence that it is quoted from."""
     text = groups.text(item.rank)
     return Statement(item.answer, sentence_around(text, *item.span) if item.span else "")
 
@@ -327,7 +339,7 @@ def _agree(a: Item, b: Item, groups: Groups) -> bool:
 
 
 def _contradiction(items: Sequence[Item], groups: Groups) -> list[str]:
-    """The sides, newest first; those that surely contradict each other are said to, apart from the others."""
+    """Return the sides, newest first; those that surely contradict each other are said to, apart from the others."""
     ordered = sorted(items, key=lambda item: item.rank)
     ordered.sort(key=lambda item: _date(item, groups), reverse=True)
     place = {source.n: i for i, source in enumerate(newest_first(list(groups.sources.values())))}
@@ -347,7 +359,7 @@ def _contradiction(items: Sequence[Item], groups: Groups) -> list[str]:
 
 
 def _announced(a: Item, b: Item, groups: Groups) -> bool:
-    """Whether it is said that two answers contradict each other.
+    """Return whether it is said that two answers contradict each other.
 
     Both are short, verified, of different documents, and surely the answer that their document gives; and what their
     documents say of which one they mean has some word in common, where both say it.
@@ -375,7 +387,7 @@ def _sure(item: Item, groups: Groups) -> bool:
 
 
 def _doubted(item: Item, groups: Groups) -> bool:
-    """Whether its reader knows how sure an answer is, and it is not."""
+    """Return whether its reader knows how sure an answer is, and it is not."""
     context = groups.contexts.get(item.rank)
     return context is not None and context.confidence == 0
 
@@ -398,7 +410,7 @@ def _line(item: Item, groups: Groups) -> str:
 
 
 def undescribed(a: ContextNote, b: ContextNote) -> bool:
-    """Whether two contexts answer differently for one name, and only one says which entity of it is meant."""
+    """Return whether two contexts answer differently for one name, and only one says which entity of it is meant."""
     if not (a.answer and b.answer and a.entity) or (a.descriptor is None) == (b.descriptor is None):
         return False
     return a.entity.casefold() == b.entity.casefold() and not same_answer(a.answer, b.answer)
@@ -423,7 +435,7 @@ def undescribed_answers(contexts: Mapping[int, ContextNote], relations: Sequence
 
 
 def _paragraph(notes: Sequence[ContextNote]) -> str:
-    """The answers of contexts, equal ones together, each with its descriptor."""
+    """Return the answers of contexts, equal ones together, each with its descriptor."""
     alike: list[list[ContextNote]] = []
     for note in notes:
         same = next((same for same in alike if _one_answer(same[0], note)), None)
@@ -445,18 +457,18 @@ def _one_answer(a: ContextNote, b: ContextNote) -> bool:
 
 
 def label(item: Item) -> str:
-    """What an answer is the answer to."""
+    """Return what an answer is the answer to."""
     return labelled(item.entity, item.descriptor)
 
 
 def _marks(ranks: Sequence[int], item: Item, groups: Groups) -> str:
-    """Marks of the contexts that say it: the item's own, and each other one whose words for it were found."""
+    """Return marks of the contexts that say it: the item's own, and each other one whose words for it were found."""
     cited = [r for r in ranks if r == item.rank or not item.rank or _quote(r, item.answer, [], groups, noted=True)]
     return "".join(f"[{rank}]" for rank in cited)
 
 
 def _count(ranks: Sequence[int], groups: Groups) -> int:
-    """Documents among the contexts: two records of one table are one source."""
+    """Return documents among the contexts: two records of one table are one source."""
     return len({groups.sources[rank].document_id for rank in ranks if rank in groups.sources})
 
 

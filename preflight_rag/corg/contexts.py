@@ -30,7 +30,7 @@ _REPEATED = re.compile(r"(\[\d+\])(?:\s*\1)+")
 
 
 def contexts_of(sources: Sequence[Source], tokens: Mapping[int, int] | None = None, most: int = 0) -> list[Source]:
-    """The contexts of passages, by number; their `parts` are the passages in the order of the document.
+    """Return the contexts of passages, by number; their `parts` are the passages in the order of the document.
 
     Args:
         sources: The passages.
@@ -53,7 +53,7 @@ def contexts_of(sources: Sequence[Source], tokens: Mapping[int, int] | None = No
 
 
 def _joined(first: Source, parts: Sequence[Source]) -> Source:
-    """One source of a document's passages; a part's text is what it adds to those before it."""
+    """Return one source of a document's passages; a part's text is what it adds to those before it."""
     if len(parts) == 1:
         return replace(first, parts=(first,))
     text, end, own = "", 0, []
@@ -96,14 +96,14 @@ def in_passages(
 
 
 def _holder(n: int, quote: str, contexts: Mapping[int, Source]) -> int:
-    """The passage of a context that holds a quote, else the context's own."""
+    """Return the passage of a context that holds a quote, else the context's own."""
     parts = contexts[n].parts if n in contexts else ()
     exact = next((part.n for part in parts if quote in part.text), None)
     return exact or next((part.n for part in parts if locate(quote, part.text)), n)
 
 
 def by_context(draft: Draft, contexts: Sequence[Source]) -> Draft:
-    """A draft over the passages of contexts as one over the contexts."""
+    """Return a draft over the passages of contexts as one over the contexts."""
     of = {part.n: context.n for context in contexts for part in context.parts}
 
     def renumbered(text: str) -> str:
@@ -113,5 +113,5 @@ def by_context(draft: Draft, contexts: Sequence[Source]) -> Draft:
 
 
 def passages_of(contexts: Sequence[Source]) -> list[Source]:
-    """The passages that contexts are made of."""
+    """Return the passages that contexts are made of."""
     return [part for context in contexts for part in context.parts or (context,)]

@@ -60,7 +60,7 @@ class NamedEntity:
 
 
 def note_by_rule(question: str, source: Source) -> ContextNote:
-    """What a context is about, from its title, its opening and its nearest sentence; it always has an answer."""
+    """Return what a context is about, from its title, its opening and its nearest sentence; it always has an answer."""
     name = surface_name(question)
     title = " ".join(source.title.split())
     holds = bool(name) and name.casefold() in f"{title} {source.text}".casefold()
@@ -71,7 +71,7 @@ def note_by_rule(question: str, source: Source) -> ContextNote:
 
 
 def own_name(name: str, heading: str) -> str:
-    """The name asked for, as a text of this heading may be given it.
+    """Return the name asked for, as a text of this heading may be given it.
 
     Of "Broken Bow, Nebraska" the first part alone, where the heading is "Broken Bow, Oklahoma": that is a namesake.
     """
@@ -81,7 +81,7 @@ def own_name(name: str, heading: str) -> str:
 
 
 def answer_by_rule(question: str, text: str) -> str:
-    """The value that the question asks for in the sentence nearest to it, else that sentence."""
+    """Return the value that the question asks for in the sentence nearest to it, else that sentence."""
     sentence = nearest_sentence(question, text)
     found = values(sentence, asked_kind(question), question)
     return found[0].text if found else sentence
@@ -104,7 +104,10 @@ def _head(title: str) -> str:
 
 
 def heading_of(text: str) -> str:
-    """The heading that a text begins with when its first sentence repeats the heading's first word; else empty."""
+    """Return the heading that a text begins with when its first sentence repeats the heading's first word.
+
+    Else empty.
+    """
     tokens = list(re.finditer(r"\S+", text[:_OPENING]))
     for i, token in enumerate(tokens[1:13], 1):
         after = tokens[i + 1].group() if i + 1 < len(tokens) else ""
@@ -145,7 +148,7 @@ def _from_heading(head: str, name: str, heading: str) -> str | None:
 
 
 def _behind(rest: str, name: str) -> str | None:
-    """The descriptor that stands right behind a name: in parentheses, after a comma, or as "is a …"."""
+    """Return the descriptor that stands right behind a name: in parentheses, after a comma, or as "is a …"."""
     asked = set(words(name))
     parentheses = re.match(r"\s?\(\s?([^()]{2,60}?)\s?\)", rest)
     if parentheses and not _LIFE_DATES.search(parentheses[1]):
@@ -162,7 +165,7 @@ def _behind(rest: str, name: str) -> str | None:
 
 
 def _fuller_name(head: str, text: str) -> str | None:
-    """A longer name at the beginning of the text that ends with the same word."""
+    """Return a longer name at the beginning of the text that ends with the same word."""
     last = head.split()[-1]
     for match in NAME.finditer(text[:_OPENING]):
         run = match.group().rstrip(".'’-")
@@ -174,7 +177,7 @@ def _fuller_name(head: str, text: str) -> str | None:
 
 
 def leading_names(title: str, text: str, question: Name) -> list[Name]:
-    """What stands before the descriptor in a title and in the text's opening, where the question holds it."""
+    """Return what stands before the descriptor in a title and in the text's opening, where the question holds it."""
     found = []
     for head in (tokens(_TITLE_END.split(title, maxsplit=1)[0]), tokens(_LEAD_END.split(text[:_LEAD], maxsplit=1)[0])):
         if any(token not in STOP_WORDS for token in head) and position(head, question) >= 0:

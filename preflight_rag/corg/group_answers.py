@@ -24,7 +24,7 @@ def asked_in_plural(sources: Sequence[Source], settings: Settings) -> bool:
 
 
 def answered_or_nothing(draft: Draft) -> GroupStatus:
-    """Whether the reader found an answer in the group."""
+    """Return whether the reader found an answer in the group."""
     return "answered" if draft.found else "nothing"
 
 
@@ -72,7 +72,7 @@ def as_evidence(
 
 
 def _of_version(label: str, source: Source | None) -> str:
-    """What an answer is about, with the year, the number or the date of its version."""
+    """Return what an answer is about, with the year, the number or the date of its version."""
     name = version_name(source) if source else ""
     return label if not name or name in label else f"{label} ({name})".lstrip()
 
@@ -80,7 +80,7 @@ def _of_version(label: str, source: Source | None) -> str:
 def group_draft(
     number: int, sources: Sequence[Source], draft: Draft, status: GroupStatus, *, spared: bool = False
 ) -> GroupDraft:
-    """A group's draft as the state holds it; what is not an answer has no text."""
+    """Return a group's draft as the state holds it; what is not an answer has no text."""
     found: GroupDraft = {
         "group": number,
         "ranks": [source.n for source in sources],
@@ -94,7 +94,7 @@ def group_draft(
 
 
 def chosen(drafts: Sequence[GroupDraft], organisation: Organisation) -> str | None:
-    """The option that the groups with the most contexts chose, those counted too that a context stands for.
+    """Return the option that the groups with the most contexts chose, those counted too that a context stands for.
 
     Of equals it is the one that the first group chose; None where no group chose any.
     """

@@ -32,7 +32,7 @@ def organise(
     no_grouping: bool = False,
     seed: int | None = None,
 ) -> Organisation:
-    """Groups of contexts that agree or speak of different things; in each the best-ranked first.
+    """Return groups of contexts that agree or speak of different things; in each the best-ranked first.
 
     Args:
         contexts: All contexts, best-ranked first.
@@ -119,7 +119,7 @@ def _groups(kept: Sequence[int], apart: Sequence[tuple[int, int]]) -> list[list[
 
 
 def _fewest_colours(graph: nx.Graph) -> dict[int, int]:
-    """A colouring of the graph; of least size up to `EXACT_CONTEXTS` coloured contexts, else by DSATUR."""
+    """Return a colouring of the graph; of least size up to `EXACT_CONTEXTS` coloured contexts, else by DSATUR."""
     import networkx as nx
 
     coloured = graph.subgraph(n for n, degree in graph.degree if degree)
@@ -131,7 +131,7 @@ def _fewest_colours(graph: nx.Graph) -> dict[int, int]:
 
 
 def _colouring(graph: nx.Graph, count: int) -> dict[int, int] | None:
-    """A colouring with at most so many colours, by search in the order of degrees; None where there is none."""
+    """Return a colouring with at most so many colours, by search in the order of degrees; None where there is none."""
     order = sorted(graph, key=lambda n: -graph.degree[n])
     colours: dict[int, int] = {}
 
@@ -153,7 +153,7 @@ def _colouring(graph: nx.Graph, count: int) -> dict[int, int] | None:
 
 
 def _evened(graph: nx.Graph, colours: Mapping[int, int], count: int) -> dict[int, int]:
-    """The colouring with contexts moved from larger to smaller groups, as long as one can be moved."""
+    """Return the colouring with contexts moved from larger to smaller groups, as long as one can be moved."""
     even = dict(colours)
     moved = True
     while moved:

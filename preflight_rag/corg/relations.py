@@ -146,7 +146,7 @@ def _graph(contexts: Sequence[int], mode: CorgMode, *, by_rule: bool) -> Relatio
 async def _compare(
     reader: Reader, question: str, pivot: Source, others: Sequence[Source], *, printed: bool
 ) -> Reply[RelationReply]:
-    """What the reader says; a call that fails says nothing, and its cost and error are kept."""
+    """Return what the reader says; a call that fails says nothing, and its cost and error are kept."""
     try:
         return await reader.relate(question=question, pivot=pivot, others=others, printed=printed)
     except ModelError as error:
@@ -158,7 +158,10 @@ def _notes_by_rule(question: str, sources: Mapping[int, Source]) -> dict[int, Co
 
 
 def cut(pivot: int, others: Sequence[int], tokens: Mapping[int, int], most: int) -> Iterator[list[int]]:
-    """The others in runs that fit one prompt of `most` tokens beside the pivot; one context at least is in each."""
+    """Yield the others in runs that fit one prompt of `most` tokens beside the pivot.
+
+    One context at least is in each.
+    """
     run: list[int] = []
     left = most - tokens[pivot]
     for n in others:
@@ -172,7 +175,10 @@ def cut(pivot: int, others: Sequence[int], tokens: Mapping[int, int], most: int)
 
 
 def merged(parts: Sequence[RelationReply]) -> RelationReply:
-    """The replies about one pivot as one; the first note of a context counts, one with an answer before one without."""
+    """Return the replies about one pivot as one.
+
+    The first note of a context counts, one with an answer before one without.
+    """
     kinds: dict[int, RelationKind] = {}
     notes: dict[int, ContextNote] = {}
     for part in parts:
@@ -209,7 +215,7 @@ class RelationGraph:
         self._known: dict[int, bool] = {}
 
     def next(self) -> tuple[int, list[int]] | None:
-        """The next pivot and the contexts to compare it with, or None when nothing more is to be asked."""
+        """Return the next pivot and the contexts to compare it with, or None when nothing more is to be asked."""
         if len(self.pivots) > max(1, self._classes_shown()):
             return None
         return self._next_class() or self._most_open()
@@ -249,11 +255,11 @@ class RelationGraph:
         self._known = self._descriptors_known()
 
     def settled(self) -> int:
-        """How many contexts have no relation left that was neither asked about nor follows."""
+        """Return how many contexts have no relation left that was neither asked about nor follows."""
         return sum(n not in self._live or not self._open(n) for n in self.contexts)
 
     def relations(self, by_rule: Mapping[int, ContextNote]) -> list[Relation[int]]:
-        """The relation of every two relevant contexts.
+        """Return the relation of every two relevant contexts.
 
         Args:
             by_rule: Notes for contexts that no reply has noted.
@@ -261,7 +267,7 @@ class RelationGraph:
         return [self._relation(a, b, by_rule) for a, b in combinations(self.relevant, 2)]
 
     def context(self, n: int, by_rule: Mapping[int, ContextNote]) -> ContextNote:
-        """What is known of a context: as the replies said, and by rule where they left it out."""
+        """Return what is known of a context: as the replies said, and by rule where they left it out."""
         note, ruled = self.notes.get(n, by_rule[n]), by_rule[n]
         return replace(
             note,
@@ -273,7 +279,7 @@ class RelationGraph:
         )
 
     def described(self, n: int, by_rule: Mapping[int, ContextNote]) -> bool:
-        """Whether a context tells its entity from others of that name."""
+        """Return whether a context tells its entity from others of that name."""
         if n in self.notes:
             return self.notes[n].descriptor is not None
         known = self._known.get(n)
@@ -294,7 +300,7 @@ class RelationGraph:
         return self.notes.get(n) or by_rule[n]
 
     def _possible(self, a: int, b: int) -> Kinds:
-        """What can hold between two contexts, by what was said of each and a third."""
+        """Return what can hold between two contexts, by what was said of each and a third."""
         possible, known = ANY, self._known
         for pivot in self.pivots:
             to_a, to_b = self._asked[pivot].get(a), self._asked[pivot].get(b)
@@ -307,7 +313,7 @@ class RelationGraph:
         return possible
 
     def _open(self, n: int) -> list[int]:
-        """The contexts whose relation to this one was neither asked about nor follows."""
+        """Return the contexts whose relation to this one was neither asked about nor follows."""
         return [
             other
             for other in self.relevant
@@ -319,11 +325,11 @@ class RelationGraph:
         ]
 
     def _read_off(self, a: int, b: int) -> bool:
-        """Whether the relation of two contexts follows from their notes alone."""
+        """Return whether the relation of two contexts follows from their notes alone."""
         return self.mode == "notes" and frozenset({a, b}) in self._noted_together
 
     def _next_class(self) -> tuple[int, list[int]] | None:
-        """A pivot of a class that had none; contexts whose replies or notes show a descriptor come first."""
+        """Return a pivot of a class that had none; contexts whose replies or notes show a descriptor come first."""
         of = self._classes()
         had = {of[n] for n in self.pivots if n in of}
         waiting = [n for n in self.relevant if of[n] not in had]
@@ -331,7 +337,7 @@ class RelationGraph:
         return next(((n, others) for n in waiting if (others := self._open(n))), None)
 
     def _most_open(self) -> tuple[int, list[int]] | None:
-        """The context with the most relations that notes don't settle either."""
+        """Return the context with the most relations that notes don't settle either."""
 
         def unsettled(n: int) -> list[int]:
             return [other for other in self._open(n) if not (n in self.notes and other in self.notes)]
@@ -405,7 +411,7 @@ class PrintedGraph(RelationGraph):
         self._edges: dict[int, dict[int, RelationKind]] = {n: {} for n in contexts}
 
     def next(self) -> tuple[int, list[int]] | None:
-        """The first context of `C` and the rest of it."""
+        """Return the first context of `C` and the rest of it."""
         left = [n for n in self._open_contexts if n in self._live]
         return (left[0], left[1:]) if len(left) > 1 else None
 
@@ -428,7 +434,7 @@ class PrintedGraph(RelationGraph):
         self._open_contexts = left
 
     def settled(self) -> int:
-        """How many contexts are no longer in `C`."""
+        """Return how many contexts are no longer in `C`."""
         return len(self.contexts) - sum(n in self._live for n in self._open_contexts)
 
     def _add(self, a: int, b: int, kind: RelationKind) -> None:
@@ -441,7 +447,7 @@ class PrintedGraph(RelationGraph):
 
 
 def related(a: ContextNote, b: ContextNote) -> RelationKind:
-    """The relation of two contexts by the definitions of section 2.1; both have an answer."""
+    """Return the relation of two contexts by the definitions of section 2.1; both have an answer."""
     same = same_answer(a.answer or "", b.answer or "")
     if same_descriptor(a.descriptor or "", b.descriptor or ""):
         return "duplicated" if same else "counterfactual"
@@ -451,7 +457,7 @@ def related(a: ContextNote, b: ContextNote) -> RelationKind:
 
 
 def same_descriptor(a: str, b: str) -> bool:
-    """Whether two descriptors name the same thing, up to case, spaces and punctuation at their ends."""
+    """Return whether two descriptors name the same thing, up to case, spaces and punctuation at their ends."""
     first, second = (" ".join(text.casefold().split()).strip(" .,;()") for text in (a, b))
     return first == second
 
@@ -467,7 +473,7 @@ def follows(to_a: RelationKind, to_b: RelationKind, *, described: bool | None) -
 
 
 def _settled(possible: Kinds, a: ContextNote, b: ContextNote) -> RelationKind:
-    """The one of the possible relations that fits the notes best."""
+    """Return the one of the possible relations that fits the notes best."""
     if len(possible) == 1:
         return next(iter(possible))
     found = related(a, b)

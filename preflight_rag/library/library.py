@@ -232,7 +232,7 @@ class Library(FolderCollection):
         fusion: Fusion = FUSION,
         where: Filter | None = None,
     ) -> Rankings:
-        """The `k` best passages for a query by vectors, by words, and by both.
+        """Return the `k` best passages for a query by vectors, by words, and by both.
 
         An index that is missing or damaged is rebuilt from the database first; `notes` then says so.
 
@@ -268,7 +268,7 @@ class Library(FolderCollection):
         return found if where is None else replace(found, note=self.filter_note(where))
 
     def indexed_terms(self, ids: Sequence[str]) -> list[PassageTerms] | None:
-        """The terms of passages in the order of `ids`; None where the index lacks those of one.
+        """Return the terms of passages in the order of `ids`; None where the index lacks those of one.
 
         That is where an older version built it, and where one was stored since.
         """
@@ -297,7 +297,7 @@ class Library(FolderCollection):
         return self._index.get().vocabulary
 
     def match(self, expression: str, limit: int = ENOUGH) -> tuple[list[str], int]:
-        """Documents that fit a Boolean expression, and how many passages fit.
+        """Return documents that fit a Boolean expression, and how many passages fit.
 
         Args:
             expression: In PubMed's syntax, as `text.boolean.parse` takes it; field tags count for nothing.
@@ -322,7 +322,9 @@ class Library(FolderCollection):
             return self._matching(self._index.after(error, index), tree, limit)
 
     def passages_with(self, phrases: Sequence[str], limit: int = ENOUGH) -> list[str]:
-        """Ids of passages whose words hold one of the phrases, best first by BM25; of an older index, all its words.
+        """Return ids of passages whose words hold one of the phrases, best first by BM25.
+
+        Of an older index, all its words.
 
         Raises:
             LibraryEmpty: There is no passage to find.

@@ -40,7 +40,7 @@ class LibraryPlace:
 
     @classmethod
     def read(cls, given: str | Path | LibraryPlace) -> LibraryPlace:
-        """The place that `--library` names; nothing is looked at yet."""
+        """Return the place that `--library` names; nothing is looked at yet."""
         return given if isinstance(given, LibraryPlace) else cls(str(given))
 
     @property
@@ -80,7 +80,7 @@ class LibraryPlace:
         return self.given if self.url is None else "URL"
 
     def is_there(self) -> bool:
-        """Whether a folder holds a library; a database has to be asked, and counts as one here."""
+        """Return whether a folder holds a library; a database has to be asked, and counts as one here."""
         return self.url is not None or (self.folder / DATABASE).is_file()
 
 

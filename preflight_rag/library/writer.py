@@ -266,7 +266,7 @@ class Writer:
 
 
 def recorded_splitter(store: SettingsStore, embedder: Embedder, given: SplitterName | None) -> Splitter:
-    """How documents are split, which a library remembers: as `given`, or else as before."""
+    """Return how documents are split, which a library remembers: as `given`, or else as before."""
     recorded = store.meta("splitter")
     splitter = open_splitter(given or (recorded or {"name": DEFAULT_SPLITTER})["name"], embedder)
     if recorded != splitter.settings():
@@ -309,5 +309,5 @@ def write_lock(folder: Path, seconds: float = BUSY_SECONDS, progress: Progress |
 
 
 def removed(folder: Path) -> LibraryError:
-    """The error where a library is no longer where it was opened."""
+    """Return the error where a library is no longer where it was opened."""
     return LibraryError(f"The library at {folder} was removed meanwhile", help="Try again.")

@@ -171,7 +171,7 @@ def check_questions(library: Collection, questions: Sequence[KnownQuestion]) -> 
 def measure(
     questions: Sequence[KnownQuestion], retrieve: Retrieve, progress: Progress = lambda done, total: None
 ) -> list[Case]:
-    """Features and truth of each question."""
+    """Return features and truth of each question."""
     cases = []
     for done, known in enumerate(questions, 1):
         refs, sources = retrieve(known.question)
@@ -191,7 +191,7 @@ def is_issue(refs: Sequence[PassageRef], documents: frozenset[str]) -> bool:
 
 
 def is_absent(refs: Sequence[PassageRef], documents: frozenset[str]) -> bool:
-    """Whether no passage of the documents is among the passages."""
+    """Return whether no passage of the documents is among the passages."""
     return not _places(refs, documents)
 
 
@@ -200,7 +200,7 @@ def _places(refs: Sequence[PassageRef], documents: frozenset[str]) -> list[int]:
 
 
 def turn_passages(library: Collection, settings: Settings) -> Retrieve:
-    """Retrieval as a turn with these settings does it, for a standalone question without parts."""
+    """Return retrieval as a turn with these settings does it, for a standalone question without parts."""
     from preflight_rag.library.search.retrieval import retrieve_passages
 
     def retrieve(question: str) -> Retrieved:
@@ -211,7 +211,7 @@ def turn_passages(library: Collection, settings: Settings) -> Retrieve:
 
 
 def made_weights(cases: Sequence[Case]) -> np.ndarray:
-    """Weights (n,) by which `USUAL_ISSUES` of the cases are issues; their mean is 1."""
+    """Return weights (n,) by which `USUAL_ISSUES` of the cases are issues; their mean is 1."""
     import numpy as np
 
     issues = np.array([case.issue for case in cases], dtype=float)
@@ -222,7 +222,7 @@ def made_weights(cases: Sequence[Case]) -> np.ndarray:
 
 
 def _operation(flags: Sequence[bool], cases: Sequence[Case], rows: np.ndarray, threshold: float) -> Operation:
-    """What flags do with the cases, whose weights are `rows`."""
+    """Return what flags do with the cases, whose weights are `rows`."""
     flagged = [flag * row for flag, row in zip(flags, rows.tolist(), strict=True)]
     issues = sum(row for case, row in zip(cases, rows.tolist(), strict=True) if case.issue)
     found = sum(share for case, share in zip(cases, flagged, strict=True) if case.issue)

@@ -46,7 +46,7 @@ by `preflight eval cost --dataset mirage --limit 20 --documents 300`."""
 
 
 def overheads(reader: Reader, question: str) -> tuple[int, int, int]:
-    """Tokens that the plain, map and reduce prompts take without passages or extracts."""
+    """Return tokens that the plain, map and reduce prompts take without passages or extracts."""
     no_source = Source(1, "", "", "")
     prompts = (
         answer_plain.render(question=question, sources=[no_source]),
@@ -66,7 +66,7 @@ def cost(
     *,
     reduce_prompt: bool = True,
 ) -> Cost:
-    """What a route over these passages costs.
+    """Return what a route over these passages costs.
 
     Args:
         route: plain or map_reduce.
@@ -86,7 +86,10 @@ def cost(
 
 
 def written_by(extracts: Sequence[int], answer: int) -> Written:
-    """What a turn's model wrote, by the tokens of its extracts and its answer; what it did not write is as usual."""
+    """Return what a turn's model wrote, by the tokens of its extracts and its answer.
+
+    What it did not write is as usual.
+    """
     of_extracts = sum(extracts) / len(extracts) if extracts else USUAL.extract
     return Written(of_extracts, answer or USUAL.answer)
 
@@ -99,7 +102,7 @@ def saved(
     partition_size: int,
     written: Written = USUAL,
 ) -> Saved:
-    """What the other route would have cost more than the one taken, both by the cost model."""
+    """Return what the other route would have cost more than the one taken, both by the cost model."""
     if route not in ("plain", "map_reduce") or not passage_tokens:
         return Saved(why="no route was compared")
     other = "map_reduce" if route == "plain" else "plain"

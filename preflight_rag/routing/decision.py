@@ -79,7 +79,7 @@ def decide(
     terms: Sequence[PassageTerms] | None = None,
     profile: ModelProfile = UNMEASURED,
 ) -> RouteDecision:
-    """The route for these passages, with the numbers behind it.
+    """Return the route for these passages, with the numbers behind it.
 
     Args:
         question: The standalone question.
@@ -170,7 +170,7 @@ def predict_loss(
     terms: Sequence[PassageTerms] | None = None,
     profile: ModelProfile = UNMEASURED,
 ) -> LossPrediction:
-    """What the rule says that the settings name; the IoU rule where there is no calibrated model."""
+    """Return what the rule says that the settings name; the IoU rule where there is no calibrated model."""
     top_n, threshold = settings.top_n, settings.threshold
     iou = rank_agreement(dense_order(refs), lexical_order(question, sources, terms), top_n)
     if settings.preflight == "calibrated" and risk_model is not None and has_places(refs):
@@ -185,7 +185,7 @@ def predict_loss(
 
 
 def _fallback(risk_model: RiskModel | None) -> str:
-    """Why the IoU rule decides though the calibrated one was wanted."""
+    """Return why the IoU rule decides though the calibrated one was wanted."""
     if risk_model is None:
         return "nothing is calibrated for the library's embedder, so the rankings are compared: "
     return "the passages come without their places in the collection's rankings, so these are compared: "
@@ -199,7 +199,7 @@ def _calibrated(
     settings: Settings,
     profile: ModelProfile,
 ) -> LossPrediction:
-    """Whether the calibrated risk makes reading in parts worth its calls."""
+    """Return whether the calibrated risk makes reading in parts worth its calls."""
     risk = model.risk(values)
     parts = len(partition(passages, settings.partition_size, settings.max_partitions))
     value = parts_value(profile, risk, passages=passages, partitions=parts, thoroughness=settings.thoroughness)
@@ -213,7 +213,7 @@ def _calibrated(
 def _grounds(
     model: RiskModel, values: Mapping[str, float], risk: float, value: PartsValue, profile: ModelProfile, lost: bool
 ) -> str:
-    """A reason in words: what the rankings say, what this model loses, and what parts would bring and cost."""
+    """Return a reason in words: what the rankings say, what this model loses, and what parts would bring and cost."""
     named = model.strongest_signals(values, risky=lost)
     strongest = [FEATURES[name].risky if lost else FEATURES[name].safe for name in named]
     of = f"{profile.model} loses" if profile.model else f"{profile.grounds} lost"
@@ -253,21 +253,24 @@ def rank_agreement(a: Sequence[Hashable], b: Sequence[Hashable], top_n: int) -> 
 
 
 def partition(count: int, size: int, most: int | None = None) -> list[list[int]]:
-    """Ranks 1 to count in runs of at most `size`, as equal in length as can be; in at most `most`, longer ones then."""
+    """Return ranks 1 to count in runs of at most `size`, as equal in length as can be.
+
+    In at most `most`, longer ones then.
+    """
     parts = min(ceil(count / size), most or count)
     bounds = [round(i * count / parts) for i in range(parts + 1)] if parts else []
     return [list(range(bounds[i] + 1, bounds[i + 1] + 1)) for i in range(parts)]
 
 
 def conversation_route(talk: Talk, settings: Settings) -> RouteDecision:
-    """The route without retrieval, and why."""
+    """Return the route without retrieval, and why."""
     reason = TALK_REASONS.get(talk.kind, f"the message is small talk ({talk.kind})")
     reason = f"{reason}: nothing is searched for"
     return RouteDecision(name="conversation", reason=reason, top_n=settings.top_n, threshold=settings.threshold)
 
 
 def lookup_route(lookup: Lookup, settings: Settings) -> RouteDecision:
-    """The route of a question about the documents themselves, and why."""
+    """Return the route of a question about the documents themselves, and why."""
     asked = "which documents there are" if lookup.kind == "listing" else "what is known of a document"
     if lookup.kind == "listing" and lookup.topic:
         asked = f"which documents mention “{lookup.topic}”"
@@ -276,7 +279,10 @@ def lookup_route(lookup: Lookup, settings: Settings) -> RouteDecision:
 
 
 def unread_note(extracts: Sequence[Mapping[str, Any]]) -> str:
-    """A sentence about the partitions that could not be read, as the state holds them; empty when all were read."""
+    """Return a sentence about the partitions that could not be read, as the state holds them.
+
+    Empty when all were read.
+    """
     failed = sum(extract["failed"] for extract in extracts)
     if not failed:
         return ""
@@ -285,42 +291,48 @@ def unread_note(extracts: Sequence[Mapping[str, Any]]) -> str:
 
 
 def current_route(decision: Mapping[str, Any], escalations: Sequence[Escalation]) -> str:
-    """The route that a turn is on: the one decided on, or the dearer one that it has gone on to."""
+    """Return the route that a turn is on: the one decided on, or the dearer one that it has gone on to."""
     return escalations[-1]["to"] if escalations else str(decision.get("name"))
 
 
 def may_escalate(decision: Mapping[str, Any], escalations: Sequence[Escalation], route: str) -> bool:
-    """Whether this is the route that preflight chose freely, and the turn has not gone on to another yet."""
+    """Return whether this is the route that preflight chose freely, and the turn has not gone on to another yet."""
     return decision.get("name") == route and not decision.get("forced") and not escalations
 
 
 def back_to_plain(route: str, refs: Sequence[PassageRef], first: Sequence[int]) -> Escalation:
-    """The step from a route of which nothing came: the passages that rank first are read at once."""
+    """Return the step from a route of which nothing came: the passages that rank first are read at once."""
     failed = "no part of the passages could be read" if route == "map_reduce" else "no group could be answered"
     few = f"the first {len(first)} of {len(refs)}" if len(first) < len(refs) else f"all {len(refs)}"
     return {"from": route, "to": "plain", "reason": f"{failed}; {few} passages were read at once instead"}
 
 
 def plain_stands(route: str, kept: str) -> Escalation:
-    """The step from a route of which nothing came, back to an answer that there was before; `kept` says which."""
+    """Return the step from a route of which nothing came, back to an answer that there was before.
+
+    `kept` says which.
+    """
     failed = "no part of the passages could be read" if route == "map_reduce" else "no group could be answered"
     return {"from": route, "to": kept, "reason": f"{failed}; the answer of before stands"}
 
 
 def fallback_note(escalations: Sequence[Escalation]) -> str:
-    """A sentence about a route of which nothing came; empty where the turn ended on the one that it had chosen."""
+    """Return a sentence about a route of which nothing came.
+
+    Empty where the turn ended on the one that it had chosen.
+    """
     last = escalations[-1] if escalations else None
     return f"\n\nNote: {last['reason']}." if last and is_fallback(last) else ""
 
 
 def is_fallback(step: Escalation) -> bool:
-    """Whether a step led back, to a cheaper route."""
+    """Return whether a step led back, to a cheaper route."""
     order = ("plain", "map_reduce", "corg")
     return order.index(step["to"]) < order.index(step["from"])
 
 
 def differing(answers: Sequence[str], options: Sequence[str] = ()) -> tuple[str, ...]:
-    """The answers of partitions of one question's passages that another one of them contradicts, each once.
+    """Return the answers of partitions of one question's passages that another one of them contradicts, each once.
 
     BriefContext, section 5.3: conflict information is that a model returns inconsistent answers given different
     partitions. Partitions that say nothing take no side; of options the words alone count.
@@ -331,7 +343,7 @@ def differing(answers: Sequence[str], options: Sequence[str] = ()) -> tuple[str,
 
 
 def contradiction(draft: Draft, answers: Sequence[str]) -> Escalation | None:
-    """The step that a reduced answer calls for: COrg, where partitions answer differently for the same thing.
+    """Return the step that a reduced answer calls for: COrg, where partitions answer differently for the same thing.
 
     That they do is read off their answers, and that it is for the same thing is what the reader says of them: answers
     for several things, or for several years and groups, are for `reduce` to keep apart.
@@ -344,7 +356,9 @@ def contradiction(draft: Draft, answers: Sequence[str]) -> Escalation | None:
 
 
 def unmentioned(question: str, sources: Sequence[Source]) -> tuple[str, ...]:
-    """The exact strings of a question where no passage holds any of them and one surely names a single thing; else ().
+    """Return the exact strings of a question where no passage holds any of them and one surely names a single thing.
+
+    Else ().
 
     A collection that finds phrases puts passages that hold one first, so that what none of them has is in no document.
     """
@@ -356,7 +370,7 @@ def unmentioned(question: str, sources: Sequence[Source]) -> tuple[str, ...]:
 
 
 def unmentioned_decision(strings: Sequence[str], settings: Settings) -> RouteDecision:
-    """The route where no document mentions what a question names."""
+    """Return the route where no document mentions what a question names."""
     reason = f"no document that was searched mentions {' or '.join(strings)}"
     return RouteDecision(name="abstain", reason=reason, top_n=settings.top_n, threshold=settings.threshold)
 
@@ -364,7 +378,7 @@ def unmentioned_decision(strings: Sequence[str], settings: Settings) -> RouteDec
 def nothing_to_find(
     question: str, sources: Sequence[Source], decision: Mapping[str, Any], extractive: ExtractiveReader | None
 ) -> bool:
-    """Whether passages that a plain answer found nothing in are not worth a second reading in parts.
+    """Return whether passages that a plain answer found nothing in are not worth a second reading in parts.
 
     That is so where the preflight did not expect the key passage to be lost among the others, and the extractive reader
     sees no answer in any of them either. It has mostly read them for COrg's signals already.
@@ -379,7 +393,7 @@ def nothing_to_find(
 
 
 def escalation(draft: Draft, sources: Sequence[Source], partition_size: int) -> Escalation | None:
-    """The step that a plain answer calls for, if any; map/reduce of one partition would read the same again."""
+    """Return the step that a plain answer calls for, if any; map/reduce of one partition would read the same again."""
     if len(sources) <= partition_size:
         return None
     if not draft.found:

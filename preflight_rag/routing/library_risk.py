@@ -22,7 +22,7 @@ FILE = "preflight.json"
 
 
 def risk_model_of(library: Collection) -> RiskModel | None:
-    """The model that serves a collection; None where nothing was calibrated for its embedder.
+    """Return the model that serves a collection; None where nothing was calibrated for its embedder.
 
     The shipped one was fitted on whole collections, so it does not serve one of which only a part is known.
 
@@ -35,7 +35,7 @@ def risk_model_of(library: Collection) -> RiskModel | None:
 
 
 def risk_model(folder: Path, embedder: str) -> RiskModel | None:
-    """The model that serves a library: its own, else the shipped one of its embedder (by revision), else None.
+    """Return the model that serves a library: its own, else the shipped one of its embedder (by revision), else None.
 
     Raises:
         LibraryCorrupt: Its own cannot be read, or was fitted with another embedder.

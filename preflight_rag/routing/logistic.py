@@ -32,7 +32,7 @@ def sigmoid(scores: np.ndarray) -> np.ndarray:
 
 
 def fit_weights(x: np.ndarray, y: np.ndarray, groups: Sequence[str], *, penalty: float, balance: float) -> np.ndarray:
-    """Weights (p,), none negative, of standardised features.
+    """Return weights (p,), none negative, of standardised features.
 
     Args:
         x: Features (n, p), each column of mean 0 and deviation 1.
@@ -73,7 +73,7 @@ def fit_line(scores: np.ndarray, y: np.ndarray, rows: np.ndarray, *, prior: floa
 def _fitted(
     design: np.ndarray, y: np.ndarray, rows: np.ndarray, penalties: np.ndarray, centre: np.ndarray, least: list[float]
 ) -> np.ndarray:
-    """The weights of least loss: of the rows, and of the weights' squared distances from their `centre`."""
+    """Return the weights of least loss: of the rows, and of the weights' squared distances from their `centre`."""
     import numpy as np
     from scipy.optimize import minimize
 

@@ -66,7 +66,7 @@ class GapQuestion:
         return [Source.of(passage, n) for n, passage in enumerate(ordered, 1)]
 
     def is_right(self, draft: Draft) -> bool:
-        """Whether an answer holds the value, as a number or date of its own."""
+        """Return whether an answer holds the value, as a number or date of its own."""
         return draft.found and _stands_alone(_folded(self.value), _folded(draft.text))
 
 
@@ -177,7 +177,7 @@ async def profile_model(
 async def _in_parts(
     reader: Reader, question: str, sources: Sequence[Source], settings: Settings
 ) -> tuple[Draft, Usage]:
-    """The answer that is reduced from the parts' extracts."""
+    """Return the answer that is reduced from the parts' extracts."""
     spent, extracts = Usage(), []
     for number, ranks in enumerate(partition(len(sources), settings.partition_size), 1):
         part = [source for source in sources if source.n in ranks]
@@ -192,7 +192,7 @@ async def _in_parts(
 
 
 def _of_passage(library: Collection, passage: Passage) -> Iterator[GapQuestion]:
-    """Questions of a passage's sentences whose value no passage near it holds."""
+    """Yield questions of a passage's sentences whose value no passage near it holds."""
     for span in sentence_spans(passage.text):
         sentence = " ".join(passage.text[slice(*span)].split())
         if not FEWEST_WORDS <= len(sentence.split()) <= MOST_WORDS:
@@ -212,14 +212,14 @@ def _of_passage(library: Collection, passage: Passage) -> Iterator[GapQuestion]:
 
 
 def _others(library: Collection, sentence: str, value: str, key: Passage) -> list[Passage]:
-    """Passages that the search ranks highest for a sentence, and that do not hold its value."""
+    """Return passages that the search ranks highest for a sentence, and that do not hold its value."""
     found = library.search(sentence, k=2 * PASSAGES)
     read = library.passages([hit.passage_id for hit in found.fused if hit.passage_id != key.id])
     return [passage for passage in read if _folded(value) not in _folded(passage.text)]
 
 
 def _stands_alone(value: str, text: str) -> bool:
-    """Whether a text has a value that is no part of a longer number or word."""
+    """Return whether a text has a value that is no part of a longer number or word."""
     start = text.find(value)
     while start >= 0:
         before, after = text[:start][-1:], text[start + len(value) :][:2]

@@ -57,7 +57,7 @@ class Term:
     scale: float
 
     def adds(self, value: float) -> float:
-        """The feature's part of the score."""
+        """Return the feature's part of the score."""
         return self.weight * (value - self.mean) / self.scale
 
 
@@ -86,15 +86,15 @@ class RiskModel:
         return self.bias + sum(term.adds(values[name]) for name, term in self.terms.items())
 
     def risk(self, values: Mapping[str, float]) -> float:
-        """Probability, to four decimals."""
+        """Return probability, to four decimals."""
         return round(0.5 * (1 + math.tanh(0.5 * self.score(values))), 4)
 
     def flags(self, rows: Iterable[Mapping[str, float]]) -> list[bool]:
-        """Whether each row's risk reaches the threshold."""
+        """Return whether each row's risk reaches the threshold."""
         return [self.risk(values) >= self.threshold for values in rows]
 
     def strongest_signals(self, values: Mapping[str, float], *, risky: bool) -> list[str]:
-        """The features with the largest part in a risk, or in its absence."""
+        """Return the features with the largest part in a risk, or in its absence."""
         parts = {name: term.adds(values[name]) * (1 if risky else -1) for name, term in self.terms.items()}
         return [name for name, part in sorted(parts.items(), key=lambda item: -item[1])[:NAMED_SIGNALS] if part > 0]
 
@@ -145,18 +145,18 @@ class RiskModel:
 
 
 def shipped_model() -> RiskModel:
-    """The model for use."""
+    """Return the model for use."""
     return RiskModel.from_json(_weights()["model"])
 
 
 def shipped(embedder: str) -> RiskModel | None:
-    """The model for use with an embedder, by its revision; None where it was not fitted with it."""
+    """Return the model for use with an embedder, by its revision; None where it was not fitted with it."""
     model = shipped_model()
     return model if model.embedder == embedder else None
 
 
 def fold(group: str) -> RiskModel | None:
-    """The model that was trained without a group of collections; None where there is none."""
+    """Return the model that was trained without a group of collections; None where there is none."""
     found = _weights()["without"].get(group)
     return RiskModel.from_json(found) if found else None
 
@@ -210,7 +210,7 @@ def recalibrate(
     prior: float = PRIOR,
     recall: float = RECALL,
 ) -> RiskModel:
-    """The model with offset, slope and threshold set anew; its weights keep their proportions.
+    """Return the model with offset, slope and threshold set anew; its weights keep their proportions.
 
     Args:
         model: What to start from.
@@ -242,7 +242,7 @@ def choose_threshold(risks: Sequence[float], issues: Sequence[bool], rows: Seque
 
 
 def evenly(groups: Sequence[str]) -> np.ndarray:
-    """Weights (n,) of rows by which every group weighs the same; their mean is 1."""
+    """Return weights (n,) of rows by which every group weighs the same; their mean is 1."""
     import numpy as np
 
     sizes = {group: list(groups).count(group) for group in set(groups)}

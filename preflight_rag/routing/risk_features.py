@@ -73,7 +73,7 @@ FEATURES = {
 def risk_features(
     question: str, refs: Sequence[PassageRef], sources: Sequence[Source], terms: Sequence[PassageTerms] | None = None
 ) -> dict[str, float]:
-    """The features by name, in the order of `FEATURES`.
+    """Return the features by name, in the order of `FEATURES`.
 
     Args:
         question: The question.
@@ -105,7 +105,10 @@ def has_places(refs: Sequence[PassageRef]) -> bool:
 def _coverage(
     question: str, sources: Sequence[Source], top: Sequence[int], terms: Sequence[PassageTerms] | None
 ) -> dict[str, float]:
-    """How much of the question no passage and no title of the dense top holds; rarity is that among the passages."""
+    """Return how much of the question no passage and no title of the dense top holds.
+
+    Rarity is that among the passages.
+    """
     import numpy as np
 
     asked = list(dict.fromkeys(words_by_token(question)))
@@ -128,7 +131,10 @@ def _coverage(
 
 
 def _indexed(asked: Sequence[str], terms: Sequence[PassageTerms]) -> tuple[np.ndarray, np.ndarray] | None:
-    """Which titles and which texts hold each of the terms, (t, n) each; None where an index has texts cut off."""
+    """Return which titles and which texts hold each of the terms, (t, n) each.
+
+    None where an index has texts cut off.
+    """
     import numpy as np
 
     vocabulary, positions = terms[0].vocabulary, [each.position for each in terms]

@@ -53,7 +53,7 @@ class ModelEntry:
 
     @classmethod
     def read(cls, folder: Path) -> ModelEntry | None:
-        """What is kept in a library's folder, or None where there is nothing that can be read."""
+        """Return what is kept in a library's folder, or None where there is nothing that can be read."""
         try:
             found = json.loads((folder / FILE).read_text(encoding="utf-8"))
             return cls(str(found["base_url"]), str(found["model"]), SecretStr(str(found["key"])))
@@ -76,7 +76,7 @@ class ModelEntry:
             raise UsageError(f"the model cannot be kept in {folder.name}: {error.strerror}", help=help) from error
 
     def open(self, service: Service) -> Reader:
-        """The reader with this model.
+        """Return the reader with this model.
 
         Raises:
             ModelError: The server cannot be asked for its models.
@@ -126,7 +126,10 @@ OperatorOf = Annotated[User, Depends(operator_of)]
 
 
 def entry_info(request: Request, service: Service) -> dict[str, Any]:
-    """What the page may know: whether this user may connect a model, and to them, which server it is; never the key."""
+    """Return what the page may know: whether this user may connect a model, and to them, which server it is.
+
+    Never the key.
+    """
     if not may_connect(request, user_of(request)):
         return {"allowed": False, "host": None}
     entry = service.entered
@@ -184,7 +187,7 @@ def adopt(service: Service) -> None:
 
 
 def _address(given: str) -> str:
-    """The address of an OpenAI-compatible server.
+    """Return the address of an OpenAI-compatible server.
 
     Raises:
         Refused: It is none.
@@ -202,7 +205,7 @@ def _address(given: str) -> str:
 
 
 async def _tried(entry: ModelEntry, service: Service) -> Reader:
-    """The reader with a model that has answered once.
+    """Return the reader with a model that has answered once.
 
     Raises:
         Refused: It did not answer.

@@ -121,13 +121,13 @@ class Index:
             raise LibraryCorrupt(f"The indices in {folder} do not hold the same passages")
 
     def positions(self, rows: np.ndarray) -> np.ndarray:
-        """Where those of the rows stand that this generation holds, shape (m,), ascending."""
+        """Return where those of the rows stand that this generation holds, shape (m,), ascending."""
         import numpy as np
 
         return np.flatnonzero(np.isin(self.rows, rows))
 
     def standing(self, rows: Sequence[int] | np.ndarray) -> np.ndarray | None:
-        """Where each of the rows stands, shape (m,); None where this generation does not hold one of them."""
+        """Return where each of the rows stands, shape (m,); None where this generation does not hold one of them."""
         import numpy as np
 
         wanted = np.asarray(rows, dtype=np.int64)
@@ -137,17 +137,17 @@ class Index:
         return found if (self.rows[found] == wanted).all() else None
 
     def search_dense(self, vector: np.ndarray, n: int, *, among: np.ndarray | None = None) -> Scored:
-        """Rows and inner products of the nearest `n` passages, best first, of those at the positions `among`."""
+        """Return rows and inner products of the nearest `n` passages, best first, of those at the positions `among`."""
         found = self.dense.ranked(vector, n, among=among)
         return Scored(self.rows[found.keys], found.scores)
 
     def search_lexical(self, query: str, n: int, *, among: np.ndarray | None = None) -> Scored:
-        """Rows and BM25 of the best `n` passages, best first, of those at the positions `among`."""
+        """Return rows and BM25 of the best `n` passages, best first, of those at the positions `among`."""
         return self.lexical.ranked(query, n, among=None if among is None else self.rows[among])
 
 
 def manifest_stamp(root: Path) -> Stamp | None:
-    """What changes whenever a new index is swapped in; None without a manifest."""
+    """Return what changes whenever a new index is swapped in; None without a manifest."""
     try:
         stat = (root / MANIFEST).stat()
     except OSError:
@@ -156,7 +156,7 @@ def manifest_stamp(root: Path) -> Stamp | None:
 
 
 def read_manifest(root: Path) -> Manifest | None:
-    """The manifest, or None where there is none.
+    """Return the manifest, or None where there is none.
 
     Raises:
         LibraryCorrupt: It cannot be read.
@@ -174,7 +174,7 @@ def read_manifest(root: Path) -> Manifest | None:
 
 
 def open_index(root: Path) -> Index | None:
-    """The current index, or None where none was ever built.
+    """Return the current index, or None where none was ever built.
 
     A folder that disappears while it is opened was replaced by a newer one, which is then opened instead.
 
@@ -261,7 +261,7 @@ def _write_others(root: Path, folder: Path, store: Store, step: Callable[[str], 
 
 
 def _index_before(root: Path) -> Index | None:
-    """The index that is to be replaced, where it is whole."""
+    """Return the index that is to be replaced, where it is whole."""
     try:
         return open_index(root)
     except LibraryError:
@@ -269,7 +269,7 @@ def _index_before(root: Path) -> Index | None:
 
 
 def _terms_before(root: Path) -> tuple[np.ndarray, TermIndex] | None:
-    """Rows and terms of the index that is to be replaced, where it is whole."""
+    """Return rows and terms of the index that is to be replaced, where it is whole."""
     import numpy as np
 
     try:
@@ -326,7 +326,10 @@ def _write_contents(root: Path, folder: Path, store: Store, before: Index | None
 
 
 def read_contents(root: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What `_write_contents` wrote for the current index; nothing where an older version built it, or it is damaged."""
+    """Return what `_write_contents` wrote for the current index.
+
+    Nothing where an older version built it, or it is damaged.
+    """
     try:
         manifest = read_manifest(root)
         if manifest is None or CONTENTS not in manifest.files:
@@ -371,13 +374,16 @@ def _check_files(root: Path, manifest: Manifest) -> None:
 
 
 def _stamp(path: Path) -> list[int]:
-    """What changes when a file is written or replaced."""
+    """Return what changes when a file is written or replaced."""
     stat = path.stat()
     return [stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
 
 
 def _checked_before(root: Path) -> object:
-    """What `_check_files` noted of the files that it has read whole; None where it has not, or the note is damaged."""
+    """Return what `_check_files` noted of the files that it has read whole.
+
+    None where it has not, or the note is damaged.
+    """
     try:
         return json.loads((root / CHECKED).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -385,7 +391,7 @@ def _checked_before(root: Path) -> object:
 
 
 def index_problems(root: Path) -> list[str]:
-    """What is wrong with the index files, one line each; reads them whole."""
+    """Return what is wrong with the index files, one line each; reads them whole."""
     try:
         manifest = read_manifest(root)
     except LibraryCorrupt as error:
@@ -454,7 +460,7 @@ class CurrentIndex:
         self._repairs: list[str] = []
 
     def get(self) -> Index:
-        """The index, rebuilt from the database where it is missing, damaged or empty.
+        """Return the index, rebuilt from the database where it is missing, damaged or empty.
 
         Raises:
             LibraryEmpty: There is no passage to find.

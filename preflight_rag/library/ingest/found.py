@@ -73,14 +73,14 @@ def add_until(run: Ingestion, documents: Sequence[Document], end: float) -> list
 
 
 def passages_of(store: PassageReader, document_ids: Sequence[str]) -> tuple[Passage, ...]:
-    """All passages of documents, in the order of the documents and of their texts."""
+    """Return all passages of documents, in the order of the documents and of their texts."""
     names = store.passage_ids(document_ids)
     found = store.passages([name for document in document_ids for name in names.get(document, [])])
     return tuple(found[name] for document in document_ids for name in names.get(document, []) if name in found)
 
 
 def _groups(documents: Sequence[Document]) -> Iterator[list[Document]]:
-    """Runs of documents that are embedded together, each of about as many characters."""
+    """Yield runs of documents that are embedded together, each of about as many characters."""
     group: list[Document] = []
     size = 0
     for document in documents:

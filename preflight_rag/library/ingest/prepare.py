@@ -31,14 +31,14 @@ class Splitter(Protocol):
     """What an ingest needs of a splitter."""
 
     def settings(self) -> dict[str, Any]:
-        """What decides where passages begin and end."""
+        """Return what decides where passages begin and end."""
 
     def split(self, document: Document) -> list[Passage]:
-        """The document's passages in order."""
+        """Return the document's passages in order."""
 
 
 def storable(document: Document) -> Document:
-    """The document as it is stored: a title stands for a missing text, U+FFFD for lone surrogates, null for NaN.
+    """Return the document as it is stored: a title stands for a missing text, U+FFFD for lone surrogates, null for NaN.
 
     Raises:
         UnreadableDocument: Its metadata has too many levels.
@@ -56,7 +56,10 @@ def storable(document: Document) -> Document:
 
 
 def dated(document: Document) -> Document:
-    """The document with the date found inside it where it has none; `metadata["date_from"]` says where it is from."""
+    """Return the document with the date found inside it where it has none.
+
+    `metadata["date_from"]` says where it is from.
+    """
     if document.date:
         return document.model_copy(update={"metadata": {"date_from": "metadata"} | document.metadata})
     found = find_date(document.text, title=document.title, url=document.source)
@@ -67,7 +70,7 @@ def dated(document: Document) -> Document:
 
 
 def notes_on(document: Document) -> list[tuple[str, str]]:
-    """`(source, note)` on what of a document was not read, or not surely."""
+    """Return `(source, note)` on what of a document was not read, or not surely."""
     source, notes = on_one_line(document.source or document.id), []
     if unread := document.metadata.get("unread"):
         notes.append((source, f"not read: {unread}"))
@@ -81,14 +84,14 @@ def notes_on(document: Document) -> list[tuple[str, str]]:
 
 
 def read_of(document: Document) -> ReadDocument | None:
-    """What was read of a document, for the report of an ingest; None where its loader does not say."""
+    """Return what was read of a document, for the report of an ingest; None where its loader does not say."""
     report = report_of(document.metadata)
     source = on_one_line(document.source or document.id)
     return ReadDocument(source, on_one_line(document.title), report) if report else None
 
 
 def split_document(document: Document, splitter: Splitter, *, origin: str, content_hash: str) -> SplitDocument:
-    """A document's passages; one without a date gets the one that is found inside it.
+    """Return a document's passages; one without a date gets the one that is found inside it.
 
     Args:
         document: As `storable` gives it.
@@ -112,7 +115,7 @@ def split_document(document: Document, splitter: Splitter, *, origin: str, conte
 
 
 def embedded_groups(embedder: Embedder, inputs: Mapping[str, tuple[str, str]]) -> Iterator[dict[str, bytes]]:
-    """Vectors by key, some at a time: texts of like length are embedded together, which wastes least.
+    """Yield vectors by key, some at a time: texts of like length are embedded together, which wastes least.
 
     Args:
         embedder: Makes them; where there are many, the faster one that it names.

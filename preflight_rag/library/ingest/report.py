@@ -54,7 +54,7 @@ class ReadDocument:
     report: ReadReport
 
     def to_json(self) -> dict[str, Any]:
-        """The report as JSON values, with whose it is."""
+        """Return the report as JSON values, with whose it is."""
         return {"source": self.source, "title": self.title, **self.report.to_json()}
 
 
@@ -83,7 +83,7 @@ class IngestReport:
     left: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """The report as JSON values."""
+        """Return the report as JSON values."""
         return {
             "added": self.added,
             "updated": self.updated,

@@ -123,14 +123,14 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_make_tables,)
 
 
 def sees(table: str = "") -> str:
-    """The condition that a row of documents, passages or vectors is one that everybody sees."""
+    """Return the condition that a row of documents, passages or vectors is one that everybody sees."""
     name = f"{table}." if table else ""
     pending = "array(select run from library_runs)"
     return f"({name}added <> all({pending}) and ({name}retired is null or {name}retired = any({pending})))"
 
 
 def gone(table: str = "") -> str:
-    """The condition that nobody will see a row any more: it waits to be deleted."""
+    """Return the condition that nobody will see a row any more: it waits to be deleted."""
     name = f"{table}." if table else ""
     return f"({name}retired is not null and {name}retired <> all(array(select run from library_runs)))"
 
@@ -153,7 +153,7 @@ def open_tables(connection: Connection, address: Address, *, create: bool) -> No
 
 
 def version_of(connection: Connection, address: Address) -> int:
-    """The version of the tables; 0 where there are none.
+    """Return the version of the tables; 0 where there are none.
 
     Raises:
         LibraryError: It is a newer one than this program's.

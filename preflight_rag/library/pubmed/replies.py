@@ -51,7 +51,7 @@ class SearchReply:
 
 
 def read_search(body: bytes, expression: str) -> SearchReply:
-    """The result list of an `esearch` reply.
+    """Return the result list of an `esearch` reply.
 
     Raises:
         ExpressionRefused: NCBI does not take the expression.
@@ -68,7 +68,7 @@ def read_search(body: bytes, expression: str) -> SearchReply:
 
 
 def check_records(body: bytes) -> bytes:
-    """The records of an `efetch` reply, as they came, when they are such.
+    """Return the records of an `efetch` reply, as they came, when they are such.
 
     Raises:
         PubMedRefused: NCBI does not have them.
@@ -105,7 +105,7 @@ def error_in_json(body: bytes) -> str:
 
 
 def _checked(body: bytes, *roots: str) -> _Element:
-    """The root element of a reply that is XML of the expected kind.
+    """Return the root element of a reply that is XML of the expected kind.
 
     Raises:
         PassingFailure: It is empty, a web page, JSON, cut off, or other XML.
@@ -129,7 +129,7 @@ def _checked(body: bytes, *roots: str) -> _Element:
 
 
 def _notes(root: _Element) -> Iterator[str]:
-    """Each warning and each term that was not found, in the order of the reply."""
+    """Yield each warning and each term that was not found, in the order of the reply."""
     for part in ("ErrorList", "WarningList"):
         for element in root.iterfind(f"{part}/*"):
             text = " ".join("".join(str(piece) for piece in element.itertext()).split())

@@ -98,7 +98,7 @@ def rank_pool(
 
 
 def _scale(pool: Mapping[str, float], library: Mapping[str, float | None]) -> float:
-    """What brings the pool's BM25 to the scale of the library's; 1 where they cannot be compared."""
+    """Return what brings the pool's BM25 to the scale of the library's; 1 where they cannot be compared."""
     pairs = [(pool[name], score) for name, score in library.items() if score is not None and name in pool]
     ours, theirs = sum(score for score, _ in pairs), sum(score for _, score in pairs)
     return theirs / ours if ours > 0 and theirs > 0 else 1.0

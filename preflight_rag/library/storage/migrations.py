@@ -18,7 +18,7 @@ Step = Callable[[sqlite3.Connection], None]
 
 
 def check_version(path: Path | str, found: object, newest: int) -> int:
-    """The version of a database, if this program can bring it up to date.
+    """Return the version of a database, if this program can bring it up to date.
 
     Raises:
         LibraryError: It was written by a newer version, or has no number at all.

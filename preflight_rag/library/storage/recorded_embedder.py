@@ -33,7 +33,7 @@ class RecordedEmbedder:
         self._opened = self._open(given) if is_new or given is not None else None
 
     def get(self) -> Embedder:
-        """The embedder.
+        """Return the embedder.
 
         Raises:
             EmbedderMismatch: It is an object that only the caller has, or its weights have changed.
