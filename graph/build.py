@@ -83,7 +83,7 @@ def build_graph(
 
 
 def _schemas(channels: Sequence[str]) -> tuple[type[Any], type[Any]]:
-    """Return what a graph with only these channels takes in and gives out."""
+    """Return the input and output schemas of a graph that exposes only these channels."""
     known = get_type_hints(State, include_extras=True)
     if unknown := sorted(set(channels) - known.keys()):
         raise UsageError(f"there is no channel {unknown[0]!r}", help=f"There are: {', '.join(known)}.")

@@ -24,7 +24,7 @@ class StageEvent:
 
 @dataclass(frozen=True)
 class ProgressEvent:
-    """A stage has begun or moved on: a sentence for people and, where it counts, how many of how many parts are."""
+    """A stage has begun or moved on: a sentence for people and, for a stage in parts, how many parts are done."""
 
     stage: str
     note: str
@@ -71,13 +71,16 @@ class Narrator:
             self.question = asked[0].value
 
     def rest(self, answer: str) -> Iterator[TokenEvent]:
-        """Yield what of the finished answer has not been shown yet."""
+        """Yield the part of the finished answer that has not been shown yet."""
         if self.tokens and (text := not_shown(self.shown, answer)):
             self.shown += text
             yield TokenEvent(text)
 
     def _token(self, message: Any) -> Iterator[TokenEvent]:
-        """Yield a chunk is a piece of the answer (`answer_stream`).
+        """Yield the new text of a message of the stream.
+
+        A chunk is a piece of the answer (`answer_stream`); a whole message is the answer, of which `rest` yields what
+        is missing.
 
         A whole message is the answer, which `rest` is given.
         """

@@ -92,6 +92,8 @@ def outcome_of(state: Mapping[str, Any]) -> Outcome:
 def route_of(state: Mapping[str, Any]) -> RouteDecision:
     """Return the router's decision.
 
+    After an escalation, the route is the one the turn ended on, with the reasons for both.
+
     After an escalation the route that the turn ended on, with what both were chosen for.
     """
     decision = RouteDecision.model_validate(state["decision"])
@@ -126,7 +128,7 @@ def receipt_of(
     seconds: float,
     before: Sequence[Mapping[str, Any]] = (),
 ) -> Receipt:
-    """Return what a turn has spent so far.
+    """Return what a turn has spent so far, including a turn that failed and attempts before a restart.
 
     For a turn that failed too, and with what it spent before it was begun again.
     """
@@ -176,7 +178,7 @@ def _stage(rows: list[Mapping[str, Any]]) -> StageReceipt:
 
 
 def covered(intervals: Iterable[tuple[float, float]]) -> float:
-    """Return length of the union of time intervals: what parallel items of a stage took together."""
+    """Return the length of the union of time intervals: the wall-clock time of a stage's parallel items."""
     total, reached = 0.0, float("-inf")
     for start, end in sorted(intervals):
         total += max(0.0, end - max(start, reached))

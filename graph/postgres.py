@@ -70,7 +70,7 @@ TURN_CONNECTIONS = 64
 OTHER_CONNECTIONS = 4
 """Most connections for the ledger, and as many for checkpoints that no running turn writes; a guess."""
 MIGRATION_SECONDS = 60.0
-"""How long another process is waited for that makes the tables; a guess, they are made in less than a second."""
+"""Seconds to wait for another process that creates the tables; a guess: that takes less than a second."""
 WRITE_BEHIND = "set synchronous_commit = off"
 _NAMED = re.compile(r":([a-z_]+)")
 T = TypeVar("T")
@@ -93,7 +93,7 @@ _HOLDS = """
 
 
 def _make_tables(connection: psycopg.Connection[DictRow]) -> None:
-    """The ledger's tables, and the order in which checkpoints were written."""
+    """Create the ledger's tables, and the table of the order in which checkpoints were written."""
     icu = connection.execute("select 1 from pg_collation where collname = 'und-x-icu'").fetchone()
     for statement in (
         f"create table if not exists turns ({_TURN_COLUMNS})",
@@ -124,7 +124,7 @@ MIGRATIONS = (_make_tables,)
 
 
 def _migrate(connection: psycopg.Connection[DictRow], name: str) -> None:
-    """Make what tables lack, one process at a time.
+    """Create the tables and columns that are missing, one process at a time.
 
     Raises:
         LibraryError: A newer version has written them.
@@ -157,7 +157,7 @@ def _migrate(connection: psycopg.Connection[DictRow], name: str) -> None:
 
 
 def schema_versions(connection: psycopg.Connection[DictRow]) -> tuple[int, int] | None:
-    """Return the versions of our tables and of the checkpoints' in a database; None where neither are there."""
+    """Return the versions of our tables and of LangGraph's checkpoint tables; None where neither exist."""
     found = _number(connection, "preflight_schema", "max(version)", 0), _checkpoints_version(connection)
     return None if found == (0, NO_CHECKPOINTS) else found
 
@@ -183,7 +183,7 @@ def _version(connection: psycopg.Connection[DictRow], name: str) -> int:
 
 
 def _number(connection: psycopg.Connection[DictRow], table: str, what: str, missing: int) -> int:
-    """Return a number of a table, another one where there is none."""
+    """Return a number stored in a table; `missing` where the table has none."""
     if _one(connection.execute("select to_regclass(%s) as there", [table]))["there"] is None:
         return missing
     found = _one(connection.execute(f"select {what} as number from {table}"))["number"]  # noqa: S608
@@ -196,7 +196,7 @@ def _one(cursor: psycopg.Cursor[DictRow]) -> DictRow:
 
 
 class _Statements:
-    """A connection that reads the ledger's statements, whose parameters are written as SQLite writes them."""
+    """A connection that runs the ledger's statements, whose parameters are written in SQLite's way."""
 
     def __init__(self, connection: psycopg.Connection[DictRow]) -> None:
         self._connection = connection
@@ -212,7 +212,7 @@ def _as_psycopg(statement: str) -> str:
 
 
 class PostgresDatabase:
-    """The ledger's rows in PostgreSQL, through a pool; its tables are made where they are missing.
+    """The ledger's rows in PostgreSQL, through a pool of connections; missing tables are created.
 
     Args:
         address: Where it is.
@@ -243,18 +243,18 @@ class PostgresDatabase:
             self._pool.open()
 
     def close(self) -> None:
-        """Close the connections; a second time does nothing."""
+        """Close the connections; a second call does nothing."""
         self._pool.close()
 
     @contextmanager
     def reading(self) -> Iterator[_Statements]:
-        """A connection, to read."""
+        """Give a connection to read through."""
         with translated_errors(self.name), self._pool.connection() as connection:
             yield _Statements(cast("psycopg.Connection[DictRow]", connection))
 
     @contextmanager
     def writing(self, thread_id: str = "") -> Iterator[_Statements]:
-        """A transaction; others that name the same thread wait for its end."""
+        """Give a transaction; others that name the same thread wait for its end."""
         with self.reading() as statements, statements._connection.transaction():
             if thread_id:
                 lock = "select pg_advisory_xact_lock(hashtextextended('ledger ' || current_schema() || :thread_id, 0))"
@@ -336,14 +336,14 @@ _TABLES = (
 
 @dataclass
 class _TurnConnection:
-    """The connection of a turn that runs; its steps use it one after the other."""
+    """The connection of a running turn; its steps use it one after the other."""
 
     connection: psycopg.AsyncConnection[DictRow]
     in_use: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
-    """LangGraph's PostgreSQL saver with the order of writing, pruning by it, deleting by run, and copying.
+    """LangGraph's PostgreSQL saver, extended by the order of writing, pruning by it, deleting by run, and copying.
 
     Values are read back strictly: plain data, LangChain messages and LangGraph's own types. A thread that a turn holds
     is read and written through that turn's connection, other threads through a pool.
@@ -361,7 +361,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
 
     @contextmanager
     def through(self, thread_id: str, connection: psycopg.AsyncConnection[DictRow]) -> Iterator[None]:
-        """Read and write a thread through a connection while the block runs."""
+        """Read and write a thread through this connection while the block runs."""
         self._in_use[thread_id] = _TurnConnection(connection)
         try:
             yield
@@ -376,7 +376,10 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        """As LangGraph's, last written first; the saver can be used while the result is read."""
+        """Yield checkpoints as LangGraph's saver does, last written first.
+
+        The saver can be used while the result is read.
+        """
         thread_id = str(config["configurable"]["thread_id"]) if config else None
         async with self._saver(thread_id) as (saver, connection):
             row = await (await connection.execute(_CLOCK_WENT_BACK, [thread_id])).fetchone()
@@ -394,7 +397,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
             yield each
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """As LangGraph's, where no checkpoint is named the one of the thread that was written last."""
+        """Return a checkpoint as LangGraph's saver does; where none is named, the last one written of the thread."""
         names = config["configurable"]
         thread_id, namespace = str(names["thread_id"]), names.get("checkpoint_ns", "")
         async with self._saver(thread_id) as (saver, connection):
@@ -418,7 +421,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """As LangGraph's; of texts what PostgreSQL cannot keep is replaced."""
+        """Store a checkpoint as LangGraph's saver does; characters that PostgreSQL cannot store are replaced."""
         values = {name: storable_text(value) for name, value in checkpoint["channel_values"].items()}
         stored = cast(Checkpoint, {**checkpoint, "channel_values": values})
         async with self._saver(str(config["configurable"]["thread_id"])) as (saver, _):
@@ -427,7 +430,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """As LangGraph's."""
+        """Store a stage's writes as LangGraph's saver does."""
         async with self._saver(str(config["configurable"]["thread_id"])) as (saver, _):
             await saver.aput_writes(config, whole_results(writes), task_id, task_path)
 
@@ -437,7 +440,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
             await saver.adelete_thread(str(thread_id))
 
     async def prune_turn(self, thread_id: str, keep_turns: int = 0) -> int:
-        """Remove a thread's intermediate steps and their writes, and say how many steps went.
+        """Remove a thread's intermediate steps and their writes, and return how many steps were removed.
 
         What stays is what `SqliteCheckpointer.prune_turn` keeps. To be called by who holds the thread: a value that a
         running turn has just written, for a checkpoint that it has not written yet, would go with the others.
@@ -461,7 +464,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
         await self._remove(_OF_RUNS, [[str(run_id) for run_id in run_ids]])
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copy all checkpoints and writes of one thread to another; what the target had under the same ids goes."""
+        """Copy all checkpoints and writes of one thread to another; rows of the same ids there are replaced."""
         source, target = str(source_thread_id), str(target_thread_id)
         async with self._saver(target) as (_, connection), connection.transaction():
             for table, (columns, copied, order) in _COPY.items():
@@ -474,18 +477,18 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
                     await connection.execute(statement, {"source": source, "target": target})
 
     async def athreads(self) -> list[str]:
-        """Return the ids of all threads, the one used last first."""
+        """Return the ids of all threads, the most recently used first."""
         query = "select thread_id from checkpoints group by thread_id order by max(written) desc"
         async with self._saver(None) as (_, connection):
             return [row["thread_id"] for row in await (await connection.execute(query)).fetchall()]
 
     async def vacuum(self) -> None:
-        """Let the room of removed rows be used again, as the server's own autovacuum does later."""
+        """Make the space of removed rows reusable, as the server's own autovacuum does later."""
         async with self._saver(None) as (_, connection):
             await connection.execute(f"vacuum (skip_locked) {', '.join(_TABLES)}")
 
     async def size(self) -> int:
-        """Return bytes that the tables take, with their indices."""
+        """Return the bytes that the tables and their indices take."""
         query = "select sum(pg_total_relation_size(name::regclass))::bigint as bytes from unnest(%s::text[]) as name"
         async with self._saver(None) as (_, connection):
             row = await (await connection.execute(query, [list(_TABLES)])).fetchone()
@@ -495,7 +498,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
     async def _saver(
         self, thread_id: str | None
     ) -> AsyncIterator[tuple[AsyncPostgresSaver, psycopg.AsyncConnection[DictRow]]]:
-        """LangGraph's saver over the connection that a thread is read and written through, and that connection."""
+        """Give LangGraph's saver for a thread, and the connection that it reads and writes through."""
         with translated_errors(self.name):
             in_use = self._in_use.get(thread_id) if thread_id is not None else None
             if in_use is not None:
@@ -506,7 +509,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
                     yield AsyncPostgresSaver(connection, serde=self.serde), connection
 
     async def _remove(self, which: str, values: Sequence[Any], thread_id: str | None = None) -> int:
-        """Delete checkpoints, their writes, and the values that no other one has, in one transaction."""
+        """Delete checkpoints, their writes, and the values that no other checkpoint uses, in one transaction."""
         statement = _REMOVE.format(which=which)
         async with self._saver(thread_id) as (_, connection), connection.transaction():
             rows = await (await connection.execute(statement, values)).fetchall()
@@ -516,7 +519,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
 
 
 def _same_key(table: str) -> str:
-    """Return the condition that `old` and `new` have one key but for the thread."""
+    """Return the SQL condition that `old` and `new` have the same key apart from the thread."""
     keys = {
         "checkpoints": ("checkpoint_ns", "checkpoint_id"),
         "checkpoint_blobs": ("checkpoint_ns", "channel", "version"),
@@ -551,7 +554,7 @@ class PostgresThreadStore:
 
     @asynccontextmanager
     async def lock(self, thread_id: str, *, wait: float) -> AsyncIterator[None]:
-        """Hold a thread by an advisory lock of the connection that its turn then writes through."""
+        """Lock a thread by an advisory lock on the connection that its turn then writes through."""
         local = self._local.setdefault(thread_id, asyncio.Lock())
         async with in_order(local, thread_id, wait=wait) as deadline:
             with translated_errors(self.saver.name):
@@ -563,22 +566,25 @@ class PostgresThreadStore:
                 await self._release(connection, thread_id)
 
     async def finish(self, turn: Turn, answer: Answer, keep_turns: int) -> None:
-        """Record the answer, then prune; where that fails, the next turn does it."""
+        """Record the answer, then prune; where pruning fails, the next turn does it."""
         await asyncio.to_thread(self.ledger.finish, turn.id, answer=answer)
         with suppress(LibraryError):
             await self.saver.prune_turn(turn.thread_id, keep_turns)
 
     async def ask(self, turn: Turn, clarification: Clarification, receipt: Receipt) -> None:
-        """Record what is asked."""
+        """Record the question that the turn asks the person."""
         spent = receipt.model_dump()
         await asyncio.to_thread(self.ledger.ask, turn.id, clarification=clarification, receipt=spent)
 
     async def size(self) -> int:
-        """Return bytes that the tables take."""
+        """Return the bytes that the tables take."""
         return await self.saver.size()
 
     async def _acquire(self, thread_id: str, *, wait: float, deadline: float) -> psycopg.AsyncConnection[DictRow]:
-        """Try until the deadline; who waits gives the connection back meanwhile, so that turns that run have enough."""
+        """Try the lock until the deadline.
+
+        A waiting turn returns its connection between tries, so that running turns have enough.
+        """
         while True:
             connection = await self._pool.getconn()
             taken = False
@@ -595,7 +601,7 @@ class PostgresThreadStore:
             await asyncio.sleep(POLL_SECONDS)
 
     async def _release(self, connection: psycopg.AsyncConnection[DictRow], thread_id: str) -> None:
-        """Let the thread go; where the connection cannot say so any more, closing it does."""
+        """Release the thread's lock; where the connection is lost, closing it releases the lock."""
         try:
             await connection.execute(_UNLOCK, [thread_id])
         except BaseException as error:
@@ -608,7 +614,7 @@ class PostgresThreadStore:
 
 @asynccontextmanager
 async def open_postgres(url: str) -> AsyncIterator[PostgresThreadStore]:
-    """The conversations of a PostgreSQL database, whose tables are made where they are missing.
+    """Open the conversations of a PostgreSQL database; missing tables are created.
 
     Raises:
         UsageError: That is no address of a PostgreSQL database.
@@ -641,7 +647,7 @@ def _pool(address: Address, most: int) -> AsyncConnectionPool[psycopg.AsyncConne
 
 
 async def _configure(connection: psycopg.AsyncConnection[DictRow]) -> None:
-    """As a checkpoint needs it.
+    """Set up a connection as LangGraph's saver needs it.
 
     A turn's steps need not be on the disk one by one: what a server's crash may take of the last half second, the turn
     does again when it is resumed. The ledger's row waits for the disk, and with it for all that was written before.

@@ -1,4 +1,4 @@
-"""A reader by name."""
+"""Opening a reader by its model's name."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def open_reader(
 
 
 def extractive_for(reader: Reader, name: str) -> ExtractiveReader | None:
-    """The extractive reader of a turn: the one that the reader itself reads with, else that of the name, opened once.
+    """Return the extractive reader of a turn: the reader's own, else the one of this name, which is opened once.
 
     Args:
         reader: The turn's reader; one that goes by rules reads with its own extractive reader or with none.

@@ -50,7 +50,7 @@ async def answer_plain(state: Chosen, runtime: Runtime[Context]) -> State:
 
 
 async def answer_all_passages(state: Chosen, context: Context) -> State:
-    """Return the answer of the route plain, which may call for a dearer route."""
+    """Answer by the route plain, which may find that a dearer route is needed."""
     sources, decision = await context.sources(state["passages"]), state["decision"]
     writing: Awaitable[Reply[Draft]] = instructed(context.reader, state.get("instructions") or "").answer(
         question=state["standalone_question"], sources=sources, options=state["options"]
@@ -88,7 +88,9 @@ async def answer_all_passages(state: Chosen, context: Context) -> State:
 async def _checked_meanwhile(
     state: Chosen, context: Context, sources: Sequence[Source], call: asyncio.Future[Reply[Draft]]
 ) -> RouteDecision:
-    """Return the decision with what the extractive reader finds while the model writes.
+    """Return the decision after the extractive reader's check, made while the model writes.
+
+    On COrg's route, the model's call is cancelled.
 
     On COrg's route the call is over.
     """
@@ -111,7 +113,7 @@ async def _checked_meanwhile(
 
 
 def _spent_in_vain(call: asyncio.Future[Reply[Draft]], refs: Sequence[PassageRef]) -> Usage:
-    """Return what a call has cost that was given up, or had come to its end before; of one without a reply an estimate.
+    """Return what a cancelled or unused call has cost; an estimate for one without a reply.
 
     Raises:
         Exception: It ended with an error that is no model's.
@@ -127,7 +129,9 @@ def _spent_in_vain(call: asyncio.Future[Reply[Draft]], refs: Sequence[PassageRef
 
 
 async def answer_only_group(state: Chosen, context: Context) -> State:
-    """Return the answer of the only group, whose contexts do not contradict each other.
+    """Answer from the only group, whose contexts do not contradict each other.
+
+    A multiple-choice question is answered from it too.
 
     Options are answered from it too.
     """
@@ -154,7 +158,7 @@ async def answer_only_group(state: Chosen, context: Context) -> State:
 
 
 def _begun(error: ModelError, options: Sequence[str]) -> tuple[Reply[Draft], GroupStatus]:
-    """Return what there is of the reply; where that is nothing, what was noted of the contexts stands in for it.
+    """Return the part of the reply that was written; where there is none, an answer from the contexts' notes.
 
     Where none came in time the group has failed, and the turn goes back to fewer passages.
     """

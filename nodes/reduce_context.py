@@ -27,7 +27,7 @@ FOUND_SO_FAR = "This is what the passages say, part by part; no answer was made 
 
 
 async def reduce_context(state: Mapped, runtime: Runtime[Context]) -> State:
-    """Drop empty extracts and have the reader make one answer of the rest; nothing is asked when none is left.
+    """Drop empty extracts and have the reader combine the rest into one answer; without any left, no reader is asked.
 
     Raises:
         AllPartitionsFailed: No partition could be read, and what is wrong with the model would be so of any other call.
@@ -64,7 +64,7 @@ async def reduce_context(state: Mapped, runtime: Runtime[Context]) -> State:
 
 
 def _without_extracts(state: Mapped) -> State:
-    """Return where nothing came of any partition: the plain answer of before, or one from the first partition."""
+    """Return the update where no partition gave anything: the earlier plain answer, or one from the first partition."""
     before = state.get("escalations") or []
     if before and state.get("draft"):
         draft, step = Draft.load(state["draft"]), plain_stands("map_reduce", before[-1]["from"])
@@ -79,7 +79,7 @@ def _without_extracts(state: Mapped) -> State:
 
 
 def _begun(error: ModelError, extracts: Sequence[Extract], options: Sequence[str]) -> Reply[Draft]:
-    """Return the beginning of an answer; where there is none, what the partitions say."""
+    """Return the beginning of an answer that was cut off; where there is none, what the partitions say."""
     try:
         return unfinished(error, options)
     except ModelError:
@@ -87,7 +87,7 @@ def _begun(error: ModelError, extracts: Sequence[Extract], options: Sequence[str
 
 
 def _found_so_far(error: ModelError, extracts: Sequence[Extract]) -> Reply[Draft]:
-    """Return what the partitions say, one below the other: evidence, since nobody has weighed it."""
+    """Return the partitions' extracts one below the other, as evidence: nobody has weighed them."""
     quotes = tuple(quote for extract in extracts for quote in extract.quotes)
     text = "\n\n".join([FOUND_SO_FAR, *(extract.text for extract in extracts)])
     used_up = isinstance(error, BudgetUsedUp)
@@ -97,7 +97,7 @@ def _found_so_far(error: ModelError, extracts: Sequence[Extract]) -> Reply[Draft
 
 
 async def _with_sources(state: Mapped, extracts: Sequence[Extract], context: Context) -> list[Extract]:
-    """Return the extracts with the passages that they were made of: a reader may answer from these."""
+    """Return the extracts with the passages that they were made of, since a reader may answer from these."""
     sources = {source.n: source for source in await context.sources(state["passages"])}
     return [
         replace(extract, sources=tuple(sources[rank] for rank in sorted(state["partitions"][extract.partition - 1])))

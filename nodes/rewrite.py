@@ -61,13 +61,13 @@ async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
         reply, within = await standalone_question(
             question, history, short.value, known, library=context.library, reader=context.reader, settings=settings
         )
-        made, notes, usage = reply.value, [*short.notes, *reply.notes], short.usage + reply.usage
-        update |= _searched(question, made)
+        result, notes, usage = reply.value, [*short.notes, *reply.notes], short.usage + reply.usage
+        update |= _searched(question, result)
         update["within"] = within
-        if made.kind == "conversation" and chatting and is_of_the_conversation(question):
+        if result.kind == "conversation" and chatting and is_of_the_conversation(question):
             talk = Talk("other")
-        elif free and made.question != question:
-            lookup = recognise_lookup(made.question)
+        elif free and result.question != question:
+            lookup = recognise_lookup(result.question)
     else:
         notes, usage = list(short.notes), short.usage
         update |= _searched(question, Rewrite(question))
@@ -86,7 +86,7 @@ async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
 
 
 def _searched(question: str, made: Rewrite) -> State:
-    """Return what is searched for."""
+    """Return the channels that hold what is searched for."""
     standalone = normalised(made.question) or question
     return {
         "standalone_question": standalone,
@@ -109,7 +109,7 @@ def _earlier_turn(state: Mapping[str, Any]) -> EarlierState | None:
 
 
 def cleared() -> State:
-    """Return the channels that hold one turn alone, as they are at its beginning; every new one belongs here."""
+    """Return the channels that hold a single turn, at their initial values; every new channel belongs here."""
     return {
         "rungs": [],
         "passages": [],

@@ -52,13 +52,13 @@ _BULLET = re.compile(rf"^{_SPACE}(?:[-*•·]|\d{{1,2}}[.)])[^\S\n]++", re.MULTI
 
 
 def render(*, question: str, sources: Sequence[Source], instructions: str = "") -> list[BaseMessage]:
-    """Return messages for the model; the question is put as it is."""
+    """Return the messages for the model; `question` is inserted as it is."""
     values = {"question": fences.fenced(question), "passages": fences.passages(sources)}
     return [SystemMessage(SYSTEM + fences.instructions(instructions)), HumanMessage(USER.format(**values))]
 
 
 def render_plural(*, question: str) -> list[BaseMessage]:
-    """Return messages for the model that puts the question in the plural."""
+    """Return the messages that ask the model to put the question in the plural."""
     return [SystemMessage(PLURAL_SYSTEM), HumanMessage(PLURAL_USER.format(question=fences.fenced(question)))]
 
 
@@ -73,7 +73,9 @@ def plural_tokens(question: str) -> int:
 
 
 def parse_plural(reply: str) -> str | None:
-    """Return the question of a reply, without a label or quotation marks.
+    """Return the question in a reply, without its label or quotation marks.
+
+    None where the reply has none, or more than one line.
 
     None where it has none, or more than one line.
     """
@@ -83,7 +85,7 @@ def parse_plural(reply: str) -> str | None:
 
 
 def parse(reply: str) -> Draft:
-    """Return the answers, one a line, without headings and list marks, and their quotes."""
+    """Parse the answers, one a line, without headings and list marks, and their quotes."""
     draft = parse_draft(reply)
     text = _BULLET.sub("", _LABEL.sub("", draft.text)).strip()
     lines = [line.strip() for line in text.splitlines() if line.strip()]

@@ -36,7 +36,7 @@ Question: {question}{options}"""
 def render(
     *, question: str, sources: Sequence[Source], options: Sequence[str] = (), instructions: str = ""
 ) -> list[BaseMessage]:
-    """Return messages for the model."""
+    """Return the messages for the model."""
     values = {
         "question": fences.fenced(question),
         "passages": fences.passages(sources),
@@ -51,5 +51,5 @@ def reply_tokens(passages: int) -> int:
 
 
 def parse(reply: str, options: Sequence[str] = ()) -> Draft:
-    """Return the answer with its quotes."""
+    """Parse the answer with its quotes."""
     return parse_draft(reply, options)

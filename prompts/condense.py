@@ -33,7 +33,7 @@ LONGEST_REPLY = 4_000
 
 
 def render(*, summary: str, messages: Sequence[Message]) -> list[BaseMessage]:
-    """Return messages for the model."""
+    """Return the messages for the model."""
     values = {"summary": fences.fenced(summary) or "(none)", "history": fences.conversation(messages)}
     return [SystemMessage(SYSTEM), HumanMessage(USER.format(**values))]
 

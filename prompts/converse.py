@@ -15,7 +15,7 @@ from preflight_rag.text.citations import separate_marks
 ABOUT = (
     "You are the voice of Preflight RAG, a program that answers questions from a collection of documents and shows its"
 )
-"""What a reply may say of the program, on the prompt's first line."""
+"""What the program is, on the prompt's first line, for replies to questions about it."""
 SYSTEM = f"""\
 {ABOUT}
 sources. The person's last message asks nothing of the documents: it is small talk, or about this conversation itself.
@@ -40,7 +40,7 @@ Your reply:"""
 def render(
     *, message: str, history: Sequence[Message], sources: Sequence[Source], instructions: str = ""
 ) -> list[BaseMessage]:
-    """Return messages for the model."""
+    """Return the messages for the model."""
     values = {
         "history": fences.conversation(history) or "(nothing yet)",
         "sources": fences.passages(sources) if sources else "(none)",

@@ -34,7 +34,7 @@ Question: {question}{options}"""
 def render(
     *, question: str, extracts: Sequence[Extract], options: Sequence[str] = (), instructions: str = ""
 ) -> list[BaseMessage]:
-    """Return messages for the model."""
+    """Return the messages for the model."""
     values = {
         "question": fences.fenced(question),
         "extracts": fences.extracts(extracts),
@@ -49,11 +49,11 @@ def reply_tokens() -> int:
 
 
 def parse(reply: str, options: Sequence[str] = ()) -> Draft:
-    """Return the answer."""
+    """Parse the answer."""
     return settled(parse_draft(reply, options))
 
 
 def settled(draft: Draft) -> Draft:
-    """Return the answer without its `DISPUTED: ` line, which is read."""
+    """Return the draft without its `DISPUTED: ` line, and with what that line says."""
     text, disputed = split_dispute(draft.text)
     return replace(draft, text=text.strip() or draft.text, disputed=disputed)

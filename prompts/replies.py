@@ -63,7 +63,7 @@ _THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGN
 
 
 def tokens_of(text: str) -> int:
-    """Return room for a reply that repeats a text."""
+    """Return the tokens of a reply that repeats a text."""
     return LINE_TOKENS + len(text) // CHARS_A_TOKEN
 
 
@@ -87,7 +87,10 @@ def json_values(text: str) -> Iterator[Any]:
 
 
 def object_schema(**properties: Any) -> dict[str, Any]:
-    """Return the JSON schema of an object that has exactly these, as servers with strict schemas want it."""
+    """Return the JSON schema of an object with exactly these properties.
+
+    Its form is the one that servers with strict schemas want.
+    """
     return {
         "type": "object",
         "properties": properties,
@@ -104,7 +107,7 @@ def says(phrase: str, text: str) -> bool:
 
 
 def clean(reply: str) -> str:
-    """Return a reply without a reasoning model's thoughts, code fences around the whole, and outer space."""
+    """Return a reply without reasoning, code fences around the whole, and outer space."""
     reply = encodable(reply)  # JSON may bring half a character, which nothing can keep or send
     ends = [end.end() for end in _THOUGHTS_END.finditer(reply)] or [0]
     thinking, rest = reply[: ends[-1]], reply[ends[-1] :]  # behind the last end there is no thought to look for
@@ -114,7 +117,7 @@ def clean(reply: str) -> str:
 
 
 def parse_draft(reply: str, options: Sequence[str] = ()) -> Draft:
-    """Read an answer: its text with `[n]` marks, its quotes, its choice, and whether it found anything."""
+    """Parse an answer: its text with `[n]` marks, its quotes, its choice, and whether it found anything."""
     text, choice = split_choice(clean(reply), options) if options else (clean(reply), None)
     text, quotes = split_quotes(text)
     text = _ANSWER_LABEL.sub("", text, count=1)
@@ -126,7 +129,7 @@ def parse_draft(reply: str, options: Sequence[str] = ()) -> Draft:
 
 
 def split_quotes(text: str) -> tuple[str, tuple[tuple[int, str], ...]]:
-    """Return text above a QUOTES heading, and the `(n, quote)` lines under it."""
+    """Split a reply into the text above its QUOTES heading and the `(n, quote)` lines under it."""
     lines = text.splitlines()
     at = next((i for i, line in enumerate(lines) if QUOTES_HEADING.match(line)), None)
     if at is None:
@@ -139,7 +142,7 @@ def split_quotes(text: str) -> tuple[str, tuple[tuple[int, str], ...]]:
 
 
 def before_cut_quotes(reply: str) -> str | None:
-    """What a reply that was cut off at its limit says whole: the answer above its quotes, and the quotes but the last.
+    """Return the complete part of a reply that was cut off at its limit: the answer, and all quotes but the last.
 
     None where it was cut before its QUOTES heading, since the answer itself is not whole then.
     """
@@ -151,7 +154,7 @@ def before_cut_quotes(reply: str) -> str | None:
 
 
 def without_cut_end(reply: str) -> str:
-    """Return a reply that was cut off without its last line, or the last statement of its only one, which is not whole.
+    """Return a reply that was cut off without its incomplete last line, or last statement where it has one line.
 
     All of it where it has no more than that.
     """
@@ -166,7 +169,7 @@ def without_cut_end(reply: str) -> str:
 
 
 def split_choice(text: str, options: Sequence[str]) -> tuple[str, str | None]:
-    """Return text without its choice line, and the option named there."""
+    """Split a reply into the text without its choice line and the option named there."""
     lines = text.splitlines()
     for i in range(len(lines) - 1, -1, -1):
         if (match := _CHOICE.match(lines[i])) and (choice := match_option(_named(match), options)) is not None:
@@ -175,7 +178,7 @@ def split_choice(text: str, options: Sequence[str]) -> tuple[str, str | None]:
 
 
 def _named(match: re.Match[str]) -> str:
-    """Return what a `CHOICE: ` or `ANSWER: ` line names, without the markup behind it."""
+    """Return the value of a `CHOICE: ` or `ANSWER: ` line, without the markup behind it."""
     return match[1].rstrip(f"{whitespace}*_)") or match[1][:1]
 
 
@@ -193,7 +196,9 @@ def match_option(named: str, options: Sequence[str]) -> str | None:
 
 
 def split_answer(text: str, options: Sequence[str] = ()) -> tuple[str, str]:
-    """Return text without its last `ANSWER: ` line, and the option or the few words named there.
+    """Split a reply into the text without its last `ANSWER: ` line, and the option or few words of that line.
+
+    They are "" where it names none.
 
     Empty where it names none.
     """
@@ -208,7 +213,7 @@ def split_answer(text: str, options: Sequence[str] = ()) -> tuple[str, str]:
 
 
 def split_dispute(text: str) -> tuple[str, bool]:
-    """Return text without its `DISPUTED: ` line, and whether there is one that names something."""
+    """Split a reply into the text without its `DISPUTED: ` line, and whether that line names something."""
     found = [match for line in text.splitlines() if (match := _DISPUTED.match(line))]
     kept = "\n".join(line for line in text.splitlines() if not _DISPUTED.match(line)) if found else text
     return kept, any(match[1].strip(f"{whitespace}.*_`\"'").casefold() not in _NO_ANSWER for match in found)
