@@ -1,4 +1,4 @@
-"""Follow-up questions by rule: a message that leans on the questions before it becomes one that stands alone."""
+"""Follow-up questions by rule: a message that depends on earlier questions becomes one that stands alone."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _ANSWER = re.compile(
 
 
 def resolve_places(message: str, earlier: Earlier) -> tuple[str, tuple[int, ...]]:
-    """The message with the titles of the sources, and the names of the answers, that it counts out of the last answer.
+    """Replace references by place ("the second source") with the source's title or the answer's name.
 
     Returns:
         The message, and the numbers of the sources that were named.
@@ -92,7 +92,7 @@ def resolve_places(message: str, earlier: Earlier) -> tuple[str, tuple[int, ...]
 
 
 def names_by_place(message: str) -> bool:
-    """Whether a message names a source or an answer by its place, which means nothing without the answer before it."""
+    """Return whether a message refers to a source or an answer by its place in the last answer."""
     return bool(_SOURCE.search(message) or _ANSWER.search(message))
 
 
@@ -102,7 +102,7 @@ def _number(text: str, last: int) -> int:
 
 
 def standalone(message: str, earlier: Sequence[str]) -> str:
-    """Return the message as a question of its own, following the thread of the questions before it.
+    """Return the message as a question of its own, completed from the questions before it.
 
     A clause that points back ("why do they differ?") is put behind the question it points to, and behind the clause
     between them if there is one; a fragment ("and in children?") takes the place of what it replaces.
@@ -122,7 +122,7 @@ def standalone(message: str, earlier: Sequence[str]) -> str:
 
 
 def _stands_alone(text: str) -> bool:
-    """Return whether a message names what it asks about."""
+    """Return whether a message names its own subject."""
     if _OF_NOTHING.match(text[:1].lower() + text[1:]):
         return False
     personal = _IMPERSONAL.sub(" ", text)
@@ -136,7 +136,7 @@ def _stands_alone(text: str) -> bool:
 
 
 def _replaced(question: str, fragment: str) -> str:
-    """Return the question with the fragment in place of the part that it answers to.
+    """Return the question with the fragment in place of the part that it replaces.
 
     Empty where there is no such part.
     """
@@ -160,7 +160,7 @@ def _replaced(question: str, fragment: str) -> str:
 
 
 def repeats(citations: Sequence[Citation], answer: str, earlier: EarlierState | None) -> bool:
-    """Return whether an answer is the last one again: the same words first, out of the same quote."""
+    """Return whether an answer repeats the last one: it begins with the same words, from the same quote."""
     if not earlier or not earlier["citations"] or not citations:
         return False
     same_quote = citations[0].quote == earlier["citations"][0]["quote"]
@@ -168,7 +168,7 @@ def repeats(citations: Sequence[Citation], answer: str, earlier: EarlierState | 
 
 
 def shown_again(citations: Sequence[Citation], earlier: EarlierState) -> str:
-    """What is shown in the place of an answer that is the last one again: what was not shown then, if anything."""
+    """Return what to show in place of a repeated answer: the quotes not shown before, if there are any."""
     shown = {citation["quote"] for citation in earlier["citations"]}
     new = [citation for citation in citations if citation.verified and citation.quote not in shown]
     kept = (new or list(citations))[:MOST_QUOTES]

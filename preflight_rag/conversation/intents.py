@@ -1,4 +1,4 @@
-"""Messages that need no search: small talk, thanks, and questions about the conversation itself. By rule.
+"""Recognising, by rule, messages that need no search: small talk, thanks, and questions about the conversation.
 
 A message is one of these only when every part of it is: "thanks, and what about children?" is a question, and so is
 whatever names a thing that is not of the conversation.
@@ -201,7 +201,7 @@ _KNOWN = frozenset(
 
 
 def recognise_talk(message: str) -> Talk | None:
-    """Return what a message wants when nothing is to be searched for, None for a question."""
+    """Return the intent of a message that needs no search; None for a question."""
     if len(message) > LONGEST_TALK:
         return None
     clauses = _clauses(message)
@@ -217,7 +217,7 @@ def recognise_talk(message: str) -> Talk | None:
 
 
 def without_courtesy(message: str) -> str:
-    """Return a question without the thanks or the greeting before or after it; anything else as it is."""
+    """Return a question without a greeting or thanks around it; any other message as it is."""
     parts = [part for part in _CLAUSES.split(message) if part.strip()]
     polite = [(talk := _talk(_spoken(part))) is not None and talk.kind in _COURTESY for part in parts]
     if all(polite) or not (polite[0] or polite[-1]):
@@ -242,7 +242,7 @@ _ASKS = re.compile(
 
 
 def is_of_the_conversation(message: str) -> bool:
-    """Return whether a message has no word that is not of the conversation itself.
+    """Return whether every word of a message is about the conversation itself.
 
     What a model calls talk must be so.
     """
@@ -278,6 +278,6 @@ def _clauses(message: str) -> list[str]:
 
 
 def _spoken(part: str) -> str:
-    """Return a part of a message without pictures, quotation marks and signs at its ends."""
+    """Return a part of a message without emoji, quotation marks and punctuation at its ends."""
     letters = "".join(" " if unicodedata.category(c) in ("So", "Sk", "Cn", "Cf", "Mn") else c for c in part)
     return " ".join(letters.split()).strip(" \"'“”‘’.,:;!?()*_~-–—…")

@@ -1,4 +1,4 @@
-"""What is known of a document: who wrote it, where and when it was published, what identifies it.
+"""Answers from a document's metadata: its authors, where and when it was published, its identifiers.
 
 Which document is meant is decided by its title, its text, or an identifier. Where two fit alike, both are shown; where
 none does, or the one that fits does not say, the question is one for the documents' texts.
@@ -47,7 +47,7 @@ _FILE = re.compile(r"(?<![\w.-])[\w.-]+\.(?:pdf|docx|html?|csv|tsv|txt|md|n?xml|
 
 @dataclass(frozen=True)
 class Known:
-    """What the metadata say, its marks being the places of `cards`.
+    """An answer from the metadata; its marks count the places of `cards`.
 
     Attributes:
         text: The sentence, or the documents that may be meant.
@@ -65,7 +65,9 @@ class Known:
 def read_cards(
     library: Collection, lookup: Lookup, earlier: EarlierState | None = None, where: Filter | None = None
 ) -> Known | None:
-    """Return what the metadata of the document that is meant say; None where no document is, or it does not say.
+    """Return the answer from the metadata of the document that is meant.
+
+    None where no document is meant, or its metadata do not say.
 
     Args:
         library: The collection.
@@ -107,7 +109,7 @@ def _spoken_of(earlier: EarlierState | None, lookup: Lookup) -> list[str]:
 
 
 def _by_topic(library: Collection, lookup: Lookup, where: Filter | None) -> list[str]:
-    """Return the document that a topic names, or those that fit it alike."""
+    """Return the document that a topic names, or several that match it equally."""
     if named := _by_identifier(library, lookup.topic):
         return named
     try:
@@ -137,7 +139,7 @@ def _by_topic(library: Collection, lookup: Lookup, where: Filter | None) -> list
 
 
 def _by_identifier(library: Collection, topic: str) -> list[str]:
-    """Return the document of a PMID, PMCID, DOI or file name that stands in a topic."""
+    """Return the document whose PMID, PMCID, DOI or file name stands in a topic."""
     match, file = _IDENTIFIER.search(topic), _FILE.search(topic)
     if not match and not file:
         return []
@@ -156,14 +158,14 @@ def _by_identifier(library: Collection, topic: str) -> list[str]:
 
 
 def _line(card: Passage, fields: Sequence[str]) -> str:
-    """Return the line of a card that answers, empty where it has none."""
+    """Return the line of a card that answers the question; "" where it has none."""
     lines = card.text.split("\n")
     fields = ["Authors" if field in _ONE_AUTHOR else field for field in fields]
     return next((line for field in fields for line in lines if line.startswith(f"{field}: ")), "")
 
 
 def spoken_date(iso: str) -> str:
-    """Return a date as people write it, "23 September 2017"; empty for what is no ISO date."""
+    """Return a date as people write it, "23 September 2017"; "" for text that is not an ISO date."""
     match = _ISO.fullmatch(iso)
     if match is None:
         return ""
@@ -186,5 +188,5 @@ def _sentence(card: Passage, line: str) -> str:
 
 
 def _according(sentence: str) -> str:
-    """Return the sentence with its mark, which `plain` would take for one of the document's own."""
+    """Return the sentence with its citation mark, protected from being read as the document's own mark."""
     return f"{plain(sentence)}, according to its metadata [1]."

@@ -27,6 +27,8 @@ def last_question(messages: Sequence[AnyMessage], longest: int) -> str:
 def options_of(given: object) -> list[str]:
     """Return the choices of a multiple-choice question.
 
+    In a graph around ours, a channel of that name may hold something else.
+
     Of a graph around ours, another channel of that name is not ours.
     """
     texts = [option for option in given if isinstance(option, str)] if isinstance(given, list | tuple) else []
@@ -56,7 +58,7 @@ def check_question(question: str, longest: int) -> None:
 
 
 def normalised(text: str) -> str:
-    """Return text in Unicode's composed form, without control characters, with single spaces."""
+    """Return a text in Unicode's composed form, without control characters, with single spaces."""
     composed = unicodedata.normalize("NFC", text)
     printable = "".join(c if unicodedata.category(c) not in ("Cc", "Cs") else " " for c in composed)
     return " ".join(printable.split())

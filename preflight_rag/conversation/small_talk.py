@@ -1,4 +1,4 @@
-"""Replies to talk without a language model: fixed words, or the conversation's own."""
+"""Replies to small talk without a language model: fixed sentences, or words of the conversation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NO_MODEL = "Without a language model I can only repeat it:\n\n"
 
 
 def talk_reply(talk: Talk, history: Sequence[Message], earlier: Earlier) -> Draft:
-    """Return the reply to a message of the conversation; its `[n]` are the numbers of the last answer's sources.
+    """Return the reply to small talk; its `[n]` are the numbers of the last answer's sources.
 
     Args:
         talk: What the message wants.
@@ -60,7 +60,7 @@ def talk_reply(talk: Talk, history: Sequence[Message], earlier: Earlier) -> Draf
 
 
 def _sources(numbers: Sequence[int], sources: Sequence[Source]) -> str:
-    """Return the sources of those numbers, or all, each with its place and its quote."""
+    """Return the sources with these numbers, or all of them, each with its number and quote."""
     if not sources:
         return NO_SOURCES
     by_number = {source.n: source for source in sources}
@@ -94,7 +94,7 @@ def _asked(talk: Talk, history: Sequence[Message]) -> str:
 
 
 def _summary(history: Sequence[Message]) -> str:
-    """Return each question with the beginning of its answer; talk is left out."""
+    """Return each question with the beginning of its answer; small talk is left out."""
     lines: list[str] = []
     asking = False
     for turn in history:
@@ -129,7 +129,7 @@ def _shorter(earlier: Earlier) -> str:
 
 
 def earlier_answer(known: EarlierState | None) -> Earlier:
-    """Return the last answer as a reader gets it."""
+    """Return the last answer in the form that readers get."""
     if not known:
         return Earlier()
     citations = [Citation.model_validate(citation) for citation in known["citations"]]
@@ -148,7 +148,7 @@ def _place(citation: Citation) -> str:
 
 
 def short_source(source: str) -> str:
-    """Return a file's own name in the place of its path; anything else as it is, on one line."""
+    """Return the name of a file without its folders; any other source as it is, on one line."""
     if source.startswith(("/", "~")) or source[1:3] == ":\\":
         return re.split(r"[/\\]", source)[-1]
     return " ".join(source.split())

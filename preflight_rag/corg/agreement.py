@@ -1,4 +1,4 @@
-"""Whether two answers say the same: by rule, no reader."""
+"""Whether two answers say the same, decided by rule without a reader."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _named(text: str) -> bool:
 
 
 def _same_words(a: str, b: str) -> bool:
-    """Return whether the words of one answer hold those of the other, in any form, with the same numbers."""
+    """Return whether one answer contains all words of the other, in any form, with the same numbers."""
     tokens = _tokens(a), _tokens(b)
     left, right = frozenset(words(a)) or frozenset(tokens[0]), frozenset(words(b)) or frozenset(tokens[1])
     digits = [{word for word in side if any(map(str.isdigit, word))} for side in (left, right)]
@@ -64,7 +64,7 @@ def _same_words(a: str, b: str) -> bool:
 
 
 def numbers_of(text: str) -> frozenset[str]:
-    """Return the numbers of a text, without thousands' separators."""
+    """Return the numbers in a text, without thousands' separators."""
     return frozenset(re.sub(r",(?=\d{3})", "", found).rstrip(".,") for found in _NUMBER.findall(text))
 
 
