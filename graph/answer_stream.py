@@ -197,8 +197,6 @@ def not_shown(shown: str, answer: str) -> str:
 
     Citation marks and spaces are not compared.
 
-    Citation marks and spaces do not count.
-
     A text that ends with the beginning of the answer is gone on with; below any other one the whole answer is set.
     """
     if not shown.strip():

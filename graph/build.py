@@ -86,7 +86,7 @@ def _schemas(channels: Sequence[str]) -> tuple[type[Any], type[Any]]:
     """Return the input and output schemas of a graph that exposes only these channels."""
     known = get_type_hints(State, include_extras=True)
     if unknown := sorted(set(channels) - known.keys()):
-        raise UsageError(f"there is no channel {unknown[0]!r}", help=f"There are: {', '.join(known)}.")
+        raise UsageError(f"there is no channel {unknown[0]!r}", help=f"The channels are: {', '.join(known)}.")
     wanted = dict.fromkeys(("messages", *channels))
     taken = {name: known[name] for name in wanted if name in Question.__annotations__}
     return TypedDict("Taken", taken), TypedDict("Given", {name: known[name] for name in wanted})  # type: ignore[operator, return-value]  # made of names

@@ -81,8 +81,6 @@ class Narrator:
 
         A chunk is a piece of the answer (`answer_stream`); a whole message is the answer, of which `rest` yields what
         is missing.
-
-        A whole message is the answer, which `rest` is given.
         """
         if isinstance(message, AIMessageChunk):
             self.shown += str(message.text)

@@ -221,8 +221,6 @@ class Ledger:
         """Begin a turn unless the thread's newest turn stands in the way.
 
         Return the newest turn, and the new one or None.
-
-        None is where the newest one is in the way of it.
         """
         with self.database.writing(thread_id) as connection:
             last = self._last(connection, thread_id)
@@ -431,8 +429,6 @@ class Ledger:
         """Return the turns that have a verdict, in the order in which they were asked.
 
         Without `thread_id`, those of all threads.
-
-        Of one thread, or of all.
         """
         query = """
             select turns.*, feedback.good as good, feedback.reason as why, feedback.expected as expected,

@@ -128,10 +128,7 @@ def receipt_of(
     seconds: float,
     before: Sequence[Mapping[str, Any]] = (),
 ) -> Receipt:
-    """Return what a turn has spent so far, including a turn that failed and attempts before a restart.
-
-    For a turn that failed too, and with what it spent before it was begun again.
-    """
+    """Return what a turn has spent so far, including a turn that failed and attempts before a restart."""
     rows = [*before, *(state.get("spent") or [])]
     stages: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:

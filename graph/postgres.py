@@ -140,7 +140,9 @@ def _migrate(connection: psycopg.Connection[DictRow], name: str) -> None:
     )
     while not _one(connection.execute(key.format("try_advisory_lock")))["done"]:
         if time.monotonic() > deadline:
-            raise LibraryBusy(f"another process makes the tables of {name}", help="Try again when it has finished.")
+            raise LibraryBusy(
+                f"another process is creating the tables of {name}", help="Try again when it has finished."
+            )
         time.sleep(POLL_SECONDS)
     try:
         if _is_migrated(connection, name):

@@ -67,7 +67,7 @@ def open_reader(
 
         return ChatReader(model, deadline=deadline, context_window=context_window, form=form)
     raise UsageError(
-        f"model={model!r} is no chat model",
+        f"model={model!r} is not a chat model",
         help='Pass a LangChain chat model, a Runnable that yields messages, "provider:name" or "offline".',
     )
 

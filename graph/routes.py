@@ -80,8 +80,6 @@ def after_rewrite(state: Heard) -> Literal["question", "conversation", "document
     """Send a question to retrieval.
 
     A message about the conversation or the documents goes to the stage that answers it.
-
-    A message of the conversation alone, or one about the documents, does not.
     """
     name = state["decision"].get("name")
     if name == "listing":
@@ -114,10 +112,7 @@ def after_organize(state: Organised) -> list[Send] | str:
 
 
 def after_clarify(state: Organised) -> list[Send] | str:
-    """Answer a single group directly; several groups each by a `Send` of its own.
-
-    Of several, each by a `Send` of its own, which also chooses among options.
-    """
+    """Answer a single group directly; several groups each by a `Send` of its own."""
     groups, options = state["organisation"]["groups"], state["options"]
     question, refs = state["standalone_question"], state["passages"]
     instructions = state.get("instructions") or ""

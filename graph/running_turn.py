@@ -172,7 +172,7 @@ class RunningTurn:
         snapshot, turn = await self.snapshot(), self.start.turn
         if not belongs_to(snapshot, turn):
             raise TurnError(
-                f"the checkpoints of thread {turn.thread_id!r} are not those of this turn",
+                f"the checkpoints of thread {turn.thread_id!r} belong to another turn",
                 help="Ask again on a new thread.",
             )
         return snapshot.values

@@ -256,8 +256,8 @@ def damaged_threads(path: Path, what: str) -> DatabaseCorrupt:
     """Return the error for a database of threads that cannot be read, or holds rows that were never written to it."""
     return DatabaseCorrupt(
         f"The database {path} cannot be read: {what}",
-        help=f"`preflight library rebuild --library {path.parent}` sets it aside and keeps what is whole; or move it "
-        "away: a new one is made at the next turn.",
+        help=f"`preflight library rebuild --library {path.parent}` moves it aside and keeps what is intact; or move it "
+        "away: the next turn creates a new one.",
     )
 
 

@@ -213,7 +213,7 @@ class Turns:
             last = await asyncio.to_thread(self.ledger.last, thread_id)
         if last and ask.history:
             raise UsageError(
-                f"thread {thread_id!r} has a conversation of its own", help="Give history= with a new thread only."
+                f"thread {thread_id!r} already has a conversation", help="Give history= with a new thread only."
             )
         if last and last.status == "asking" and (labels := chosen(ask.question, _choices(last))):
             return await self._reopened(last, lambda _: Command(resume=labels), ask.use.purses)
@@ -242,7 +242,9 @@ class Turns:
                 raise TurnError(f"the last turn of thread {thread_id!r} asks nothing", help="Ask a new question.")
             if not (labels := chosen(request.choice, offered)):
                 numbered = "; ".join(f"{n}: {each.label}" for n, each in enumerate(offered, 1))
-                raise UsageError(f"{request.choice!r} is none of the choices", help=f'Choose of {numbered}; or "all".')
+                raise UsageError(
+                    f"{request.choice!r} is none of the choices", help=f'Choose one or more of {numbered}, or "all".'
+                )
             goes_on = await self._goes_on(last)
             return await self._reopened(
                 last, lambda ask: Command(resume=labels) if goes_on else ask.input(), request.purses
@@ -259,8 +261,6 @@ class Turns:
         """Return whether a turn can resume from its checkpoint.
 
         If not it begins again: its stages may have been renamed.
-
-        Else it is begun again: its stages may have other names now.
 
         Raises:
             TurnError: A newer version has begun it.

@@ -91,8 +91,6 @@ async def _checked_meanwhile(
     """Return the decision after the extractive reader's check, made while the model writes.
 
     On COrg's route, the model's call is cancelled.
-
-    On COrg's route the call is over.
     """
     text, certain = answer_text.get(), False
     text.keep_back()
@@ -132,8 +130,6 @@ async def answer_only_group(state: Chosen, context: Context) -> State:
     """Answer from the only group, whose contexts do not contradict each other.
 
     A multiple-choice question is answered from it too.
-
-    Options are answered from it too.
     """
     sources = contexts_of(await context.sources(state["passages"]))
     question, options = state["standalone_question"], state["options"]

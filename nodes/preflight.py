@@ -32,10 +32,7 @@ async def preflight(state: Retrieved, runtime: Runtime[Context]) -> State:
 
 
 def _in_time(decision: RouteDecision, refs: Sequence[PassageRef], context: Context) -> RouteDecision:
-    """Return the decision; plain replaces a dearer route that is too slow with this model, unless the caller forced it.
-
-    Plain in the place of a dearer route that nobody forced and that takes too long with this model.
-    """
+    """Return the decision, with plain in place of a dearer route that is too slow here and was not forced."""
     speed, tokens = speed_of(context.reader), sum(ref["tokens"] for ref in refs)
     if speed is None or decision.forced or decision.name not in ("map_reduce", "corg"):
         return decision

@@ -228,7 +228,7 @@ class Preflight:
         )
 
     def context(self, **settings: Unpack[GivenSettings]) -> Context:
-        """What `build_graph`'s graph needs as its `context`, to run it yourself over this library with this reader.
+        """Return the `context` that `build_graph`'s graph needs, to run it yourself over this library and reader.
 
         Args:
             **settings: Fields of `Settings` for those runs.
@@ -444,12 +444,12 @@ class Preflight:
 
     @property
     def keeps_threads(self) -> bool:
-        """Whether conversations are kept; those of a library in a read-only folder last as long as the application."""
+        """Whether conversations are stored; in a read-only folder they last as long as the application."""
         return self.threads is not None or os.access(self.folder, os.W_OK)
 
     @property
     def notes(self) -> list[str]:
-        """What a user should know: of the library's index, and that conversations are not kept."""
+        """Notes for the user: about the library's index, and whether conversations are stored."""
         own = [] if self.keeps_threads else [f"{self.folder} cannot be written: conversations are not kept"]
         return [*self.library.notes, *own]
 
@@ -556,7 +556,10 @@ class Preflight:
         changes: GivenSettings,
     ) -> Ask:
         if isinstance(options, str) or len(options) == 1:
-            raise UsageError(f"options={options!r} is no choice", help="Give two or more options (--option, repeated).")
+            raise UsageError(
+                f"options={options!r} is not a choice between options",
+                help="Give two or more options (--option, repeated).",
+            )
         settings = self._settings(changes)
         own = self.settings.extractive_reader
         by_rule = model == OFFLINE or (model is None and self.reader.by_rule)

@@ -76,8 +76,6 @@ def parse_plural(reply: str) -> str | None:
     """Return the question in a reply, without its label or quotation marks.
 
     None where the reply has none, or more than one line.
-
-    None where it has none, or more than one line.
     """
     lines = [line.strip() for line in clean(reply).splitlines() if line.strip()]
     asked = re.sub(r"^question\s*:\s*", "", lines[0], flags=re.IGNORECASE).strip(" \"'“”*") if len(lines) == 1 else ""

@@ -199,8 +199,6 @@ def split_answer(text: str, options: Sequence[str] = ()) -> tuple[str, str]:
     """Split a reply into the text without its last `ANSWER: ` line, and the option or few words of that line.
 
     They are "" where it names none.
-
-    Empty where it names none.
     """
     lines = text.splitlines()
     for i in range(len(lines) - 1, -1, -1):

@@ -46,7 +46,9 @@ def checked_choices(given: Mapping[str, Any], own: Settings | None = None) -> di
     for name, value in given.items():
         if name not in CHOICES:
             why = "is set where the server is started" if name in Settings.model_fields else "is not known"
-            raise UsageError(f"the setting {name[:80]!r} {why}", help="Callers may set route, k, where and the like.")
+            raise UsageError(
+                f"the setting {name[:80]!r} {why}", help="Callers may set route, k, where and similar settings."
+            )
         offered = (*RERANKERS, own.reranker) if own else RERANKERS
         if name == "reranker" and value is not None and value not in offered:
             raise UsageError(f"reranker={str(value)[:80]!r} is not offered", help=f"Use {', '.join(RERANKERS)}.")
@@ -99,7 +101,9 @@ def chosen_of(offered: object, name: object, what: str = "library") -> Any:
     setting = f'config={{"configurable": {{"{what}": NAME}}}}'
     if not isinstance(offered, Mapping):
         if name is not None:
-            raise UsageError(f"the {what} {str(name)[:80]!r} cannot be chosen here", help="There is one; name none.")
+            raise UsageError(
+                f"the {what} {str(name)[:80]!r} cannot be chosen here", help="There is only one; leave the name out."
+            )
         return offered
     if name is None:
         raise UsageError(f"no {what} is named", help=f"Give {setting}.")

@@ -121,7 +121,7 @@ def _all() -> typer.Typer:
 
 
 def _overview() -> typer.Typer:
-    """Return what `preflight --help` shows: the names of commands, which do nothing here."""
+    """Return the commands as `preflight --help` lists them: names and texts without the code behind them."""
     shown = typer.Typer(**_main.LOOKS)
     shown.callback()(_main.root)
     for name, (_, line) in COMMANDS.items():

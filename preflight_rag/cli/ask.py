@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 def ask(
     question: Annotated[str, typer.Argument(help="The question.")],
     library: LibraryOption = DEFAULT_LIBRARY,
-    thread: Annotated[str | None, typer.Option("--thread", "-t", help="A conversation to go on with.")] = None,
+    thread: Annotated[str | None, typer.Option("--thread", "-t", help="Continue this conversation.")] = None,
     model: ModelOption = None,
     json: JsonOption = False,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show the stages and the numbers behind the route.")
     ] = False,
     option: Annotated[
-        list[str] | None, typer.Option("--option", help="A choice of a multiple-choice question; repeat.")
+        list[str] | None, typer.Option("--option", help="One option of a multiple-choice question; repeat.")
     ] = None,
     discard: Annotated[
-        bool, typer.Option("--discard", help="Drop an earlier turn of the thread that was cut off.")
+        bool, typer.Option("--discard", help="Discard an earlier turn of the thread that was cut off.")
     ] = False,
     embedder: EmbedderOption = None,
     threads: ThreadsOption = None,
@@ -109,7 +109,7 @@ def _notes(preflight: Preflight) -> None:
 def chat(
     library: LibraryOption = DEFAULT_LIBRARY,
     thread: Annotated[
-        str | None, typer.Option("--thread", "-t", help="A conversation to go on with, or the name of a new one.")
+        str | None, typer.Option("--thread", "-t", help="The conversation to continue, or the name of a new one.")
     ] = None,
     model: ModelOption = None,
     embedder: EmbedderOption = None,

@@ -71,11 +71,11 @@ SERVER_CONNECTIONS = 44
 def doctor(
     library: LibraryOption = DEFAULT_LIBRARY,
     model: ModelOption = None,
-    pubmed: Annotated[bool, typer.Option("--pubmed", help="Also ask NCBI.")] = False,
+    pubmed: Annotated[bool, typer.Option("--pubmed", help="Also check the connection to NCBI.")] = False,
     threads: ThreadsOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Check versions, the model, the databases and the indices, each with what to do."""
+    """Check versions, the model, the databases and the indices; say what to do about each problem."""
     checks: dict[str, Callable[[], Iterator[Finding]]] = {
         "versions": versions,
         "extras": extras,
@@ -169,7 +169,7 @@ def reader() -> Iterator[Finding]:
 
 
 def files() -> Iterator[Finding]:
-    """What keeps those that read files from doing more than that, on this machine: a small file is read for it."""
+    """Check whether the processes that read files are confined on this machine, by reading a small file."""
     from preflight_rag.library.loaders.isolated import IsolatedLoader
 
     with tempfile.TemporaryDirectory() as folder, IsolatedLoader() as loader:
@@ -218,7 +218,7 @@ def language_model(model: str | None) -> Iterator[Finding]:
 
 
 def local_model(chat_model: BaseChatModel) -> Iterator[Finding]:
-    """A model in this process: what it has room for, how fast it is, and which forms of a reply can be asked of it."""
+    """Check a model that runs in this process: its context window, its speed, and the reply forms it supports."""
     from preflight_rag.models.chat.local_model import LocalModel
 
     if not isinstance(chat_model, LocalModel):

@@ -68,7 +68,7 @@ def explanation(found: Answer) -> None:
 
 
 def judgement(statement: Statement) -> str:
-    """Return what the cited passages say of a statement."""
+    """Return in words whether the cited passages support a statement."""
     marks = "".join(f"[{n}]" for n in statement.citations)
     if statement.supported is None:
         return f"not checked against {marks}"
@@ -141,7 +141,7 @@ def _numbers(console: Console, route: RouteDecision) -> None:
 
 
 def _stages(console: Console, receipt: Receipt) -> None:
-    """What each stage took, with a bar for its share of the time."""
+    """Print what each stage cost, with a bar for its share of the time."""
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")

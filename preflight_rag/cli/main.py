@@ -37,10 +37,7 @@ WRITE_LOCK = ".write.lock"
 
 
 def library_place(context: typer.Context, library: LibraryPlace) -> LibraryPlace:
-    """Return the place of `--library`.
-
-    Where none was named, a library that lies at the former default is not passed by.
-    """
+    """Return the place of `--library`; without it, exit if a library lies at the former default path."""
     source = context.get_parameter_source("library")
     unnamed = source is not None and source.name == "DEFAULT"
     if unnamed and not library.folder.exists() and (FORMER_DEFAULT / DATABASE).is_file():
@@ -190,7 +187,7 @@ def can_ask(question: str, option: str) -> None:
         UsageError: The input is no terminal.
     """
     if not sys.stdin.isatty():
-        raise UsageError(f"{question} Nobody can be asked here", help=f"Say so with {option}.")
+        raise UsageError(f"{question} The terminal is not interactive", help=f"Confirm with {option}.")
 
 
 def version(shown: bool) -> None:

@@ -138,7 +138,7 @@ def _stands_alone(text: str) -> bool:
 def _replaced(question: str, fragment: str) -> str:
     """Return the question with the fragment in place of the part that it replaces.
 
-    Empty where there is no such part.
+    "" where there is no such part.
     """
     stem, fragment = question.rstrip(" ?.!"), fragment.rstrip(" ?.!")
     phrase = re.match(rf"(.*)\b({_PREPOSITIONS})\s+(.+)$", stem, re.I)

@@ -98,8 +98,6 @@ async def condense_history(
 ) -> Reply[CondensedState]:
     """Return the summary of the part of the conversation beyond `history_tokens`; the existing one where all fits.
 
-    What stands where all fits.
-
     Args:
         reader: What condenses; rules do where it goes by rules, the settings ask for it, or it fails.
         history: The conversation, oldest first.

@@ -244,7 +244,7 @@ _ASKS = re.compile(
 def is_of_the_conversation(message: str) -> bool:
     """Return whether every word of a message is about the conversation itself.
 
-    What a model calls talk must be so.
+    A message that a model calls small talk must pass this check.
     """
     return set(words(message)) <= _KNOWN
 

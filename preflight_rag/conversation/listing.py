@@ -138,7 +138,7 @@ def _line(row: Mapping[str, Any], n: int, quote: str) -> str:
 def _quoted(library: Collection, document_id: str, mention: Mention | None, lookup: Lookup) -> tuple[Passage, str]:
     """Return the passage that shows why a document is listed, and the words to quote.
 
-    Its card where its text has none to show.
+    It is the document's card where the text shows nothing.
     """
     if mention is None or not mention.passage_id:
         (card,) = library.passages([card_id(document_id)])

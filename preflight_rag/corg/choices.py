@@ -35,8 +35,6 @@ def chosen(reply: object, choices: Sequence[Choice]) -> list[str] | None:
 
     None where it selects nothing.
 
-    None when it says anything else.
-
     Args:
         reply: A text that names one or several, a number, or a list of these.
         choices: What was offered.

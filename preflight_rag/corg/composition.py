@@ -193,10 +193,7 @@ def _statements(draft: GroupDraft, groups: Groups) -> Iterable[tuple[str, list[i
 
 
 def _without_label(statement: str, context: ContextNote) -> str:
-    """Return a statement without the context's name before its colon. Descriptors may contain colons, too.
-
-    A descriptor may hold colons, too.
-    """
+    """Return a statement without the context's name before its colon. Descriptors may contain colons, too."""
     own = re.escape(labelled(context.entity, context.descriptor))
     whole = re.match(rf"[*_]{{0,2}}{own}[*_]{{0,2}}\s*:\s+", statement)
     if context.entity and whole:
@@ -211,7 +208,7 @@ def _without_label(statement: str, context: ContextNote) -> str:
 def _noted(rank: int, draft: GroupDraft, groups: Groups) -> Item | None:
     """Return the answer in a context's note as an item; None where the note has none.
 
-    By rule only where the reply was unusable or a relation says that it answers.
+    A note made by rule counts only where the reply was unusable or a relation says that the context answers.
     """
     context = groups.contexts[rank]
     if not context.answer or not context.relevant:
@@ -303,8 +300,6 @@ def _sides(items: Sequence[Item], groups: Groups, *, least: int) -> list[list[It
     """Return sets of at least `least` items whose contexts are counterfactual.
 
     Equal answers are not set against each other.
-
-    Equal answers do not stand against each other.
     """
     found: list[list[Item]] = []
     for item in items:

@@ -106,7 +106,7 @@ def _head(title: str) -> str:
 def heading_of(text: str) -> str:
     """Return the heading at a text's beginning, when the first sentence repeats the heading's first word.
 
-    Else empty.
+    Return "" for any other text.
     """
     tokens = list(re.finditer(r"\S+", text[:_OPENING]))
     for i, token in enumerate(tokens[1:13], 1):

@@ -162,7 +162,7 @@ def _notes_by_rule(question: str, sources: Mapping[int, Source]) -> dict[int, Co
 def cut(pivot: int, others: Sequence[int], tokens: Mapping[int, int], most: int) -> Iterator[list[int]]:
     """Yield the other contexts in runs that fit, with the pivot, into one prompt of `most` tokens.
 
-    One context at least is in each.
+    Each run has at least one context.
     """
     run: list[int] = []
     left = most - tokens[pivot]

@@ -1,4 +1,4 @@
-"""What the rest of the application needs of a collection of documents, wherever it is kept.
+"""The interface of a collection of documents, wherever it is stored.
 
 Kept by `Library` (a folder on disk), by `PostgresLibrary` (a database that many processes share), and by
 `ExternalLibrary` (somebody's own retriever or vector store).
@@ -37,7 +37,7 @@ class Collection(Protocol):
 
     @property
     def name(self) -> str:
-        """What people call it: its folder, or the class of the retriever that it asks."""
+        """The collection's name for people: its folder, or the class of its retriever."""
 
     @property
     def path(self) -> Path:
@@ -45,7 +45,7 @@ class Collection(Protocol):
 
     @property
     def embedder(self) -> Embedder:
-        """What compares its passages with questions, opened at the first use."""
+        """The embedder of its passages, opened at the first use."""
 
     @property
     def embedder_revision(self) -> str:
@@ -53,15 +53,15 @@ class Collection(Protocol):
 
     @property
     def is_complete(self) -> bool:
-        """Whether it knows all of its documents, not only what searches have returned so far."""
+        """Whether the collection knows all of its documents, not only those that searches have returned so far."""
 
     @property
     def vocabulary(self) -> Vocabulary | None:
-        """Its words, for spelling; None where they are not known."""
+        """The words of its documents, for spelling; None where they are not known."""
 
     @property
     def notes(self) -> list[str]:
-        """What a user should know of its index."""
+        """Notes for the user about its index."""
 
     @property
     def fields(self) -> list[str]:
@@ -69,7 +69,7 @@ class Collection(Protocol):
 
     @property
     def catalogue(self) -> Catalogue:
-        """Its documents and passages as people look at them."""
+        """Its documents and passages for display."""
 
     def search(
         self,
@@ -89,7 +89,7 @@ class Collection(Protocol):
         """The first `depth` passages of the fused ranking, best first, with their places in the other rankings."""
 
     def fitting(self, ids: Sequence[str], where: Filter) -> list[str]:
-        """Return those of the passages that fit a filter, in the order of `ids`."""
+        """Return the ids of those passages that pass a filter, in the order of `ids`."""
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """Return passages in the order of `ids`.
@@ -127,7 +127,7 @@ class Collection(Protocol):
         """Return counts, sizes in bytes, and what it was made with."""
 
     def verify(self) -> list[str]:
-        """Return what is wrong with what is kept, one line a problem."""
+        """Return the problems of the stored data, one line each."""
 
     def warm(self) -> None:
         """Load what the first search needs ahead of it."""
@@ -182,7 +182,7 @@ class OwnCollection(Collection, TakesFiles, Protocol):
         """Make the indices anew from what is stored, and give back the room of what was deleted."""
 
     def lost_documents(self) -> list[str]:
-        """Return what an index is made of and the database does not hold any more, one line a document."""
+        """Return the documents that an index was built from and the database no longer holds, one line each."""
 
     def __enter__(self) -> Self:
         """Close it at the end of a block."""

@@ -115,7 +115,7 @@ class Library(FolderCollection):
 
     @property
     def notes(self) -> list[str]:
-        """What a user should know of the index: that it was rebuilt, or that documents wait for the next ingest."""
+        """Notes on the index: that it was rebuilt, or that documents wait for the next ingest."""
         return [*self._index.notes(), *self._store.notes()]
 
     def ingest(
@@ -153,7 +153,7 @@ class Library(FolderCollection):
         max_bytes: int = DEFAULT_MAX_BYTES,
         stop: Stop | None = None,
     ) -> IngestReport:
-        """As `ingest`, with many workers on this machine or on a Ray cluster (`RAY_ADDRESS`), for very many files.
+        """Ingest with many workers, on this machine or on a Ray cluster (`RAY_ADDRESS`), for very many files.
 
         A file that was stored whole by such a run is passed by as long as it does not change, without reading it.
 

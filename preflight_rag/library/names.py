@@ -79,7 +79,7 @@ class DocumentNames:
         return self.shown(value)
 
     def source(self, source: str) -> str:
-        """Return where a document came from: of a file its name, anything else as it is."""
+        """Return the source of a document for display: a file's name; any other source as it is."""
         if not is_path(source):
             return source
         return self.name(source) if source in self._called(_parts(source)[-1]) else _parts(source)[-1]

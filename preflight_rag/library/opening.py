@@ -30,7 +30,7 @@ DIGITS = 8
 
 @dataclass(frozen=True)
 class LibraryPlace:
-    """Where a library is: a folder, or a database.
+    """The place of a library: a folder, or a database.
 
     Attributes:
         given: What `--library` was given; of a database with its password, so that it is shown nowhere.
@@ -76,7 +76,7 @@ class LibraryPlace:
 
     @property
     def option(self) -> str:
-        """What to write behind `--library` in an advice, without a password."""
+        """The value of `--library` for a help text, without a password."""
         return self.given if self.url is None else "URL"
 
     def is_there(self) -> bool:

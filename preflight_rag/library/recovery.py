@@ -29,7 +29,7 @@ MOST_NAMED = 20
 
 @dataclass(frozen=True)
 class Recovery:
-    """What became of a damaged library.
+    """The result of recovering a damaged library.
 
     Attributes:
         kept: The damaged database, under the name that it has now.
@@ -43,7 +43,7 @@ class Recovery:
 
 
 def lost_documents(store: Store, root: Path) -> list[str]:
-    """Return what the current index is made of and the database does not hold, one line a document."""
+    """Return the documents that the current index was built from and the database lacks, one line each."""
     _, known = read_contents(root)
     if not known or (manifest := read_manifest(root)) is None:
         return []
@@ -117,7 +117,7 @@ def recover_library(folder: Path) -> Recovery:
         sources = list(dict.fromkeys(document["origin"] or document["source"] for document in known))
         raise DatabaseCorrupt(
             f"Nothing of {path} can be kept; it is now {kept.name}",
-            help=f"Make it anew: preflight ingest {named(sources) or 'PATH'} --library {folder}",
+            help=f"Create it again: preflight ingest {named(sources) or 'PATH'} --library {folder}",
         ) from error
 
 

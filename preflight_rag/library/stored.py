@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 
 class ReadStore(SettingsStore, PassageReader, Protocol):
-    """What a collection reads of the store that it is over."""
+    """The store behind a collection, for reading."""
 
     @property
     def place(self) -> str:
-        """Where it is, as errors say it: "at FOLDER"."""
+        """The store's place as error messages name it: "at FOLDER"."""
 
     def close(self) -> None:
         """Close what is open."""
@@ -64,7 +64,7 @@ class ReadStore(SettingsStore, PassageReader, Protocol):
 
 
 class DocumentRemover(Protocol):
-    """Who takes documents out."""
+    """The interface for removing documents."""
 
     def delete_documents(self, document_ids: Sequence[str]) -> int:
         """Delete documents, their passages and vectors; how many there were."""
@@ -170,7 +170,7 @@ class StoredCollection(ABC):
         return again_where_replaced(fetched)
 
     def fitting(self, ids: Sequence[str], where: Filter) -> list[str]:
-        """Return those of the passages that fit a filter, in the order of `ids`; they need not be in the index yet.
+        """Return the passages that pass a filter, in the order of `ids`; they need not be in the index yet.
 
         Raises:
             UsageError: No document has a field of the filter.
@@ -272,7 +272,7 @@ class FolderCollection(StoredCollection):
 
     @property
     def catalogue(self) -> Catalogue:
-        """Its documents and passages as people look at them."""
+        """Its documents and passages for display."""
         from preflight_rag.library.storage.catalogue import Catalogue
 
         return Catalogue(self._store, self.path)
@@ -304,7 +304,7 @@ class FolderCollection(StoredCollection):
         }
 
     def lost_documents(self) -> list[str]:
-        """Return what the index is made of and the database does not hold any more, one line a document."""
+        """Return the documents that the index was built from and the database lacks, one line each."""
         from preflight_rag.library.recovery import lost_documents
 
         return lost_documents(self._store, self._root)

@@ -55,7 +55,7 @@ class Ask(Arguments):
     )
     route: Route = Field(default="auto", description="How the passages are read; auto decides by itself.")
     options: list[str] = Field(default_factory=list, description="The choices of a multiple-choice question.")
-    where: list[str] = Field(default_factory=list, description="Only passages whose metadata fit, as year>=2020.")
+    where: list[str] = Field(default_factory=list, description="Only passages whose metadata match, as year>=2020.")
     clarify: bool = Field(default=False, description="Ask back where a name stands for many things.")
 
 
@@ -64,7 +64,7 @@ class Search(Arguments):
 
     query: str = Field(description="What to search for.")
     k: int = Field(default=8, ge=1, le=100, description="How many passages.")
-    where: list[str] = Field(default_factory=list, description="Only passages whose metadata fit, as year>=2020.")
+    where: list[str] = Field(default_factory=list, description="Only passages whose metadata match, as year>=2020.")
 
 
 class ReadPassage(Arguments):

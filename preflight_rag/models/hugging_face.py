@@ -57,7 +57,7 @@ def model_folder(name: str, error: type[PreflightError], convert: str) -> str:
         raise error(problem, help=help)
     if foreign := _foreign_code(folder):
         raise error(
-            f"{name!r} is opened by code of its own ({foreign}), which is not run",
+            f"{name!r} needs code of its own ({foreign}), which is not run",
             help="Choose a model that needs nothing but sentence-transformers and transformers",
         )
     return str(folder)

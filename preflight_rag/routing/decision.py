@@ -256,8 +256,6 @@ def partition(count: int, size: int, most: int | None = None) -> list[list[int]]
     """Return ranks 1 to `count` in runs of nearly equal length, at most `size` each.
 
     Where that takes more than `most` runs, the runs are longer.
-
-    In at most `most`, longer ones then.
     """
     parts = min(ceil(count / size), most or count)
     bounds = [round(i * count / parts) for i in range(parts + 1)] if parts else []
@@ -283,7 +281,7 @@ def lookup_route(lookup: Lookup, settings: Settings) -> RouteDecision:
 def unread_note(extracts: Sequence[Mapping[str, Any]]) -> str:
     """Return a sentence about the partitions that could not be read, given their states.
 
-    Empty when all were read.
+    Return "" when all were read.
     """
     failed = sum(extract["failed"] for extract in extracts)
     if not failed:
@@ -312,7 +310,7 @@ def back_to_plain(route: str, refs: Sequence[PassageRef], first: Sequence[int]) 
 def plain_stands(route: str, kept: str) -> Escalation:
     """Return the step back from a route without a result to the answer that the turn had before.
 
-    `kept` says which.
+    `kept` is the route of that answer.
     """
     failed = "no part of the passages could be read" if route == "map_reduce" else "no group could be answered"
     return {"from": route, "to": kept, "reason": f"{failed}; the answer of before stands"}
@@ -321,7 +319,7 @@ def plain_stands(route: str, kept: str) -> Escalation:
 def fallback_note(escalations: Sequence[Escalation]) -> str:
     """Return a sentence about a route that gave no result.
 
-    Empty where the turn ended on the one that it had chosen.
+    Return "" where the turn ended on its chosen route.
     """
     last = escalations[-1] if escalations else None
     return f"\n\nNote: {last['reason']}." if last and is_fallback(last) else ""
@@ -361,8 +359,6 @@ def unmentioned(question: str, sources: Sequence[Source]) -> tuple[str, ...]:
     """Return the question's exact strings if no passage contains any of them.
 
     One of them must name a single thing for certain; otherwise ().
-
-    Else ().
 
     A collection that finds phrases puts passages that hold one first, so that what none of them has is in no document.
     """

@@ -106,7 +106,7 @@ def make_gap_questions(library: Collection, count: int, *, seed: int = 0) -> lis
                 return made
     if not made:
         raise UsageError(
-            "no question can be made of this library: it has too few passages, or no sentence with a number or date",
+            "no question can be made from this library: it has too few passages, or no sentence with a number or date",
             help=f"A profile needs {FEWEST_PASSAGES} passages of running text; the demo's library serves, too.",
         )
     return made

@@ -107,7 +107,7 @@ def _coverage(
 ) -> dict[str, float]:
     """Return how much of the question is missing from all passages and titles of the dense top.
 
-    Rarity is that among the passages.
+    Rarity is counted among the passages.
     """
     import numpy as np
 
@@ -133,7 +133,7 @@ def _coverage(
 def _indexed(asked: Sequence[str], terms: Sequence[PassageTerms]) -> tuple[np.ndarray, np.ndarray] | None:
     """Return which titles and which texts contain each of the terms, (t, n) each.
 
-    None where an index has texts cut off.
+    None where the index has cut texts off.
     """
     import numpy as np
 

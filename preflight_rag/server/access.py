@@ -66,7 +66,7 @@ def check_bind(host: str, keys: KeyRing) -> None:
     """
     if not is_local(host) and not keys.any():
         raise UsageError(
-            f"--host {host} lets others in, and the library has no key",
+            f"--host {host} accepts other machines, and the library has no key",
             help="Make one with `preflight keys add NAME --library DIR`, or leave out --host.",
         )
 
@@ -86,7 +86,9 @@ def bind(host: str, port: int, *, shared: bool = False) -> socket.socket:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, _, _, _, address = found[0]
     except (OSError, UnicodeError, OverflowError) as error:
-        raise UsageError(f"--host {host} --port {port} is no address: {error}", help="Use --host 127.0.0.1.") from None
+        raise UsageError(
+            f"--host {host} --port {port} is not a valid address: {error}", help="Use --host 127.0.0.1."
+        ) from None
     made = socket.socket(family, socket.SOCK_STREAM)
     try:
         if sys.platform != "win32":

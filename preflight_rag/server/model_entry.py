@@ -73,7 +73,7 @@ class ModelEntry:
         except OSError as error:
             new.unlink(missing_ok=True)
             help = "Check the folder's permissions."
-            raise UsageError(f"the model cannot be kept in {folder.name}: {error.strerror}", help=help) from error
+            raise UsageError(f"the model cannot be stored in {folder.name}: {error.strerror}", help=help) from error
 
     def open(self, service: Service) -> Reader:
         """Return the reader with this model.
@@ -109,7 +109,7 @@ def operator_of(request: Request) -> User:
     user: User = request.state.user
     if not may_connect(request, user):
         help = "Open the page on the server's own machine, or use a key of `preflight keys add NAME --admin`."
-        raise Refused(403, "only who runs this server may connect a language model", help=help)
+        raise Refused(403, "only the person who runs this server may connect a language model", help=help)
     return user
 
 
@@ -200,7 +200,7 @@ def _address(given: str) -> str:
         known = False
     if not known:
         help = "It begins with https:// or http:// and usually ends in /v1, such as https://api.openai.com/v1."
-        raise Refused(400, "this is no address of a model's server", help=help, param="base_url")
+        raise Refused(400, "base_url is not the URL of a model server", help=help, param="base_url")
     return address
 
 

@@ -148,7 +148,7 @@ class SamplingBody(BaseModel):
             shown = choice if isinstance(choice, str) else "of one tool"
             raise Refused(
                 400,
-                f"{name} {str(shown)[:80]!r} cannot be kept: a library calls no tools",
+                f"{name} {str(shown)[:80]!r} is not supported: a library calls no tools",
                 help=f"Leave out {name}, or send auto.",
                 param=name,
                 code="unsupported_value",
@@ -330,7 +330,12 @@ def conversation_of(body: ChatBody) -> Conversation:
         Refused: There is no such message, or more than one answer is wanted.
     """
     if body.n is not None and body.n != 1:
-        raise Refused(400, f"n={body.n}: a library has one answer", help="Leave out n.", code="unsupported_value")
+        raise Refused(
+            400,
+            f"n={body.n} is not supported: a library gives one answer",
+            help="Leave out n.",
+            code="unsupported_value",
+        )
     messages = [(each.role, each.text()) for each in body.messages if each.role in ("user", "assistant")]
     last = max((place for place, (role, _) in enumerate(messages) if role == "user"), default=None)
     if last is None:

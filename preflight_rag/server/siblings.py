@@ -124,9 +124,7 @@ class Siblings:
             found = await client.send(request, stream=True)
         except httpx.TransportError:
             help = "Try again in a moment."
-            raise Refused(
-                503, "a part of the server is being started", help=help, headers={"Retry-After": "2"}
-            ) from None
+            raise Refused(503, "a server process is being started", help=help, headers={"Retry-After": "2"}) from None
         response = StreamingResponse(_pieces(found), found.status_code)
         response.raw_headers = [
             (name.lower(), value) for name, value in found.headers.raw if name.lower() not in NOT_HANDED_ON

@@ -114,9 +114,9 @@ def _check_keywords(schema: Any, param: str, depth: int = 0) -> None:
     unknown = sorted(set(map(str, schema)) - KNOWN)
     if unknown:
         help = f"Use {', '.join(sorted(KNOWN))}."
-        raise Refused(400, f"the schema's {unknown[0][:80]!r} is not kept here", help=help, param=param)
+        raise Refused(400, f"the schema's {unknown[0][:80]!r} is not supported", help=help, param=param)
     if not str(schema.get("$ref", "#")).startswith("#"):
-        raise Refused(400, "the schema refers to elsewhere", help="Put it under $defs.", param=param)
+        raise Refused(400, "the schema refers to another document", help="Put it under $defs.", param=param)
     for holder in ("properties", "$defs", "definitions"):
         if isinstance(schema.get(holder), dict):
             for each in schema[holder].values():

@@ -84,7 +84,7 @@ class AskBody(GoOnBody):
     instructions: str | None = Field(
         default=None, description="How answers are worded: tone, language, length, format."
     )
-    clarify: bool | None = Field(default=None, description="Ask back where many things go by one name.")
+    clarify: bool | None = Field(default=None, description="Ask first when many things share one name.")
     options: list[str] = Field(default_factory=list, description="Choices of a multiple-choice question.")
     settings: dict[str, Any] = Field(default_factory=dict, description="Other settings of this turn.")
     turn: int | None = Field(
@@ -141,7 +141,9 @@ async def ask(body: AskBody, request: Request, service: ServiceOf, user: UserOf)
     async def start() -> AsyncGenerator[Event, None]:
         if body.turn is not None:
             if body.thread_id is None:
-                raise Refused(400, "turn names a turn of a thread", help="Give thread_id with it.", param="turn")
+                raise Refused(
+                    400, "turn needs the thread that it belongs to", help="Give thread_id with it.", param="turn"
+                )
             earlier = user.thread(body.thread_id)
             await asyncio.to_thread(service.preflight.fork_thread, earlier, body.turn, thread_id)
         events = service.watch.turn(

@@ -349,7 +349,7 @@ async def receive(kept: KeptFiles, request: Request) -> list[Received]:
         Refused: It is no form, it ends too early, or it holds too many files.
     """
     if not parse_options_header(request.headers.get("content-type", ""))[1].get(b"boundary"):
-        raise Refused(400, "the form names no boundary", help="Send multipart/form-data.")
+        raise Refused(400, "the form has no boundary", help="Send multipart/form-data.")
     try:
         form = await _Form(request).parse()
     except (MultiPartException, MultipartParseError) as error:  # Older Starlettes let its parser's own through.

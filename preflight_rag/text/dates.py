@@ -94,7 +94,7 @@ def parse_date(value: object) -> PartialDate:
     found = known_date(value)
     if found is None:
         raise UsageError(
-            f"{value!r} is a date in no known form",
+            f"{value!r} is not a date in a known form",
             help="Write 2021, 2021-03, 2021-03-12 or March 2021 (--since, --where)",
         )
     return found

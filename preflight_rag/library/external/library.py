@@ -64,7 +64,7 @@ Source: TypeAlias = VectorStore | RetrieverLike
 
 @dataclass
 class _Returned:
-    """What the retriever gave for a query, stored: the passages of each document in its order, its scores, problems."""
+    """The stored result of a query to the retriever: passages by document in its order, its scores, problems."""
 
     passages: list[list[Passage]] = field(default_factory=list)
     scores: list[float | None] = field(default_factory=list)
@@ -137,7 +137,7 @@ class ExternalLibrary(FolderCollection):
 
     @property
     def notes(self) -> list[str]:
-        """Nothing: there is no index that could be out of date."""
+        """Always empty: there is no index that could be out of date."""
         return []
 
     def warm(self) -> None:
@@ -350,9 +350,9 @@ class RetrieverAdapter:
         self._loop.close()
 
     def _found(self, query: str) -> Iterable[ScoredDocument]:
-        """Return what it gives.
+        """Return the documents that the retriever gives for a query.
 
-        Of other Runnables than retrievers nobody can tell whether a part is asynchronous alone.
+        A Runnable that is not a retriever may contain a part that is only asynchronous.
         """
         if isinstance(self._source, VectorStore | BaseRetriever):
             with suppress(NotImplementedError):

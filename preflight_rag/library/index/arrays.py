@@ -87,7 +87,7 @@ class Strings:
         return bytes(self._text[self._places[number] : self._places[number + 1]])
 
     def stretch(self, first: int, end: int) -> bytes:
-        """Return those from one on to another, which is left out, in UTF-8 without anything between them."""
+        """Return the strings from `first` up to, not including, `end`, in UTF-8 without separators."""
         return bytes(self._text[self._places[first] : self._places[end]])
 
     def lengths(self) -> np.ndarray:

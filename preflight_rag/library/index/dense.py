@@ -95,7 +95,7 @@ class Vectors(Protocol):
 
 @dataclass(frozen=True)
 class DenseKind:
-    """What was built.
+    """The kind of a dense index that was built.
 
     Attributes:
         factory: FAISS factory string.
@@ -287,7 +287,7 @@ class DenseIndex:
 
     @cached_property
     def is_exact(self) -> bool:
-        """Whether inner products are those of the vectors themselves, not of codes."""
+        """Whether inner products are computed from the vectors themselves, not from codes."""
         import faiss
 
         return isinstance(self._stored, faiss.IndexFlat)

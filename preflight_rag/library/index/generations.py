@@ -69,7 +69,7 @@ Stamp = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Manifest:
-    """What `manifest.json` says.
+    """The contents of `manifest.json`.
 
     Attributes:
         folder: Name of the generation's folder.
@@ -121,13 +121,13 @@ class Index:
             raise LibraryCorrupt(f"The indices in {folder} do not hold the same passages")
 
     def positions(self, rows: np.ndarray) -> np.ndarray:
-        """Return where those of the rows stand that this generation holds, shape (m,), ascending."""
+        """Return the positions of those rows that this generation holds, shape (m,), ascending."""
         import numpy as np
 
         return np.flatnonzero(np.isin(self.rows, rows))
 
     def standing(self, rows: Sequence[int] | np.ndarray) -> np.ndarray | None:
-        """Return where each of the rows stands, shape (m,); None where this generation does not hold one of them."""
+        """Return the position of each row, shape (m,); None where this generation lacks one of them."""
         import numpy as np
 
         wanted = np.asarray(rows, dtype=np.int64)
@@ -147,7 +147,7 @@ class Index:
 
 
 def manifest_stamp(root: Path) -> Stamp | None:
-    """Return what changes whenever a new index is swapped in; None without a manifest."""
+    """Return a stamp that changes whenever a new index is swapped in; None without a manifest."""
     try:
         stat = (root / MANIFEST).stat()
     except OSError:
@@ -329,6 +329,8 @@ def read_contents(root: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return what `_write_contents` wrote for the current index.
 
     Nothing where an older version built it, or it is damaged.
+
+    Nothing where an older version built it, or it is damaged.
     """
     try:
         manifest = read_manifest(root)
@@ -374,15 +376,15 @@ def _check_files(root: Path, manifest: Manifest) -> None:
 
 
 def _stamp(path: Path) -> list[int]:
-    """Return what changes when a file is written or replaced."""
+    """Return numbers that change when a file is written or replaced."""
     stat = path.stat()
     return [stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
 
 
 def _checked_before(root: Path) -> object:
-    """Return what `_check_files` noted of the files that it has read whole.
+    """Return the record of the files that `_check_files` has read whole.
 
-    None where it has not, or the note is damaged.
+    None where it has not, or the record is damaged.
     """
     try:
         return json.loads((root / CHECKED).read_text(encoding="utf-8"))
@@ -391,7 +393,7 @@ def _checked_before(root: Path) -> object:
 
 
 def index_problems(root: Path) -> list[str]:
-    """Return what is wrong with the index files, one line each; reads them whole."""
+    """Return the problems of the index files, one line each; reads the files whole."""
     try:
         manifest = read_manifest(root)
     except LibraryCorrupt as error:
@@ -499,7 +501,7 @@ class CurrentIndex:
             return self.get()
 
     def notes(self) -> list[str]:
-        """That it was rebuilt, and how many documents it does not know yet."""
+        """Return notes that the index was rebuilt, and how many documents it does not know yet."""
         notes = list(self._repairs)
         with self._lock:
             known = self._index.manifest.generation if self._index else None
@@ -518,5 +520,5 @@ class CurrentIndex:
             self._rebuild()
         except LibraryError as error:
             help = "Copy the folder to where you may write." if error.help == READ_ONLY else error.help
-            raise type(error)(f"{reason}, and none can be built: {error.message}", help=help) from error
+            raise type(error)(f"{reason}, and no index can be built: {error.message}", help=help) from error
         self._repairs.append(f"{reason}; it was rebuilt from the database")

@@ -112,7 +112,7 @@ class LexicalIndex:
 
     @property
     def is_current(self) -> bool:
-        """Whether its fields are those of today's, so that more can be added to it."""
+        """Whether its fields are those of this version, so that passages can be added to it."""
         return self._has_positions and self._has_row_terms and self._has_row_column
 
     def terms(self, query: str) -> list[str]:
@@ -263,7 +263,7 @@ def _schema() -> tantivy.Schema:
 
 @lru_cache(maxsize=1)
 def open_analyser() -> tantivy.TextAnalyzer:
-    """Return what makes terms of a text: the same for passages and for queries, whatever keeps them."""
+    """Return the analyser that turns texts into terms: the same for passages and queries, in every kind of library."""
     from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
 
     builder = TextAnalyzerBuilder(Tokenizer.simple())

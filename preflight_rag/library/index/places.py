@@ -79,7 +79,7 @@ class Places:
         return found
 
     def lately(self, ids: Sequence[str]) -> list[int] | None:
-        """Return where passages stand that a search has named lately; None where one of them is not among these."""
+        """Return the positions of passages that a recent search has named; None where one of them was not."""
         known = self._lately
         found = [known[name] for name in ids if name in known]
         return found if len(found) == len(ids) else None

@@ -93,7 +93,7 @@ class TermIndex:
         return place if is_there else -1
 
     def place(self, term: bytes) -> tuple[int, bool]:
-        """Return where a term in UTF-8 stands among the others, or would, and whether it is there."""
+        """Return the position of a term in UTF-8 among the sorted terms, and whether it is there."""
         size = len(self.vocabulary)
         place = bisect_left(range(size), term, key=self.vocabulary.encoded)
         return place, place < size and self.vocabulary.encoded(place) == term
@@ -103,11 +103,11 @@ class TermIndex:
         return self._stretch(TEXT, position)
 
     def title(self, position: int) -> np.ndarray:
-        """Return those of its title."""
+        """Return the terms of the title of the passage at a position."""
         return self._stretch(TITLE, position)
 
     def words(self, position: int) -> np.ndarray:
-        """Its words, and its title's."""
+        """Return the words of the passage and its title at a position."""
         return self._stretch(TEXT if self._is_same[position] else WORDS, position)
 
     def _stretch(self, name: str, position: int) -> np.ndarray:
@@ -135,7 +135,7 @@ class TermIndex:
         return _gathered(self._arrays[TEXT], self._arrays[TEXT + ENDS], positions)
 
     def titles(self, positions: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return those of their titles."""
+        """Return the terms of the passages' titles, one after the other, and their lengths."""
         return _gathered(self._arrays[TITLE], self._arrays[TITLE + ENDS], positions)
 
     def of(self, position: int) -> PassageTerms:
@@ -315,5 +315,5 @@ def _made_of(title: str, text: str) -> int:
 
 @lru_cache(maxsize=1)
 def analysed_probe() -> list[str]:
-    """Return what today's analyser makes of a few lines: terms that another one made are of no use."""
+    """Return the terms of a few probe lines, which tell whether an index was built by this analyser."""
     return [*words_by_token(_PROBE), *words(_PROBE)]

@@ -160,7 +160,7 @@ class Vocabulary:
         return found
 
     def unknown(self, words: Iterable[str]) -> list[str]:
-        """Return those of the words that the library does not hold, in order."""
+        """Return the words that the library does not contain, in order."""
         words = list(words)
         known = self.counts(words)
         return [word for word in words if word not in known]

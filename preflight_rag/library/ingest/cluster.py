@@ -56,7 +56,7 @@ class _Running:
 
 
 class _Files:
-    """Who has which file in hand.
+    """The files of the ingest, and which worker reads each.
 
     Args:
         start: Starts a worker.
@@ -175,7 +175,7 @@ class ClusterIngest:
                     files.begin_next()
 
     def _part(self, ray: Any, reference: Any) -> FilePart | None:
-        """Return what a worker gives back; None where it has ended, or its machine."""
+        """Return a worker's result; None where the worker or its machine has ended."""
         try:
             found: FilePart = ray.get(reference)
         except ray.exceptions.RayTaskError as error:
@@ -276,7 +276,7 @@ def _conflict(document: PreparedDocument, stored_origin: str) -> str | None:
 
 
 def _reason(error: Any) -> PreflightError:
-    """Return what a worker raised, where it is ours; else that it failed."""
+    """Return the error that a worker raised if it is one of ours; else an error that it failed."""
     cause = error.cause
     if isinstance(cause, PreflightError):
         return cause

@@ -185,9 +185,7 @@ def _embedded(embedder: Embedder, waiting: list[SplitDocument]) -> list[Prepared
 
 
 def file_version(path: Path, settings: Mapping[str, Any], revision: str) -> list[Any]:
-    """Return what decides what is stored of a file: its bytes, how it is split, and by whom it is embedded.
-
-    As JSON gives it.
+    """Return what the stored form of a file depends on: its bytes, the splitter, and the embedder; as JSON gives it.
 
     Raises:
         DocumentError: It is no regular file.

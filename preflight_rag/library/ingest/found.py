@@ -28,7 +28,7 @@ GROUP_CHARACTERS = 12_000
 
 @dataclass(frozen=True)
 class InternReport:
-    """What became of documents that were found elsewhere and were to be stored.
+    """The result of storing documents that another source returned.
 
     Attributes:
         passages: Of all those documents that the library now has, in the order of the documents.
@@ -42,7 +42,7 @@ class InternReport:
 
 
 def known_documents(store: FoundDocumentStore, documents: Sequence[Document]) -> dict[str, str]:
-    """For each document that need not be stored, by its id: the id under which the library has the same."""
+    """Return for each document that the library has already its id there, by the document's own id."""
     settings = store.meta("splitter") or {}
     by_source = store.documents_from([document.source for document in documents])
     found = {}

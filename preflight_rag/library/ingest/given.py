@@ -14,7 +14,7 @@ from preflight_rag.text.words import unicode_text
 
 
 def given_paths(paths: str | Path | Sequence[str | Path]) -> list[Path]:
-    """Return what a caller names: one path or several, `~` for the home folder."""
+    """Return the paths that a caller names, one or several; `~` is the home folder."""
     return [Path(path).expanduser() for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
 
 

@@ -1,4 +1,4 @@
-"""From a document to what is stored of it: its passages and their vectors. Nothing here knows a store.
+"""From a document to its passages and their vectors. Nothing here knows a store.
 
 Reading, splitting and embedding need no library at hand, so other processes may do it; what they give back
 (`PreparedDocument`) is stored by whoever has the library.
@@ -28,10 +28,10 @@ GROUP_PASSAGES = 64
 
 
 class Splitter(Protocol):
-    """What an ingest needs of a splitter."""
+    """The interface of a splitter for an ingest."""
 
     def settings(self) -> dict[str, Any]:
-        """Return what decides where passages begin and end."""
+        """Return the settings that passage boundaries depend on."""
 
     def split(self, document: Document) -> list[Passage]:
         """Return the document's passages in order."""
@@ -84,7 +84,7 @@ def notes_on(document: Document) -> list[tuple[str, str]]:
 
 
 def read_of(document: Document) -> ReadDocument | None:
-    """Return what was read of a document, for the report of an ingest; None where its loader does not say."""
+    """Return the loader's report on a document; None where its loader gives none."""
     report = report_of(document.metadata)
     source = on_one_line(document.source or document.id)
     return ReadDocument(source, on_one_line(document.title), report) if report else None

@@ -1,4 +1,4 @@
-"""What an ingest says while it runs, and what it says at its end."""
+"""The progress events of an ingest, and its report."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Stop: TypeAlias = Callable[[], bool]
 
 @dataclass(frozen=True, slots=True)
 class ReadDocument:
-    """What was read of one document, also of one that is stored as it is.
+    """What was read of one document; unchanged documents are included.
 
     Attributes:
         source: As the document's own.
@@ -60,7 +60,7 @@ class ReadDocument:
 
 @dataclass
 class IngestReport:
-    """What an ingest did, in documents.
+    """The result of an ingest, in numbers of documents.
 
     Attributes:
         failed: `(source, reason)` of each file or record that could not be taken in.

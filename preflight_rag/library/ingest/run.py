@@ -166,7 +166,7 @@ class Ingestion:
         self._work.close(waits=bool(self._pending))
 
     def _is_unchanged_scan(self, file: Path, origin: str) -> bool:
-        """Whether this is a scan that has not changed since its text was recognised, which takes seconds a page."""
+        """Return whether this is a scan, unchanged since its text was recognised, which takes seconds a page."""
         known, stored = self._store.meta(_scan_key(origin)), self._store.document(origin)
         if known is None or stored is None or stored.origin != origin:
             return False

@@ -1,4 +1,4 @@
-"""How much of an ingest is done, for those who wait for it: in bytes of all files, and in documents."""
+"""Progress of an ingest: in bytes of all files, and in documents."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_AT_ONCE = 1 << 16
 
 
 class Work:
-    """How much of all files is done, in bytes: reading a file is the part `READING` of the work on it."""
+    """Progress over all files, in bytes; reading a file is the part `READING` of its work."""
 
     def __init__(self, total: int = 0) -> None:
         self.total = total
@@ -70,7 +70,7 @@ class Work:
         self._size = 0
 
     def embedded(self, share: float) -> None:
-        """Of what waits, so much is embedded."""
+        """Record which share of the waiting passages is embedded."""
         self._embedded = share
 
     def flushed(self) -> None:
@@ -81,7 +81,7 @@ class Work:
         self._stored, self._embedded = self._read, 0.0
 
     def lose(self, files: Iterable[str]) -> None:
-        """Of these files, something is not stored in this run."""
+        """Record that part of these files is not stored in this run."""
         self._lost |= set(files)
 
     def is_finished(self, file: str) -> bool:
@@ -103,7 +103,7 @@ def text_size(file: Path) -> int:
 
 
 def count_documents(files: Sequence[Path | DocumentError | PassedOver]) -> int | None:
-    """Return how many documents, or failures, the files will give; None where only reading them can tell."""
+    """Return how many documents or failures the files will give; None where only reading them can tell."""
     total = 0
     for file in files:
         if isinstance(file, PassedOver):

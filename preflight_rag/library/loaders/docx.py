@@ -131,7 +131,7 @@ class _Parts:
 
 @dataclass
 class _Asides:
-    """What stands beside a paragraph's own words: read behind it."""
+    """Texts that belong beside a paragraph, such as notes; they are read after it."""
 
     notes: list[tuple[str, str]] = field(default_factory=list)
     comments: list[str] = field(default_factory=list)
@@ -315,10 +315,7 @@ class _Reader:
         return clean("".join(parts))
 
     def _special(self, node: _Element, asides: _Asides, *, is_whole: bool) -> str | None:
-        """Return what stands in the place of an element that holds no words of the text.
-
-        None for what is walked through.
-        """
+        """Return the replacement of an element without words of its own; None for an element to walk through."""
         if node.tag == _BOX:
             asides.boxes.append(node)
             return ""
@@ -392,7 +389,7 @@ def _has_text(node: _Element) -> bool:
 
 
 def _form_field(data: _Element) -> str:
-    """Return what an old form field shows that has no text of its own: a box, or the entry of a list."""
+    """Return the visible value of an old form field without text: a box, or an entry of a list."""
     box = data.find(f"{_WORD}checkBox")
     if box is not None:
         mark = box.find(f"{_WORD}checked")

@@ -218,7 +218,7 @@ def opened(path: Path, max_bytes: int, folder: Path | None = None) -> Iterator[N
         after = os.fstat(number)
         if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
             raise UnreadableDocument(
-                f"{path} was written to while it was read; what is kept may be half of it", help="Ingest it again"
+                f"{path} changed while it was read; the stored text may be incomplete", help="Ingest it again"
             )
     finally:
         places.pop(path, None)
@@ -245,7 +245,7 @@ def held_in_memory(path: Path, data: bytes) -> Iterator[None]:
 
 
 def file_or_bytes(path: Path) -> Path | bytes:
-    """Return where a file can be read, or what is held in memory under its path."""
+    """Return a readable path of a file, or the bytes held in memory for it."""
     data = _OPENED.__dict__.get("contents", {}).get(path)
     return open_place(path) if data is None else cast("bytes", data)
 
@@ -257,7 +257,7 @@ def open_file(path: Path) -> IO[bytes]:
 
 
 def open_place(path: Path) -> Path:
-    """Return where a file that is `opened` can be read, again and from its beginning; of any other, its path."""
+    """Return a path at which an `opened` file can be read again from its beginning; for any other file, its path."""
     return cast("Path", _OPENED.__dict__.get("places", {}).get(path, path))
 
 
@@ -286,7 +286,7 @@ def open_regular(path: Path, folder: Path | None = None) -> int:
 
 
 def real_path(number: int, path: Path) -> Path:
-    """Return where an open file lies: what the system says of it, else what its path leads to by now."""
+    """Return the real path of an open file, from the system where it tells, else by resolving the path."""
     if sys.platform == "linux":
         with suppress(OSError):
             return Path(os.readlink(f"/proc/self/fd/{number}"))

@@ -272,7 +272,7 @@ def _limit_memory(limit: int) -> bool:
 
 
 def _end_with_parent(parent: int) -> None:
-    """On Linux a worker in the middle of a file dies with its program; elsewhere it does at the file's end."""
+    """On Linux, have the system end this worker with its parent program; elsewhere it ends after the current file."""
     if sys.platform == "linux":
         import ctypes
 

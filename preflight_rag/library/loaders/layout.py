@@ -28,7 +28,7 @@ _MIN_PAGES = 4
 
 
 def vocabulary(lines: Sequence[str]) -> Counter[str]:
-    """How often each word, hyphenated ones as a whole, stands in the lines, without the halves of broken ones."""
+    """Count each word in the lines, hyphenated words as a whole, without the halves of broken ones."""
     counts: Counter[str] = Counter()
     broken = False
     for line in lines:
@@ -80,7 +80,7 @@ def is_table_row(line: str) -> bool:
 
 
 def _separator(previous: str, line: str, width: float, full: float) -> str | None:
-    """Return what joins `line` to the one before it: nothing, a space, or None where a new paragraph begins.
+    """Return the text that joins `line` to the previous one: nothing, a space, or None for a new paragraph.
 
     `width` is the usual length of lines in characters, `full` the length from which on a line was broken for its width.
     """

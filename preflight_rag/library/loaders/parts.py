@@ -41,5 +41,5 @@ class Parts:
         return "".join(self._pieces)
 
     def metadata(self) -> dict[str, Any]:
-        """Return what the headings add to a document's metadata."""
+        """Return the metadata about the document's headings."""
         return {"sections": self.sections} if self.sections else {}

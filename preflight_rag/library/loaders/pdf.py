@@ -52,7 +52,7 @@ _INCLUDED = ("subject", "keywords", "creator", "producer", "total_pages")
 
 @dataclass
 class _Read:
-    """What was read of a file: by page its text, and the lines of what is laid over it."""
+    """The result of reading a file: the text of each page, and the lines of its annotations."""
 
     pages: list[str] = field(default_factory=list)
     over: list[list[str]] = field(default_factory=list)
@@ -158,7 +158,7 @@ def _read(path: Path, on_page: Pages | None) -> _Read:
         if "password" in str(error).lower() or "security" in str(error).lower():
             raise EncryptedDocument(f"{path} needs a password", help="Save a copy without one") from error
         why = str(error).rstrip(".")
-        raise UnreadableDocument(f"{path} is no readable PDF: {why}", help="Open it in a viewer to check") from error
+        raise UnreadableDocument(f"{path} is not a readable PDF: {why}", help="Open it in a viewer to check") from error
     return found
 
 

@@ -53,7 +53,7 @@ class _Box:
 
 @dataclass
 class _Row:
-    """What stands on one line of the page, from left to right."""
+    """The words on one line of the page, from left to right."""
 
     boxes: list[_Box]
     height: float

@@ -77,7 +77,7 @@ class _Line:
 
     @property
     def is_row(self) -> bool:
-        """Whether the line is mostly figures in places of their own, and they are no years that name columns."""
+        """Whether the line is mostly figures in columns of their own, other than years that name columns."""
         figures, rest = self.figures, len(self.segments) - len(self.figures)
         return bool(figures) and rest <= len(figures) + 1 and not all(_YEARS.fullmatch(each.text) for each in figures)
 

@@ -78,7 +78,7 @@ def load_pptx(path: Path, max_bytes: int, on_page: Pages | None = None) -> Itera
 
 
 def _comments(archive: ZipFile) -> dict[str, list[str]]:
-    """By slide, its comments with their writers; those of newer and of older versions."""
+    """Return the comments of each slide with their writers, in the old and the new format."""
     names = archive.namelist()
     writers: dict[str, str] = {}
     for name in ("ppt/commentAuthors.xml", "ppt/authors.xml"):

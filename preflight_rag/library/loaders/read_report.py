@@ -72,7 +72,7 @@ class ReadReport:
         self.left_out.append((on_one_line(what), on_one_line(why)))
 
     def unread(self) -> str:
-        """Return what was left out, as the note on a document says it; "" where nothing was."""
+        """Return the note on what was left out of a document; "" where nothing was."""
         return "; ".join(f"{what}: {why}" if why else what for what, why in self.left_out)
 
     def is_empty(self) -> bool:

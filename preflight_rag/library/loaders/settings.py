@@ -45,9 +45,9 @@ def load_settings(path: Path, max_bytes: int) -> Iterator[Document]:
 
 
 def _parse(text: str, suffix: str) -> Any:
-    """Return what the file says, every value as it is written where the parser allows it.
+    """Parse the file; every value stays as it is written where the parser allows it.
 
-    None where it does not parse.
+    None where the file cannot be parsed.
     """
     try:
         if suffix in (".yaml", ".yml"):

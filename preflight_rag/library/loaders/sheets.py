@@ -60,7 +60,7 @@ def _blocks(grid: Grid) -> Iterator[list[list[str]]]:
 
 
 def _caption(block: list[list[str]]) -> tuple[str, list[list[str]]]:
-    """Return what stands above the header in a row of its own, and the rows below it."""
+    """Return the caption in a row of its own above the header, and the rows below it."""
     above: list[str] = []
     for row in block[:-1]:
         distinct = set(filter(None, row))

@@ -164,7 +164,7 @@ def _parsed(text: str, dialect: type[csv.Dialect]) -> _Table:
 
 
 def _is_data(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row is one like the others: it has a number, and no year, where all others have numbers."""
+    """Return whether the first row is data: it has a number other than a year where all others have numbers."""
     if len(rows) < 3:
         return False
     for place, cell in enumerate(rows[0]):
@@ -239,7 +239,7 @@ def _whole_table(path: Path, table: _Table, read_as: Mapping[str, Any]) -> Docum
 
 
 def _read_as(encoding: str, dialect: type[csv.Dialect], table: _Table) -> dict[str, Any]:
-    """Return what was decided on how the file is written, for people who look at its document."""
+    """Return the detected encoding and separators of the file, for the document's metadata."""
     return {
         "separator": "tab" if dialect.delimiter == "\t" else dialect.delimiter,
         "quote": dialect.quotechar,

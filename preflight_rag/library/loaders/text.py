@@ -61,9 +61,9 @@ def _is_of_lines(block: list[str]) -> bool:
 
 
 def _title_line(lines: list[str]) -> str:
-    """Return what the first line calls the title, in it or below it.
+    """Return the title that the first line announces, on it or below it.
 
-    Else that line when it stands alone like a title.
+    Without one, return the first line itself if it stands alone like a title.
     """
     first, *rest = [*lines, ""]
     if labelled := _TITLE.match(first):

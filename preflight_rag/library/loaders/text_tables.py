@@ -82,7 +82,7 @@ def heading_at(lines: Sequence[str], at: int) -> str:
 
 
 def _caption_above(found: Sequence[str]) -> str:
-    """Return what a line right above a table calls it: "Table 2: Prices", ".Prices" or "Prices:"."""
+    """Return the caption in the line right above a table: "Table 2: Prices", ".Prices" or "Prices:"."""
     line = next((line.strip() for line in reversed(found[-2:]) if line.strip()), "")
     named = re.match(r"(?:\*\*)?(?:table|tabelle|tab\.)\s", line, re.IGNORECASE) or line.endswith(":")
     return line.strip("*_: ") if named and 1 < len(line) <= LONGEST_CAPTION and not is_row(line) else ""
@@ -176,7 +176,7 @@ def _stacked(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _printed(lines: Sequence[str], at: int) -> _Found | None:
-    """Return what psql prints: a header, a rule of dashes and plus signs, rows."""
+    """Return the table that psql prints: a header, a rule of dashes and plus signs, rows."""
     rows = [[cell.strip() for cell in line.split("|")] for line in (lines[at], *_block(lines, at + 2)) if "|" in line]
     end = at + 2 + len(rows) - 1
     if end < len(lines) and re.fullmatch(r"\s*\(\d+ rows?\)\s*", lines[end]):
@@ -359,7 +359,7 @@ def _has_short_cells(grid: Sequence[Sequence[str]]) -> bool:
 
 
 def _column_starts(block: Sequence[str]) -> list[int]:
-    """Return where columns begin: behind places that are blank in all lines."""
+    """Return the offsets at which columns begin: after places that are blank in all lines."""
     width = max(map(len, block))
     if width > 400 or any("\t" in line for line in block):
         return []

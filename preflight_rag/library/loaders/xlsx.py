@@ -141,7 +141,7 @@ def _formulas(written: Workbook, book: Workbook) -> dict[Place, str]:
 
 
 def _values(book: Workbook, formulas: Mapping[Place, str], report: ReadReport) -> dict[Place, str]:
-    """Return what is shown in the place of formulas without a stored value: a computed one, else the formula."""
+    """Return the values to show for formulas without a stored value: computed ones, else the formulas."""
     values = computed(book, formulas) if formulas else {}
     report.count("formulas", len(values))
     if missing := len(formulas) - len(values):

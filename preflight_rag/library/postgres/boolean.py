@@ -99,7 +99,7 @@ class _Matching:
         return _Fitting(records["row"][order].astype("int64"), scores[order].astype("float64"))
 
     def _phrase(self, places: Sequence[tuple[int, str]], rows: np.ndarray) -> _Fitting:
-        """Return those of the passages that have the phrase, by how often they have it."""
+        """Return the passages that contain the phrase, by how often."""
         import numpy as np
 
         counts: dict[int, int] = {}
@@ -163,7 +163,7 @@ def _leaves(expression: Expression) -> list[Term]:
 
 
 def _times(phrase: Sequence[tuple[int, str]], text: Sequence[tuple[int, str]]) -> int:
-    """Return how often a text has a phrase: its words in its order, with its gaps."""
+    """Return how often a text contains a phrase: its words in order, with its gaps."""
     places: dict[str, set[int]] = {}
     for place, word in text:
         places.setdefault(word, set()).add(place)

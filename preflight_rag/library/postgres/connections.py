@@ -130,7 +130,7 @@ def translated_errors(name: str, unavailable: type[LibraryError] = ThreadsUnavai
     except PreflightError:
         raise
     except PoolTimeout:
-        raise unavailable(f"{name} gives no connection within {CONNECT_SECONDS} s", help=_HELP_LOST) from None
+        raise unavailable(f"{name} gave no connection within {CONNECT_SECONDS} s", help=_HELP_LOST) from None
     except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure) as e:
         raise LibraryBusy(f"{name} is in use: {_reason(e)}", help="Try again in a moment.") from None
     except psycopg.errors.InsufficientPrivilege as error:
@@ -203,6 +203,8 @@ class Connections:
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Return what `work` reads through a connection.
+
+        Where a kept connection turns out to be lost, try again through a new one.
 
         Where a kept one turns out to be lost, once more through a new one.
 

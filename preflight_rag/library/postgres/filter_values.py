@@ -99,7 +99,7 @@ def _fitting(found: Iterable[tuple[Any, ...]], fits: Fits, kind: str) -> set[int
 
 
 def _fitting_json(found: Iterable[tuple[Any, ...]], fits: Fits) -> set[int]:
-    """Return the same of values in JSON."""
+    """Return the rows whose values, stored as JSON, pass."""
     return {number for text, numbers in found if fits(*_typed(text)) for number in numbers}
 
 

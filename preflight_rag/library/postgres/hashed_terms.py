@@ -83,11 +83,11 @@ class HashedTerms:
         return self._parts[position][0]
 
     def title(self, position: int) -> np.ndarray:
-        """Return those of its title."""
+        """Return the terms of the title of the passage at a position."""
         return self._parts[position][1]
 
     def words(self, position: int) -> np.ndarray:
-        """Its words, and its title's."""
+        """Return the words of the passage and its title at a position."""
         return self._parts[position][2]
 
     def texts(self, positions: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -95,7 +95,7 @@ class HashedTerms:
         return self._joined(positions, 0)
 
     def titles(self, positions: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return those of their titles."""
+        """Return the terms of the passages' titles, one after the other, and their lengths."""
         return self._joined(positions, 1)
 
     def _joined(self, positions: Sequence[int] | np.ndarray, part: int) -> tuple[np.ndarray, np.ndarray]:

@@ -112,7 +112,7 @@ class PostgresLibrary(StoredCollection):
 
     @property
     def notes(self) -> list[str]:
-        """What a user should know: that words are those of an older version."""
+        """Notes for the user, such as that an older version counted the words."""
         if self._has_todays_terms:
             return []
         return [
@@ -125,7 +125,7 @@ class PostgresLibrary(StoredCollection):
 
     @property
     def catalogue(self) -> Catalogue:
-        """Its documents and passages as people look at them."""
+        """Its documents and passages for display."""
         return Catalogue(self._store, self.path)
 
     def ingest(
@@ -149,7 +149,7 @@ class PostgresLibrary(StoredCollection):
         max_bytes: int = DEFAULT_MAX_BYTES,
         stop: Stop | None = None,
     ) -> IngestReport:
-        """As `ingest`, with many workers (see `Library`); several such runs may write at once."""
+        """Ingest with many workers (see `Library`); several such runs may write at once."""
         return self._writer.ingest_with_ray(paths, workers=workers, progress=progress, max_bytes=max_bytes, stop=stop)
 
     def add(self, documents: Iterable[Document], *, progress: Progress | None = None) -> IngestReport:
@@ -273,7 +273,7 @@ class PostgresLibrary(StoredCollection):
         }
 
     def lost_documents(self) -> list[str]:
-        """Nothing: PostgreSQL keeps its indices with what they are made of."""
+        """Return nothing: PostgreSQL keeps its indices consistent with their rows."""
         return []
 
     def verify(self) -> list[str]:

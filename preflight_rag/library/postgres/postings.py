@@ -100,7 +100,7 @@ def make_piece(passages: Iterable[tuple[int, int, str, str]]) -> Piece | None:
     if not seen:
         return None
     if last > LARGEST_ROW:
-        raise LibraryError(f"row {last} is beyond what posting lists name", help="Begin another library.")
+        raise LibraryError(f"row {last} is beyond the largest number of a posting list", help="Create another library.")
     records = np.empty(len(rows), dtype=RECORD)
     for name, values, kind in (("row", rows, np.uint64), ("count", counts, np.uint8), ("length", codes, np.uint8)):
         records[name] = np.frombuffer(values, kind)
@@ -118,12 +118,12 @@ def make_piece(passages: Iterable[tuple[int, int, str, str]]) -> Piece | None:
 
 
 def whole_text(title: str, text: str) -> str:
-    """Return what words are taken from: title and text, the title not twice."""
+    """Return the text that words are taken from: title and text, the title not twice."""
     return text if text.startswith(title) else f"{title} {text}"
 
 
 def count_words(passages: Iterable[tuple[int, str, str]]) -> dict[str, tuple[int, int]]:
-    """By word, in how many of `(document, title, text)` it is, and in how many documents.
+    """Count, for each word, the passages `(document, title, text)` and the documents that contain it.
 
     The passages of a document follow each other.
     """

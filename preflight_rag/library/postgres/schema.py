@@ -171,7 +171,9 @@ def _migrate(connection: Connection, address: Address) -> None:
     key = "select pg_{}(hashtextextended('preflight library schema ' || current_schema(), 0))"
     while connection.execute(key.format("try_advisory_lock")).fetchone() != (True,):
         if time.monotonic() > deadline:
-            raise LibraryBusy(f"Another process makes the tables of {address.name}", help="Try again when it is done.")
+            raise LibraryBusy(
+                f"Another process is creating the tables of {address.name}", help="Try again when it is done."
+            )
         time.sleep(POLL_SECONDS)
     try:
         _need_vectors(connection, address)
@@ -193,8 +195,8 @@ def _need_vectors(connection: Connection, address: Address) -> None:
         raise LibraryError(f"{address.name} has no pgvector", help=INSTALL_HELP) from None
     except psycopg.errors.InsufficientPrivilege:
         raise LibraryError(
-            f"{address.name} does not have the extension vector, and this user may not make it",
-            help="Have its owner say: CREATE EXTENSION vector",
+            f"{address.name} lacks the extension vector, and this user may not create it",
+            help="Ask the database's owner to run: CREATE EXTENSION vector",
         ) from None
     row = connection.execute("select extversion from pg_extension where extname = 'vector'").fetchone()
     version = str(row[0]) if row else "0"

@@ -64,7 +64,7 @@ _CANDIDATES = """
 
 @dataclass(frozen=True)
 class Query:
-    """What is looked for, and how far.
+    """The query of a search, and its limits.
 
     Attributes:
         text: The query.

@@ -49,7 +49,7 @@ _LISTED = f"""
 
 
 def configure(connection: Connection) -> None:
-    """What each connection is set to."""
+    """Set up a new connection."""
     for name in ("idle = 30", "interval = 10", "count = 3"):
         connection.execute(f"set tcp_keepalives_{name}")
     connection.execute(f"set hnsw.ef_search = {SEARCHED}")
@@ -82,7 +82,7 @@ class PostgresStore:
 
     @property
     def place(self) -> str:
-        """Where the library is, as errors say it."""
+        """The library's place as error messages name it."""
         return f"in {self.name}"
 
     def close(self) -> None:
@@ -152,7 +152,7 @@ class PostgresStore:
         return [row[0] for row in self.rows_of(statement)]
 
     def passages(self, ids: Sequence[str]) -> dict[str, Passage]:
-        """Return those of the passages that exist, by id; one that is being replaced as everybody sees it.
+        """Return the passages that exist, by id; while one is being replaced, its published version.
 
         A document's card is a passage, too.
         """

@@ -67,7 +67,7 @@ class Run:
 
     @property
     def number(self) -> int:
-        """Of this run; it begins with its first write."""
+        """Number of this run, which begins with its first write."""
         if self._number is None:
             number = self._one("select nextval(%s)::integer", [RUNS])
             self._connection.execute(f"select pg_advisory_lock({_ALIVE})", [number])
@@ -84,7 +84,7 @@ class Run:
         self._store.set_meta(key, value)
 
     def document(self, document_id: str) -> StoredDocument | None:
-        """What is known of a document, also by runs that are not published yet, or None where it is not there."""
+        """Return the stored state of a document, including unpublished runs; None where it is not stored."""
         if self._known is None or self._known[0] != document_id:
             statement = "select content_hash, origin from library_documents where id = %s and retired is null"
             row = self._connection.execute(statement, [storable_text(document_id)]).fetchone()
@@ -93,7 +93,7 @@ class Run:
         return self._known[1]
 
     def documents_from(self, sources: Sequence[str]) -> dict[str, str]:
-        """By source, the id of the document that a file holds under it."""
+        """Return, by source, the id of the document that was read from that file."""
         statement = """select source, id from library_documents
             where source = any(%s) and origin <> '' and retired is null"""
         return dict(self._connection.execute(statement, [list(map(storable_text, sources))]).fetchall())
@@ -115,7 +115,7 @@ class Run:
         self._connection.execute(statement, [storable_text(origin), storable_text(document_id)])
 
     def embedded(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """Return those vectors that are there already, stored or kept, by key."""
+        """Return the vectors that exist already, stored or kept, by key."""
         found: dict[str, bytes] = {}
         for statement in (
             "select input, vector_send(vector) from library_vectors where input = any(%s)",

@@ -238,7 +238,7 @@ class EntrezClient:
         import httpx
 
         if not url.startswith(("http://", "https://")):
-            raise UsageError(f"{url!r} is no address of E-utilities", help=f"The usual one is {NCBI_URL}")
+            raise UsageError(f"{url!r} is not an address of E-utilities", help=f"The usual one is {NCBI_URL}")
         self.url = url.rstrip("/")
         self.per_second = per_second or (PER_SECOND_WITH_KEY if api_key else PER_SECOND)
         self._identity = {"tool": tool, "email": email, "api_key": api_key}
@@ -308,7 +308,7 @@ class EntrezClient:
         return self._ask("efetch", asked, check_records, deadline)
 
     def _ask(self, utility: str, asked: dict[str, str], read: Callable[[bytes], T], deadline: float | None) -> T:
-        """Return what `read` makes of the reply, which is asked for again after a failure that may pass."""
+        """Request a reply and return what `read` makes of it; repeat the request after a temporary failure."""
         deadline = time.monotonic() + PATIENCE if deadline is None else deadline
         sent = asked | {name: value for name, value in self._identity.items() if value}
         reason = ""

@@ -50,7 +50,7 @@ _SOURCES = (
 
 @dataclass(frozen=True)
 class Fetched:
-    """What NCBI gave.
+    """The result of a fetch from NCBI.
 
     Attributes:
         documents: Abstracts first, then reviews, each in the order of relevance, retracted ones last;

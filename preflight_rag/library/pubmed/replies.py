@@ -37,7 +37,7 @@ class PassingFailure(Exception):
 
 @dataclass(frozen=True)
 class SearchReply:
-    """What one expression found.
+    """The result of one search expression.
 
     Attributes:
         ids: PMIDs, or PMC's numbers without their prefix, most relevant first.
@@ -79,7 +79,7 @@ def check_records(body: bytes) -> bytes:
     if message and _is_passing(message):
         raise PassingFailure(f"answered {message[:_SHOWN]!r}")
     if message or root.tag == "eFetchResult":
-        raise PubMedRefused(f"NCBI sent no records: {message[:_SHOWN] or 'an empty reply'}", help="Search anew")
+        raise PubMedRefused(f"NCBI sent no records: {message[:_SHOWN] or 'an empty reply'}", help="Search again")
     return body
 
 

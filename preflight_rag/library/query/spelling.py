@@ -80,7 +80,7 @@ class Words(Protocol):
     """What is asked of a vocabulary; `Vocabulary` is one."""
 
     def unknown(self, words: Iterable[str]) -> list[str]:
-        """Return those of the words that it does not hold."""
+        """Return the words that the vocabulary does not contain."""
         ...
 
     def similar(self, word: str, distance: int) -> list[WordCount]:
@@ -228,7 +228,7 @@ def _possible(typed: str, word: str, edit: Edit, general: bool) -> bool:
 
 
 def _two_slips(typed: str, word: str) -> bool:
-    """Whether two edits are slips: the beginning, the end and the consonants agree, and nothing new is put in."""
+    """Return whether two edits are slips: beginning, end and consonants agree, and nothing new is inserted."""
     if typed[:3] != word[:3] or typed[-2:] != word[-2:]:
         return False
     if len(typed) - len(word) > 1 and not _REPEATED.search(typed):

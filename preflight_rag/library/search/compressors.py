@@ -203,7 +203,7 @@ class Reorder(BaseDocumentCompressor):
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
-        """Return the same documents in prompt order; those without a score count as the worst."""
+        """Return the documents in prompt order; those without a score count as the worst."""
         sources = [_source(document) for document in documents]
         first = {source: place for place, source in reversed(list(enumerate(sources)))}
         key = self.score_key
@@ -221,6 +221,6 @@ def _source(document: Document) -> str:
 
 
 def _offset(document: Document) -> float:
-    """Return where in its source a document stands; 0 where nothing tells."""
+    """Return the offset of a document in its source; 0 where it is unknown."""
     places = (document.metadata.get(name) for name in _PLACES)
     return next((float(place) for place in places if isinstance(place, (int, float))), 0.0)

@@ -195,7 +195,7 @@ def in_order(cosines: ArrayLike) -> np.ndarray:
 
 
 class _Basket:
-    """What is taken, and which candidates may still be: not taken yet, and short enough for the rest of the budget.
+    """The candidates taken, and those that may still be taken: short enough for the rest of the budget.
 
     Without `fill` they need only be short enough for the whole of it, and one that does not fit into the rest is the
     end.
@@ -284,12 +284,12 @@ class _Space:
 
 
 def _negative(redundancy: np.ndarray) -> np.ndarray:
-    """Return what MMR adds to relevance."""
+    """Return the term that MMR adds to relevance."""
     return -redundancy
 
 
 def _distance(redundancy: np.ndarray) -> np.ndarray:
-    """Return what FPS adds to relevance: Euclidean distance of unit vectors with this cosine."""
+    """Return the term that FPS adds to relevance: the Euclidean distance of unit vectors with this cosine."""
     import numpy as np
 
     distance: np.ndarray = np.sqrt(np.maximum(2 - 2 * redundancy, 0))

@@ -68,7 +68,7 @@ class Condition:
 
     def __post_init__(self) -> None:
         if self.op not in get_args(Operator):
-            raise UsageError(f"{self.op!r} is no operator of a filter", help=_EXAMPLE)
+            raise UsageError(f"{self.op!r} is not an operator of a filter", help=_EXAMPLE)
         if self.op == "in" and (not isinstance(self.value, frozenset) or not self.value):
             raise UsageError(f"{f'{self.field} in'!r} takes a set of values, not {self.value!r}", help=_EXAMPLE)
         if self.op not in ("exists", "missing", "in") and str(self.value).strip() == "":
@@ -92,7 +92,7 @@ class Condition:
 
     @property
     def is_negative(self) -> bool:
-        """Whether it holds for what `predicate` does not fit."""
+        """Whether the condition holds for values that `predicate` rejects."""
         return self.op in ("!=", "missing")
 
     def predicate(self) -> Predicate:
@@ -148,7 +148,7 @@ class AnyOf:
 
     @property
     def is_negative(self) -> bool:
-        """It asks for something, even where a condition in it does not."""
+        """Always False: alternatives require something, even where one of their conditions does not."""
         return False
 
 
@@ -187,11 +187,11 @@ class Filter:
 
     @property
     def needs_date(self) -> bool:
-        """Whether undated documents are left out."""
+        """Whether the filter leaves out undated documents."""
         return any(item.name == "date" and not item.is_negative for item in self.conditions)
 
     def fits(self, metadata: Mapping[str, object]) -> bool:
-        """Whether metadata in memory fit: those of any LangChain document, with `date`, `title`, `page` among them."""
+        """Return whether metadata pass: those of any LangChain document, including `date`, `title` and `page`."""
         return all(_any_holds(condition, metadata) for condition in self.conditions)
 
 

@@ -53,7 +53,7 @@ def reciprocal_rank_fusion(
 
 
 def fuse_ranks(rankings: Sequence[np.ndarray], *, k: int = RRF_K) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return what `reciprocal_rank_fusion` gives of rankings of numbers, none of which stands twice in one, as arrays.
+    """Return `reciprocal_rank_fusion` as arrays, for rankings of numbers that are unique within each ranking.
 
     Returns:
         Keys (n,), best first, scores (n,), and the place of each in each ranking (m, n), from 1; 0 where it has none.

@@ -60,7 +60,7 @@ def content_words(phrase: str) -> list[str]:
 
 
 def like_of(phrase: str) -> str:
-    """Return what a passage must hold to hold the phrase, for SQLite's LIKE; empty where nothing is certain."""
+    """Return a pattern for SQLite's LIKE that every passage with the phrase matches; "" where there is none."""
     # LIKE knows both cases of English letters only. What a plural changes is left out.
     longest = max((word for word in _WORD.findall(phrase) if word.isascii() and word.isalpha()), key=len, default="")
     certain = re.sub(r"(?:ies|y|s)$", "", longest, flags=re.IGNORECASE) if len(longest) > 3 else longest

@@ -47,7 +47,7 @@ it, mostly; of 60 questions of NQ, the passage that answers lies above 0.8 of th
 
 @dataclass
 class Retrieval:
-    """What retrieval found for a turn.
+    """The result of retrieval for a turn.
 
     Attributes:
         found: The three rankings of the library for the question itself, as deep as the candidates.
@@ -64,7 +64,7 @@ class Retrieval:
     problems: list[tuple[str, str]] = field(default_factory=list)
 
     def references(self) -> list[PassageRef]:
-        """Return what the graph's state holds of the passages that go on; `rank` is their place in a prompt."""
+        """Return the selected passages as the graph's state stores them; `rank` is their place in a prompt."""
         return [
             reference(candidate, rank, self.relevance.get(candidate.passage.id))
             for rank, candidate in enumerate(self.chosen, 1)
@@ -346,7 +346,7 @@ def _tried_rungs(
 
 @dataclass
 class _Live:
-    """What NCBI gave, as passages that the library now has."""
+    """The results from NCBI, as passages that the library now stores."""
 
     passages: Sequence[Passage] = ()
     new: Set[str] = frozenset()

@@ -51,7 +51,7 @@ class LibraryRetriever(BaseRetriever):
     )
     k: int = Field(default=TOP_K, ge=1, description="How many passages to return.")
     candidates: int = Field(default=CANDIDATES, ge=1, description="How many passages of each ranking are fused.")
-    where: tuple[str, ...] = Field(default=(), description="Only passages whose metadata fit, such as year>=2020.")
+    where: tuple[str, ...] = Field(default=(), description="Only passages whose metadata match, such as year>=2020.")
     since: str | None = Field(default=None, description="Only documents dated at or after this day, month or year.")
     recency: float = Field(default=0.0, ge=0, le=1, description="Weight of a document's age in the ranking.")
 

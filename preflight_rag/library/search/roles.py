@@ -110,7 +110,7 @@ _PICKS = (("aim", 1), ("method", 2), ("result", 2), ("conclusion", 1))
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What a sentence is for, and how surely."""
+    """The purpose of a sentence in a paper, and how certain that is."""
 
     name: str
     score: float
@@ -152,7 +152,7 @@ def telling(statements: Sequence[Statement]) -> list[int]:
 
 
 def _score(statement: Statement, name: str) -> float:
-    """Return how much speaks for a sentence's having a role."""
+    """Return the evidence for a sentence's having a role."""
     text = statement.text
     if is_row(text):
         return 0.0

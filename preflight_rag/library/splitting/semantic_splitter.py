@@ -126,7 +126,7 @@ def inflection_points(distances: np.ndarray) -> np.ndarray:
 
 
 class _Cutting:
-    """Where one document is cut; chunks are pairs of the first and the last of their units."""
+    """The cuts of one document; a chunk is given by its first and its last unit."""
 
     def __init__(
         self,

@@ -26,7 +26,7 @@ _SPACE = re.compile(r"\s+")
 
 
 class TokenCounter(Protocol):
-    """What the splitter needs of an embedder."""
+    """The interface of an embedder for the splitter."""
 
     max_tokens: int
 
@@ -115,7 +115,7 @@ class UnitReader:
         return start + max(1, offsets[self._window][0])
 
     def fits(self, text: str, first: Unit, last: Unit) -> bool:
-        """Whether the stretch from `first` to `last` is no longer than the window, its tokens counted as a whole."""
+        """Return whether the stretch from `first` to `last`, tokenized as a whole, fits the window."""
         if last.end - first.start > self.longest:
             return False
         return self._embedder.count_tokens(text[first.start : last.end]) <= self._window

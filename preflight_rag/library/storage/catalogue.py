@@ -52,7 +52,7 @@ class CatalogueEntry:
 
 
 class CatalogueStore(PassageReader, Protocol):
-    """What a catalogue asks of a store. A row has the columns of `ROW`."""
+    """The store behind a catalogue. A row has the columns of `ROW`."""
 
     def counts(self) -> dict[str, int]:
         """Return documents, passages and their tokens."""
@@ -134,11 +134,11 @@ class Catalogue:
         return self._store.origin_is_used(origin)
 
     def tags(self) -> dict[str, int]:
-        """Return how many documents there are of each tag."""
+        """Count the documents of each tag."""
         return dict(self._store.tags_counted())
 
     def folders(self) -> dict[str, int]:
-        """How many documents there are in each folder and below it, by names that the filter field `folder` takes.
+        """Count the documents in each folder and below it, by names that the filter field `folder` accepts.
 
         A name begins with the last folder that all files have in common; of a single folder there is nothing to choose.
         """
@@ -158,7 +158,7 @@ class Catalogue:
         return dict(sorted(found.items())) if len(found) > 1 else {}
 
     def kinds(self) -> dict[str, int]:
-        """Return how many documents there are of each kind of file."""
+        """Count the documents of each kind of file."""
         found: dict[str, int] = {}
         for origin, count in self._store.origins_counted():
             kind = _kind(origin)
@@ -192,7 +192,7 @@ class Catalogue:
         return [found[id] for id in ids if id in found]
 
     def around(self, passage: Passage) -> tuple[str, str]:
-        """Return what stands before and after a passage in its document, as far as its neighbours hold it."""
+        """Return the text before and after a passage in its document, as far as its neighbours contain it."""
         ids = self._store.passage_ids([passage.document_id]).get(passage.document_id, [])
         if passage.id not in ids:
             return "", ""
@@ -210,15 +210,15 @@ def _kind(origin: str) -> str:
 
 
 def _place(store: CatalogueStore, origin: str) -> str:
-    """Return where the file of that path lay when it was read.
+    """Return the path at which the file was read.
 
-    Another one that a link leads to is not what was given.
+    A different file that a link leads to now is not returned.
     """
     return str(store.meta(place_key(origin)) or origin)
 
 
 def _real(path: Path) -> str:
-    """Return where a path leads to; "" where that changes while it is asked."""
+    """Return the resolved path; "" where the path changes meanwhile."""
     try:
         return os.path.realpath(path)
     except OSError:

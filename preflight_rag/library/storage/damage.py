@@ -29,12 +29,12 @@ def damaged(path: Path, what: str) -> DatabaseCorrupt:
     return DatabaseCorrupt(
         f"{path} is damaged: {what}",
         help=f"Look at it with `preflight library verify --library {folder}`; `preflight library rebuild --library "
-        f"{folder}` sets it aside and keeps what is whole.",
+        f"{folder}` moves it aside and keeps what is intact.",
     )
 
 
 def database_problems(store: Store, dimension: int) -> list[str]:
-    """Return what is wrong with the database, one line each."""
+    """Return the problems of the database, one line each."""
     found = []
     for check in (_broken_pages, _broken_tables, _broken_documents, partial(_broken_passages, dimension=dimension)):
         try:

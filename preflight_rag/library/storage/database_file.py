@@ -84,7 +84,7 @@ class DatabaseFile:
 
     @property
     def place(self) -> str:
-        """Where the library is, as errors say it."""
+        """The library's place as error messages name it."""
         return f"at {self.path.parent}"
 
     def close(self) -> None:
@@ -125,9 +125,9 @@ class DatabaseFile:
             self._as_opened = self._state_of_file()
 
     def _state_of_file(self) -> tuple[int, ...]:
-        """Return what changes when the file is replaced.
+        """Return numbers that change when the file is replaced.
 
-        Of one that was opened as unchanging, also when it is written.
+        For a file opened as immutable, they also change when it is written.
         """
         try:
             stat = self.path.stat()
@@ -193,7 +193,7 @@ class DatabaseFile:
         self.flush()
 
     def state(self) -> tuple[int, int, int]:
-        """Return what changes whenever anybody has written to the database, by whatever program."""
+        """Return numbers that change whenever any program has written to the database."""
         with self._guard():
             ((others,),) = self._connection.execute("PRAGMA data_version").fetchall()
             return self._openings, int(others), self._connection.total_changes
@@ -244,7 +244,7 @@ def make_private(path: Path) -> None:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return what tells a file from another one of its name; None where there is none."""
+    """Return device and inode numbers of a file; None where there is none."""
     try:
         stat = path.stat()
     except OSError:

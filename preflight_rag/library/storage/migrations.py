@@ -30,7 +30,7 @@ def check_version(path: Path | str, found: object, newest: int) -> int:
             f"{path} has schema {found}, and this version of preflight-rag reads up to {newest}",
             help="Upgrade preflight-rag, or begin another library; nothing was changed.",
         )
-    raise LibraryError(f"{path} has no number of its schema ({found!r})", help="It is no database of preflight-rag.")
+    raise LibraryError(f"{path} has no valid schema number ({found!r})", help="It is not a database of preflight-rag.")
 
 
 def migrate_user_version(connection: sqlite3.Connection, path: Path, steps: Sequence[Step]) -> None:
@@ -50,7 +50,7 @@ def migrate_user_version(connection: sqlite3.Connection, path: Path, steps: Sequ
 
 
 def migrate_library(connection: sqlite3.Connection, path: Path) -> None:
-    """The same for `library.db`, whose version is among its settings.
+    """Bring a `library.db`, whose version is among its settings, to the newest version.
 
     Raises:
         LibraryError: It was written by a newer version, or is no library.

@@ -43,7 +43,7 @@ class RecordedEmbedder:
                 recorded = self._store.meta("embedder")
                 if recorded["spec"] is None:
                     raise EmbedderMismatch(
-                        f"The library {self._store.place} was made with {recorded['name']}, which has to be given",
+                        f"The library {self._store.place} was made with {recorded['name']}, which must be passed",
                         help="Pass the Embeddings object as embedder",
                     )
                 self._opened = self._open(recorded["spec"])

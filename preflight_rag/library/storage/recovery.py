@@ -29,7 +29,7 @@ Both are guesses."""
 
 
 def keep_damaged_log(database: Path) -> str | None:
-    """Return where the write-ahead log of a database is damaged, keep a copy of it under the name that is returned.
+    """Copy a damaged write-ahead log and return the copy's name; None where the log is intact.
 
     To be called before the database is opened: SQLite drops what it cannot read of a log.
     """

@@ -67,7 +67,7 @@ class Store(DatabaseFile):
         return int(self.meta("generation") or 0)
 
     def notes(self) -> list[str]:
-        """That writes may be missing."""
+        """Return a note that writes may be missing."""
         log = self.meta("damaged_log")
         return [f"The last writes to {self.path} may be missing: its log was damaged (kept as {log})"] if log else []
 
@@ -120,7 +120,7 @@ class Store(DatabaseFile):
         return document.model_copy(update={"metadata": {**document.metadata, **own}})
 
     def document(self, document_id: str) -> StoredDocument | None:
-        """Return what is known of a document, or None where it is not in the library."""
+        """Return the stored state of a document; None where it is not in the library."""
         rows = self._rows("SELECT content_hash, origin FROM documents WHERE id = ? AND retired IS NULL", (document_id,))
         return StoredDocument(*rows[0]) if rows else None
 
@@ -163,7 +163,7 @@ class Store(DatabaseFile):
         return [(row[0], row[1]) for row in self._rows(sql)]
 
     def documents_from(self, sources: Sequence[str]) -> dict[str, str]:
-        """By source, the id of the document that a file holds under it."""
+        """Return, by source, the id of the document that was read from that file."""
         sql = "SELECT source, id FROM documents WHERE retired IS NULL AND origin != '' AND source IN ({marks})"
         return {row[0]: row[1] for row in self._rows_in(sql, list(sources))}
 
@@ -264,7 +264,7 @@ class Store(DatabaseFile):
         return [row[0] for row in self._rows("SELECT id FROM passages WHERE retired IS NULL ORDER BY id")]
 
     def passages(self, ids: Sequence[str]) -> dict[str, Passage]:
-        """Return those of the passages that exist, retired ones included, by id; a document's card is one, too.
+        """Return the passages that exist, by id, including retired ones and the cards of documents.
 
         What has been read is read again when somebody has written: a turn asks for the same passages more than once.
         """
@@ -370,7 +370,7 @@ class Store(DatabaseFile):
         return self.dimension() if self.meta("embedder") is not None else None
 
     def row_vectors(self, rows: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-        """Return those rows that exist, ascending (m,) int64, and their vectors (m, d) float32."""
+        """Return the rows that exist, ascending (m,) int64, and their vectors (m, d) float32."""
         import numpy as np
 
         sql = "SELECT row, vector FROM vectors WHERE row IN ({marks}) ORDER BY row"

@@ -309,7 +309,7 @@ class LocalModel(BaseChatModel):
             return None
         if isinstance(piece, Exception):
             problem = f"{self.model} does not accept the call: {first_line(piece)}"
-            raise ModelError(problem, help="An option that llama.cpp does not take, perhaps.") from piece
+            raise ModelError(problem, help="llama.cpp may not support one of the options.") from piece
         if error := piece.get("error"):
             raise self._failure(error)
         choices = piece.get("choices") or [{}]

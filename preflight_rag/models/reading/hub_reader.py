@@ -143,7 +143,7 @@ def _check_head(name: str, config: Any) -> None:
     saved = getattr(config, "architectures", None) or []
     if not any(architecture.endswith(HEADS) for architecture in saved):
         raise ExtractiveReaderError(
-            f"{name!r} is no extractive reader: {', '.join(saved) or 'it'} has no trained head for spans",
+            f"{name!r} is not an extractive reader: {', '.join(saved) or 'it'} has no trained head for spans",
             help=_EXAMPLE,
         )
 
