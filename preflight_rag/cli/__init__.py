@@ -31,24 +31,27 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "profile": (
         "profile",
-        "Measure how often a model answers rightly, by where the passage stands, and keep it for the choice of routes.",
+        "Measure how often a model answers correctly by the passage's place in the prompt, for the choice of routes.",
     ),
     "ingest": ("collection", "Add or update documents; unchanged ones are skipped, and one bad file stops nothing."),
     "demo": (
         "demo",
-        "Build a small library of documents that come with the package, and answer four questions, over all routes.",
+        "Build a small library from documents in the package, and answer four questions that take all routes.",
     ),
-    "doctor": ("doctor", "Check versions, the model, the databases and the indices, each with what to do."),
+    "doctor": (
+        "doctor",
+        "Check versions, the model, the databases and the indices; say what to do about each problem.",
+    ),
     "mcp": ("mcp", "Serve a library over MCP: tools that ask, search and read, and its documents as resources."),
     "serve": ("serve", "Serve the library: a web page, an HTTP API, and OpenAI's API for any client of it."),
     "summarize": (
         "summarize",
         "Summarise a document: the sentences that stand for it best, in their order, and what the model makes of them.",
     ),
-    "library": ("collection", "The collection itself."),
+    "library": ("collection", "Manage the collection of documents."),
     "eval": ("evaluate", "Run an experiment over data sets with known answers and report the numbers."),
-    "keys": ("keys", "Keys of the people who use a server."),
-    "threads": ("threads", "Conversations: in the library's folder, or where --threads says."),
+    "keys": ("keys", "Manage the keys of a server's users."),
+    "threads": ("threads", "Manage conversations, in the library's folder or the database of --threads."),
 }
 """File and first line of help of each command, in the order of `preflight --help`: that imports none of the files.
 
