@@ -41,7 +41,7 @@ _UNCOUNTED = re.compile(rf"{MARK.pattern}|[\s.`]+")
 
 @dataclass
 class StreamedAnswer:
-    """What one stream has of one turn's answer."""
+    """The part of a turn's answer that one stream has shown already."""
 
     id: str = field(default_factory=lambda: f"answer-{uuid4()}")
     text: str = ""
@@ -51,7 +51,7 @@ _STREAMED: WeakKeyDictionary[BaseCallbackHandler, dict[str, StreamedAnswer]] = W
 
 
 class AnswerStream(BaseCallbackHandler):
-    """One stage's part in the stream; without a stream in the mode `messages` it does nothing.
+    """The handler that streams one stage's answer; it does nothing unless somebody reads the mode `messages`.
 
     Args:
         stage: The stage's name.
@@ -69,36 +69,36 @@ class AnswerStream(BaseCallbackHandler):
         self._kept: str | None = None
 
     def keep_back(self) -> None:
-        """Show nothing for now."""
+        """Hold the text back until `show` or `drop` is called."""
         self._kept = ""
 
     def show(self) -> None:
-        """Show what was kept back, and what comes."""
+        """Show the text that was held back, and from now on every piece as it comes."""
         kept, self._kept = self._kept or "", None
         self._show(kept)
 
     def drop(self) -> None:
-        """Show nothing of the reply, neither what was kept back nor what comes."""
+        """Discard the text that was held back, and show nothing more of this reply."""
         self._kept, self._answering = None, False
 
     def on_chat_model_start(self, serialized: dict[str, Any], messages: list[list[BaseMessage]], **kwargs: Any) -> None:
-        """Take in what the model is instructed to do, which a document may have it repeat."""
+        """Remember the model's instructions, so that a reply that repeats them is not shown."""
         if self._answering:
             self._guard = LeakGuard(messages[0])
 
     def on_llm_new_token(self, token: Any, *, chunk: Any = None, run_id: Any = None, **kwargs: Any) -> None:
-        """Show what has become readable with a piece of the model's reply."""
+        """Show the text that has become readable with a new piece of the model's reply."""
         if self._answering and isinstance(chunk, ChatGenerationChunk):
             self._message, piece = chunk.message.id or str(run_id), str(chunk.message.text)
             self._show(self._screen.feed(self._message, self._guard.feed(piece) if self._guard else piece))
 
     def ended(self, update: Mapping[str, Any]) -> None:
-        """Show the rest: of the reply, and where the update holds the answer, of that."""
+        """Show the rest of the reply, and of the answer where the stage's update holds it."""
         if self._answering:
             if self._guard:
                 self._show(self._screen.feed(self._message, self._guard.finish()))
             self._show(self._screen.finish())
-        answer = next((each for each in update.get("messages") or () if isinstance(each, AIMessage)), None)
+        answer = next((message for message in update.get("messages") or () if isinstance(message, AIMessage)), None)
         if answer is None or not self._streamed.text:
             return
         answer.id = self._streamed.id
@@ -122,7 +122,7 @@ class AnswerStream(BaseCallbackHandler):
 
 @contextmanager
 def answer_stream(stage: str) -> Iterator[AnswerStream | None]:
-    """What streams a stage's answer, while the stage runs within it; None where nobody listens."""
+    """Give the handler that streams a stage's answer while the block runs; None where nobody listens."""
     config, context = get_config(), copy_context()
     callbacks = config.get("callbacks")
     streamed = _streamed_by(callbacks, config, begins=stage == FIRST)
@@ -146,7 +146,7 @@ def answer_stream(stage: str) -> Iterator[AnswerStream | None]:
 
 
 def _streamed_by(callbacks: object, config: Mapping[str, Any], *, begins: bool) -> StreamedAnswer | None:
-    """What the stream that listens has of this graph's answer; where a turn begins, nothing."""
+    """Return what the listening stream has shown of this graph's answer; an empty one where a turn begins."""
     handlers = callbacks.handlers if isinstance(callbacks, BaseCallbackManager) else ()
     listening = (each for each in handlers if any(kind.__name__ == _HANDLER for kind in type(each).__mro__))
     if (handler := next(listening, None)) is None:
@@ -159,7 +159,7 @@ def _streamed_by(callbacks: object, config: Mapping[str, Any], *, begins: bool) 
 
 
 class Screen:
-    """The visible text of one stage's reply; a reply that is made again goes on where the first one stopped.
+    """The visible text of one stage's reply; a reply that is generated again goes on where the first one stopped.
 
     Attributes:
         opens: Whether nothing of this stage has been shown.
@@ -172,18 +172,18 @@ class Screen:
         self._shown = self._again = ""
 
     def feed(self, message: str | None, piece: str) -> str:
-        """What may be shown with this piece of the message of that id."""
+        """Return the text that may be shown with this piece of the message `message`."""
         if message != self._message and self._message is not None:
             self._visible, self._again = VisibleText(), ""
         self._message = message
         return self._fresh(self._visible.feed(piece))
 
     def finish(self) -> str:
-        """The rest, when the stage has ended."""
+        """Return the rest of the visible text, once the stage has ended."""
         return self._fresh(self._visible.finish())
 
     def _fresh(self, text: str) -> str:
-        """The part of the text that has not been shown; none of a reply that differs from the one before it."""
+        """Return the part of the text that has not been shown; "" for a reply that differs from the one before it."""
         self._again += text
         if not self._again.startswith(self._shown):
             return ""
@@ -193,7 +193,9 @@ class Screen:
 
 
 def not_shown(shown: str, answer: str) -> str:
-    """What is to be written below a text so that it ends with the answer; citation marks and spaces do not count.
+    """Return the text to write below `shown` so that the whole ends with the answer.
+
+    Citation marks and spaces are not compared.
 
     A text that ends with the beginning of the answer is gone on with; below any other one the whole answer is set.
     """
@@ -209,7 +211,7 @@ def not_shown(shown: str, answer: str) -> str:
 
 
 def _tails(shown: str, bare: str) -> Iterator[str]:
-    """The bare text from each of its paragraphs on, the longest first."""
+    """Yield the bare text from each of its paragraphs to its end, the longest first."""
     at = 0
     for paragraph in shown.split("\n\n")[:-1]:
         at += len(_bare(paragraph))
@@ -221,7 +223,7 @@ def _bare(text: str) -> str:
 
 
 def _after(answer: str, count: int) -> str:
-    """The answer behind its first so many characters that count, and behind the marks that follow them."""
+    """Return the answer without its first `count` counted characters and the citation marks that follow them."""
     at = 0
     while count and at < len(answer):
         uncounted = _UNCOUNTED.match(answer, at)

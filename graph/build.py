@@ -41,7 +41,7 @@ def build_graph(
     resolve: Callable[[Any], Context] = given,
     channels: Sequence[str] | None = None,
 ) -> StateGraph[State, Any, Any, Any]:
-    """The graph, not yet compiled: compile it with your own checkpointer, or add it to a graph of yours.
+    """Return the graph, not yet compiled: compile it with your own checkpointer, or add it to a graph of yours.
 
     Args:
         context_schema: What a caller passes as `context`.
@@ -83,10 +83,10 @@ def build_graph(
 
 
 def _schemas(channels: Sequence[str]) -> tuple[type[Any], type[Any]]:
-    """What a graph with only these channels takes in and gives out."""
+    """Return the input and output schemas of a graph that exposes only these channels."""
     known = get_type_hints(State, include_extras=True)
     if unknown := sorted(set(channels) - known.keys()):
-        raise UsageError(f"there is no channel {unknown[0]!r}", help=f"There are: {', '.join(known)}.")
+        raise UsageError(f"there is no channel {unknown[0]!r}", help=f"The channels are: {', '.join(known)}.")
     wanted = dict.fromkeys(("messages", *channels))
     taken = {name: known[name] for name in wanted if name in Question.__annotations__}
     return TypedDict("Taken", taken), TypedDict("Given", {name: known[name] for name in wanted})  # type: ignore[operator, return-value]  # made of names

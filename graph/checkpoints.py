@@ -49,7 +49,7 @@ from preflight_rag.graph.sqlite_database import (
 
 VACUUM_TRIES, VACUUM_SECONDS = 10, 0.1  # a statement that another turn has begun ends within milliseconds: guesses
 CLOSING_BUSY_MILLISECONDS = 1000
-"""How long closing waits for another reader of the file (a guess): what is not written back then is later."""
+"""How long closing waits for another reader of the file (a guess); what is not merged then, the next close merges."""
 
 # LangGraph's ids begin with the time of day, so a clock that was set back gives a new checkpoint a lower id than an old
 # one. What was written last is therefore kept beside the checkpoints, in a number that only grows. Triggers write it,
@@ -128,7 +128,7 @@ _REMOVE = """
         ON thread_id = column1 AND checkpoint_ns = column2 AND checkpoint_id = column3)
 """
 MOST_VALUES = 900
-"""Of one statement; SQLite before 3.32 takes 999."""
+"""Most values of one statement; SQLite before 3.32 takes 999."""
 _GET = """
     SELECT checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata FROM checkpoints
     WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?
@@ -148,7 +148,7 @@ Work = Callable[[sqlite3.Connection], object]
 
 @dataclass(eq=False)
 class _Queued:
-    """What is to be written of a thread, and what is waited for until it is.
+    """A write of a thread that is queued, and the future that ends when it is in the file.
 
     Attributes:
         thread_id: Which thread.
@@ -167,7 +167,7 @@ class _Queued:
 
 
 class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
-    """LangGraph's SQLite saver with what it lacks: pruning, deleting by run, copying, and no lock left behind.
+    """LangGraph's SQLite saver, extended by pruning, deleting by run and copying; it leaves no lock behind.
 
     Values are read back strictly: plain data, LangChain messages and LangGraph's own types, and nothing else that a
     manipulated file may name. Removing checkpoints needs every kept one to hold its whole state, so graphs that use a
@@ -180,10 +180,10 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         conn: The connection.
         serde: How values are written; by default strictly, as above.
         path: The database's file.
-        behind: Whether a graph goes on while its checkpoints are written: in their order, and each whole. Who needs to
-            know that all of them are waits for `flush`; what could not be written is raised there, or at the next
-            checkpoint of the thread. Reading waits by itself. Of a run with `LATEST_ALONE` in its metadata a step is
-            not written that another one has followed by then.
+        behind: Whether a graph goes on while its checkpoints are written, in their order and each whole. Call `flush`
+            to wait until every checkpoint is on disk; a write that failed is raised there, or at the next checkpoint
+            of the thread. Reading waits by itself. Of a run with `LATEST_ALONE` in its metadata, a step that another
+            one has followed in the meantime is not written.
     """
 
     def __init__(
@@ -213,7 +213,10 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        """As the base class, last written first; the saver can be used while the result is read."""
+        """Yield checkpoints as the base class does, last written first.
+
+        The saver can be used while the result is read.
+        """
         await self._settled()
         thread_id = str(config["configurable"]["thread_id"]) if config else None
         async with self.lock:
@@ -239,7 +242,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
             yield each
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """As the base class, where no checkpoint is named the one of the thread that was written last.
+        """Return a checkpoint as the base class does; where none is named, the one of the thread that was written last.
 
         All of it is read in one call of the database's thread.
         """
@@ -285,7 +288,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """As the base class, in one call of the database's thread."""
+        """Store a checkpoint as the base class does, in one call of the database's thread."""
         names = config["configurable"]
         thread_id, namespace = names["thread_id"], names["checkpoint_ns"]
         described = json.dumps(get_checkpoint_metadata(config, metadata), ensure_ascii=False).encode("utf-8", "ignore")
@@ -306,7 +309,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """As the base class, in one call of the database's thread."""
+        """Store a stage's writes as the base class does, in one call of the database's thread."""
         writes, names = whole_results(writes), config["configurable"]
         key = (str(names["thread_id"]), str(names["checkpoint_ns"]), str(names["checkpoint_id"]), task_id, task_path)
         rows = [
@@ -319,7 +322,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         await self._put(_Queued(key[0], put, _future(), checkpoint=(key[1], key[2])))
 
     async def write(self, thread_id: str, work: Work) -> None:
-        """Write something else of a thread, in a transaction with what others want written.
+        """Run other statements of a thread in the transaction of the queued writes.
 
         Raises:
             Exception: It could not be written.
@@ -337,7 +340,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
             self._forget(queued)
 
     async def flush(self, thread_id: str) -> None:
-        """Wait until all that was given of a thread is in the file.
+        """Wait until every queued write of a thread is in the file.
 
         Raises:
             Exception: Something of it could not be written.
@@ -346,11 +349,11 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         self._raise_failed(thread_id)
 
     def has_unwritten(self, thread_id: str) -> bool:
-        """Whether something of a thread waits to be written, or could not be."""
+        """Return whether a write of the thread is queued or has failed."""
         return thread_id in self._unwritten
 
     async def _put(self, queued: _Queued) -> None:
-        """Have something written with what others want written at the same moment, and wait for it unless behind.
+        """Queue a write, to be made in one transaction with others of the moment; wait for it unless `behind`.
 
         The results of a stage and the checkpoint after it come one shortly after the other, and so do those of turns
         that run at once: together they are one transaction and one call of the database's thread.
@@ -379,7 +382,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         self._unwritten.setdefault(queued.thread_id, []).append(queued)
 
     def _forget(self, queued: _Queued) -> None:
-        """Take from what is not written what is, or what its caller knows not to be."""
+        """Remove a write from the unwritten ones: it is in the file, or its caller has learnt that it is not."""
         of_thread = self._unwritten.get(queued.thread_id, [])
         if queued in of_thread:
             of_thread.remove(queued)
@@ -391,7 +394,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         return self._writer is not None and not self._writer.done()
 
     def _begin_writing(self) -> None:
-        """Write what is wanted now, unless that is being done."""
+        """Start writing the queue now, unless that is running."""
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None
@@ -399,24 +402,26 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
             self._writer = asyncio.create_task(self._write_queue())
 
     async def _settled(self, thread_id: str | None = None) -> None:
-        """Wait until nothing of a thread, or of any, waits to be written; what could not be is raised elsewhere."""
+        """Wait until no write of the thread (None: of any thread) is queued; a failed write is raised elsewhere."""
         await self.setup()
         threads = [*self._unwritten] if thread_id is None else [thread_id]
-        wanted = [each.written for name in threads for each in self._unwritten.get(name, ()) if not each.written.done()]
-        if wanted:
+        queued = [write for name in threads for write in self._unwritten.get(name, ())]
+        pending = [write.written for write in queued if not write.written.done()]
+        if pending:
             self._begin_writing()
-            await asyncio.wait(wanted)
+            await asyncio.wait(pending)
 
     def _raise_failed(self, thread_id: str) -> None:
-        """Raise, once, why something of a thread that nobody waited for could not be written."""
-        failed = [each for each in self._unwritten.get(thread_id, ()) if each.written.done()]
-        for each in failed:
-            self._forget(each)
-        for each in failed:
-            each.written.result()
+        """Raise, once, the error of a queued write that nobody waited for."""
+        failed = [queued for queued in self._unwritten.get(thread_id, ()) if queued.written.done()]
+        # All are forgotten before the first one raises: each error is told once.
+        for queued in failed:
+            self._forget(queued)
+        for queued in failed:
+            queued.written.result()
 
     async def _write_queue(self) -> None:
-        """Write what is wanted until nothing is."""
+        """Write the queue until it is empty."""
         while self._queue:
             for _ in range(0 if self._behind else GATHERING):
                 await asyncio.sleep(0)
@@ -425,16 +430,16 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
                 try:
                     problems = await _written(self.conn, taken, self.log)
                 except BaseException as error:  # of a connection that was closed, or in a loop that ends
-                    for each in taken:
-                        each.written.set_exception(error) if isinstance(error, Exception) else each.written.cancel()
+                    for queued in taken:
+                        queued.written.set_exception(error) if isinstance(error, Exception) else queued.written.cancel()
                     raise
-            for each, problem in zip(taken, problems, strict=True):
+            for queued, problem in zip(taken, problems, strict=True):
                 if problem is None:
-                    each.written.set_result(None)
-                    self._forget(each)
+                    queued.written.set_result(None)
+                    self._forget(queued)
                 else:
-                    each.written.set_exception(problem)
-                    each.written.exception()  # asyncio is told that somebody will ask
+                    queued.written.set_exception(problem)
+                    queued.written.exception()  # asyncio is told that somebody will ask
 
     @contextmanager
     def _as_written(self, thread_id: str) -> Iterator[None]:
@@ -442,7 +447,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
             yield
 
     async def setup(self) -> None:
-        """Make the tables, and the order of writing for a database from before it was kept."""
+        """Create the tables, and number the checkpoints of a database that is older than the order of writing."""
         if self._order_is_kept:
             return
         await super().setup()
@@ -453,7 +458,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         self._order_is_kept = True
 
     async def prune_turn(self, thread_id: str, keep_turns: int = 0) -> int:
-        """Remove a thread's intermediate steps and their writes, and say how many steps went.
+        """Remove a thread's intermediate steps and their writes, and return how many steps were removed.
 
         What stays: the latest checkpoint, all steps of the last `keep_turns` turns (a turn starts where the graph was
         given an input), and whatever a subgraph that has not ended yet has stored since.
@@ -471,12 +476,12 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         await self._remove(_OF_RUNS, [_json_texts(run_ids)])
 
     async def adelete_thread(self, thread_id: str) -> None:
-        """As the base class."""
+        """Delete a thread as the base class does, after its queued writes."""
         await self._settled()
         await super().adelete_thread(thread_id)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copy all checkpoints and writes of one thread to another; what the target had under the same ids goes."""
+        """Copy all checkpoints and writes of one thread to another; rows of the same ids there are replaced."""
         await self._settled()
         values = (str(target_thread_id), str(source_thread_id))
         async with self.lock:
@@ -501,7 +506,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
             await self.conn.commit()
 
     async def athreads(self) -> list[str]:
-        """The ids of all threads, the one used last first."""
+        """Return the ids of all threads, the most recently used first."""
         await self._settled()
         query = "SELECT thread_id FROM checkpoint_order GROUP BY thread_id ORDER BY max(written) DESC"
         async with self.lock, self.conn.execute(query) as cursor:
@@ -525,7 +530,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
             await asyncio.sleep(VACUUM_SECONDS)
 
     async def aclose(self) -> None:
-        """Bring the write-ahead log into the database file, unless another process reads it now, and close."""
+        """Merge the write-ahead log into the database file, unless another process reads it now, and close."""
         self._begin_writing()
         if self._writer is not None:
             await asyncio.wait([self._writer])
@@ -538,7 +543,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
                 self.conn._thread.join(1.0)  # it has said its last word, and may still be on its way out
 
     async def _bring_log_in(self, milliseconds: int) -> None:
-        """Bring the write-ahead log into the database file."""
+        """Merge the write-ahead log into the database file."""
         await self.conn._execute(lambda: bring_log_in(self.conn._conn, milliseconds))  # type: ignore[no-untyped-call]
 
     async def _remove(self, query: str, values: Sequence[Any]) -> int:
@@ -556,7 +561,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
 
 
 def pruning(thread_id: str, keep_turns: int) -> Work:
-    """What removes a thread's intermediate steps, as `prune_turn` does, within a transaction.
+    """Return the statements that prune a thread as `prune_turn` does, to be run within a transaction.
 
     Raises:
         UsageError: `keep_turns` is negative.
@@ -566,14 +571,14 @@ def pruning(thread_id: str, keep_turns: int) -> Work:
 
 
 def _steps_before(thread_id: str, keep_turns: int) -> tuple[str, list[Any]]:
-    """The query for the steps of a thread that are not kept, and its values."""
+    """Return the query for the steps of a thread that pruning removes, and its values."""
     check_keep_turns(keep_turns)
     query, values = (_START_OF_TURN, [thread_id, keep_turns - 1]) if keep_turns else (_LATEST, [thread_id])
     return _BEFORE.format(query), [thread_id, *values]
 
 
 def _removed(connection: sqlite3.Connection, query: str, values: Sequence[Any]) -> int:
-    """Delete the checkpoints whose keys the query finds, and their writes, and say how many."""
+    """Delete the checkpoints whose keys the query finds, and their writes; return how many."""
     keys = connection.execute(query, values).fetchall()
     for table in ("writes", "checkpoints"):
         _all_rows(connection, keys, _REMOVE, table)
@@ -581,7 +586,7 @@ def _removed(connection: sqlite3.Connection, query: str, values: Sequence[Any]) 
 
 
 def _all_rows(connection: sqlite3.Connection, rows: Sequence[Sequence[Any]], statement: str, name: str) -> None:
-    """Run a statement over rows, as few times as it takes.
+    """Run a statement over all rows in as few calls as SQLite's limit of values allows.
 
     Each run gives the interpreter up and has to wait for it where other threads calculate, for up to 5 ms, while the
     file is locked against all other writers: `executemany` does so once a row.
@@ -600,7 +605,7 @@ def _all_rows(connection: sqlite3.Connection, rows: Sequence[Sequence[Any]], sta
 
 
 async def _written(conn: aiosqlite.Connection, wanted: Sequence[_Queued], log: WriteAheadLog) -> list[Exception | None]:
-    """Write for several callers in one transaction; for each caller None, or why nothing of it is in the file.
+    """Write the queued writes in one transaction; return for each None, or the error why nothing of it is in the file.
 
     aiosqlite's own methods go to the connection's thread and back for every statement, for the commit and for closing
     the cursor, which made sixty such ways a turn.
@@ -621,13 +626,13 @@ def _future() -> asyncio.Future[None]:
 
 
 def _needed(wanted: Sequence[_Queued]) -> list[_Queued]:
-    """What has to be written where all of it is: not a checkpoint that another one replaces, nor its writes."""
+    """Return the writes that are needed when all succeed: no checkpoint that a later one replaces, nor its writes."""
     replaced = {(each.thread_id, each.replaces) for each in wanted if each.replaces}
     return [each for each in wanted if (each.thread_id, each.checkpoint) not in replaced]
 
 
 def _problem(connection: sqlite3.Connection, wanted: Sequence[Work]) -> Exception | None:
-    """Write in one transaction: all of it is in the file, or nothing, and why."""
+    """Run the writes in one transaction; return None, or the error after which none of them is in the file."""
     try:
         with connection:  # commits, or rolls back what failed
             begin_writing(connection)
@@ -639,7 +644,7 @@ def _problem(connection: sqlite3.Connection, wanted: Sequence[Work]) -> Exceptio
 
 
 class _TransactionLock(asyncio.Lock):
-    """The saver's lock, which also rolls back what a failed or cancelled holder had begun.
+    """The saver's lock, which rolls back the transaction of a holder that failed or was cancelled.
 
     Without it a task cancelled between its statement and its commit leaves a transaction open, and with it the file
     locked against every other connection.
@@ -661,7 +666,7 @@ class _TransactionLock(asyncio.Lock):
 
 @asynccontextmanager
 async def open_checkpointer(path: str | Path, *, behind: bool = False) -> AsyncIterator[SqliteCheckpointer]:
-    """The checkpointer of a database file, which is made with its folder when it is not there.
+    """Open the checkpointer of a database file; the file and its folder are created when missing.
 
     Args:
         path: The file.

@@ -24,7 +24,7 @@ class StageEvent:
 
 @dataclass(frozen=True)
 class ProgressEvent:
-    """A stage has begun or moved on: a sentence for people and, where it counts, how many of how many parts are."""
+    """A stage has begun or moved on: a sentence for people and, for a stage in parts, how many parts are done."""
 
     stage: str
     note: str
@@ -59,7 +59,7 @@ class Narrator:
         self.question: dict[str, Any] | None = None
 
     def events(self, mode: str, payload: Any) -> Iterator[Event]:
-        """The events of one item of the graph's stream."""
+        """Yield the events of one item of the graph's stream."""
         if mode == "messages":
             yield from self._token(payload[0])
         elif mode == "custom":
@@ -71,13 +71,17 @@ class Narrator:
             self.question = asked[0].value
 
     def rest(self, answer: str) -> Iterator[TokenEvent]:
-        """What of the finished answer has not been shown yet."""
+        """Yield the part of the finished answer that has not been shown yet."""
         if self.tokens and (text := not_shown(self.shown, answer)):
             self.shown += text
             yield TokenEvent(text)
 
     def _token(self, message: Any) -> Iterator[TokenEvent]:
-        """A chunk is a piece of the answer (`answer_stream`); a whole message is the answer, which `rest` is given."""
+        """Yield the new text of a message of the stream.
+
+        A chunk is a piece of the answer (`answer_stream`); a whole message is the answer, of which `rest` yields what
+        is missing.
+        """
         if isinstance(message, AIMessageChunk):
             self.shown += str(message.text)
             yield TokenEvent(str(message.text))

@@ -58,9 +58,9 @@ COLUMNS: dict[str, type] = {
 }
 JSON_COLUMNS = ("signals", "settings", "result", "clarification")
 COUNTS = {"calls": 0, "input_tokens": 0, "output_tokens": 0, "seconds": 0.0}
-"""Columns that begin at nothing."""
+"""Columns that begin at zero."""
 REQUIRED = {"thread_id", "turn", "status", "started_at", "question", "settings", "model", *COUNTS}
-"""Columns that no row lacks."""
+"""Columns that are never null."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class ThreadSummary:
-    """A thread as `threads list` shows it: how many turns, and its last turn's question, status and time.
+    """A thread as `threads list` shows it: how many turns, and the question, status and time of the last one.
 
     `title` is the one it was given, else its first question.
     """
@@ -111,7 +111,7 @@ class ThreadSummary:
 
 @dataclass(frozen=True)
 class Feedback:
-    """What a person thought of a turn's answer: whether it is good, why, what would be right, and when it was said."""
+    """A person's verdict on an answer: whether it is good, why, what would be right, and when the verdict was given."""
 
     turn_id: str
     good: bool
@@ -122,38 +122,38 @@ class Feedback:
 
 @dataclass(frozen=True)
 class Fork:
-    """Where a thread comes from: its first turns are those of `parent` before `turn`, whose question was changed."""
+    """The origin of a forked thread: it begins with the turns of `parent` before `turn`, whose question was changed."""
 
     parent: str
     turn: int
 
 
 class Row(Protocol):
-    """One row, by its columns' names."""
+    """A row of a result, read by the names of its columns."""
 
     def __getitem__(self, name: str, /) -> Any:
-        """A column's value."""
+        """Return a column's value."""
 
 
 class Rows(Protocol):
-    """What a statement gave."""
+    """The result of a statement."""
 
     @property
     def rowcount(self) -> int:
-        """How many rows it changed."""
+        """Number of rows that the statement changed."""
 
     def fetchone(self) -> Any:
-        """The next row, or None."""
+        """Return the next row, or None."""
 
     def fetchall(self) -> list[Any]:
-        """All rows."""
+        """Return all rows that are left."""
 
     def __iter__(self) -> Iterator[Any]:
-        """Row by row."""
+        """Yield the rows one by one."""
 
 
 class Connection(Protocol):
-    """What statements are given to.
+    """A connection to the ledger's database, which runs statements.
 
     `holds(query, text)` in them says whether a text holds a casefolded query; `least` and `greatest` are PostgreSQL's.
     """
@@ -163,34 +163,37 @@ class Connection(Protocol):
 
 
 class Database(Protocol):
-    """Where the ledger's tables are; may be used from any thread."""
+    """The database that holds the ledger's tables; may be used from any thread."""
 
     @property
     def name(self) -> str:
-        """What errors call it; never with a password."""
+        """The name of the database in error messages, never with a password."""
 
     @property
     def clock(self) -> str:
-        """Seconds since 1970 by the clock of the database, as an expression of SQL."""
+        """SQL expression for the seconds since 1970 by the database's clock."""
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """To read; what goes wrong is raised as errors of ours."""
+        """Return a connection to read through, within a `with` block; database errors are raised as errors of ours."""
 
     def writing(self, thread_id: str = "") -> AbstractContextManager[Connection]:
-        """A transaction; where it names a thread, nobody else's that names the same one runs beside it."""
+        """Return a transaction, within a `with` block.
+
+        Transactions that name the same thread run one after the other.
+        """
 
     def damaged(self, what: str) -> DatabaseCorrupt:
-        """The error for a row that is not as it was written."""
+        """Return the error for a row that is not as it was written."""
 
     def close(self) -> None:
-        """Close it; a second time does nothing."""
+        """Close the database; a second call does nothing."""
 
 
 class Ledger:
     """The turns of all threads in one database; may be used from any thread.
 
     Args:
-        database: Where they are.
+        database: The database that holds them.
     """
 
     def __init__(self, database: Database) -> None:
@@ -215,7 +218,10 @@ class Ledger:
         settings: Mapping[str, Any],
         model: str,
     ) -> tuple[Turn | None, Turn | None]:
-        """The thread's newest turn, and the one that was begun; none is where the newest one is in the way of it."""
+        """Begin a turn unless the thread's newest turn stands in the way.
+
+        Return the newest turn, and the new one or None.
+        """
         with self.database.writing(thread_id) as connection:
             last = self._last(connection, thread_id)
             if last is not None and in_the_way(last):
@@ -258,7 +264,7 @@ class Ledger:
         decision: Mapping[str, Any] | None = None,
         status: Literal["failed", "interrupted"] = "failed",
     ) -> Turn:
-        """Record that a turn came to no answer: it `failed`, or was `interrupted` on purpose.
+        """Record that a turn ended without an answer: it `failed`, or was `interrupted` on purpose.
 
         `receipt` is what it had spent, as `Receipt.model_dump()`; `decision` is the route, as
         `RouteDecision.model_dump()`, where one had been chosen.
@@ -267,15 +273,15 @@ class Ledger:
         return self._update(id, {"status": status, "error": error, **_route(decision), **spent})
 
     def ask(self, id: str, *, clarification: Clarification, receipt: Mapping[str, Any]) -> Turn:
-        """Record that a turn asks the person first, and what it had spent by then."""
+        """Record that a turn asks the person a question before it answers, and what it has cost so far."""
         return self._update(id, asking(clarification, receipt))
 
     def reopen(self, id: str) -> Turn:
-        """Set a turn that came to no answer to `running` again, because it is resumed or was replied to."""
+        """Set a turn without an answer to `running` again, because it is resumed or the person has replied."""
         return self._update(id, {"status": "running", "finished_at": None, "error": None})
 
     def turns(self, thread_id: str) -> list[Turn]:
-        """All turns of a thread, first to last."""
+        """Return all turns of a thread, first to last."""
         with self.database.reading() as connection:
             rows = connection.execute(
                 "select * from turns where thread_id = :thread_id order by turn", {"thread_id": thread_id}
@@ -283,7 +289,7 @@ class Ledger:
             return [self._turn(row) for row in rows]
 
     def last(self, thread_id: str) -> Turn | None:
-        """The thread's newest turn, None when it has none."""
+        """Return the thread's newest turn, None when it has none."""
         with self.database.reading() as connection:
             return self._last(connection, thread_id)
 
@@ -293,7 +299,7 @@ class Ledger:
         return self._turn(row) if row else None
 
     def unfinished(self, thread_id: str) -> Turn | None:
-        """The thread's newest turn if it is still `running`.
+        """Return the thread's newest turn if it is still `running`.
 
         To a caller that holds the thread's lock this is a turn whose process was killed.
         """
@@ -301,7 +307,10 @@ class Ledger:
         return turn if turn is not None and turn.status == "running" else None
 
     def threads(self, query: str | None = None) -> list[ThreadSummary]:
-        """All threads, the one used last first; with a query, those whose title, questions or answers hold it."""
+        """Return all threads, the one used last first.
+
+        With a query, those whose title, questions or answers hold it.
+        """
         newest = """
             select newest.thread_id as thread_id, spans.turns as turns, newest.question as question,
                    newest.status as status, coalesce(newest.finished_at, newest.started_at) as updated,
@@ -321,7 +330,7 @@ class Ledger:
         return [ThreadSummary(**{name: row[name] for name in _names(ThreadSummary)}) for row in rows]
 
     def rename(self, thread_id: str, title: str) -> str:
-        """Give a thread a title, and say how it is kept: on one line; an empty one takes the title away.
+        """Give a thread a title and return the title as stored, on one line; an empty one removes the title.
 
         Raises:
             UsageError: The title is too long.
@@ -340,7 +349,7 @@ class Ledger:
         return title
 
     def fork(self, thread_id: str, turn: int, into: str) -> list[Turn]:
-        """Begin a thread with copies of another one's turns before `turn`, and say which they are.
+        """Begin a thread with copies of another thread's turns before `turn`, and return the copies.
 
         Raises:
             ThreadNotFound: There is no such thread, or it has no such turn.
@@ -373,7 +382,7 @@ class Ledger:
             return [self._turn(row) for row in copied]
 
     def fork_of(self, thread_id: str) -> Fork | None:
-        """Where a thread comes from, None where it is no other one's, or that one is gone."""
+        """Return the origin of a forked thread; None where it is not a fork, or its parent is deleted."""
         query = """
             select parent, turn from thread_forks where thread_id = :thread_id
             and exists (select 1 from turns where turns.thread_id = parent)
@@ -383,7 +392,7 @@ class Ledger:
         return Fork(row["parent"], row["turn"]) if row else None
 
     def judge(self, thread_id: str, turn: int, good: bool | None, *, reason: str = "", expected: str = "") -> None:
-        """Keep what a person thought of an answer; None takes it back.
+        """Record a person's verdict on an answer; None withdraws it.
 
         Raises:
             ThreadNotFound: There is no such turn, or it has no answer.
@@ -417,7 +426,10 @@ class Ledger:
                 )
 
     def feedback(self, thread_id: str | None = None) -> list[tuple[Turn, Feedback]]:
-        """The turns that somebody has judged, in the order in which they were asked; of one thread, or of all."""
+        """Return the turns that have a verdict, in the order in which they were asked.
+
+        Without `thread_id`, those of all threads.
+        """
         query = """
             select turns.*, feedback.good as good, feedback.reason as why, feedback.expected as expected,
                    feedback.at as at
@@ -448,7 +460,7 @@ class Ledger:
             return self._get(connection, id)
 
     def change(self, connection: Connection, id: str, values: Mapping[str, Any]) -> None:
-        """Change columns of a turn within a transaction of the same database, be it of another connection.
+        """Change columns of a turn within a transaction that may belong to another connection of the same database.
 
         Raises:
             TurnError: There is no such turn.
@@ -462,7 +474,7 @@ class Ledger:
         return self._turn(connection.execute("select * from turns where id = :id", {"id": id}).fetchone())
 
     def _turn(self, row: Row) -> Turn:
-        """A row's turn; what is wrong with one that this program did not write is said without its text."""
+        """Return a row as a `Turn`; raise for a row that this program did not write, without repeating its text."""
         try:
             return _turn(row)
         except (ValueError, TypeError):
@@ -472,7 +484,7 @@ class Ledger:
 
 
 def answered(answer: Answer) -> dict[str, Any]:
-    """What `Ledger.finish` records."""
+    """Return the columns that `Ledger.finish` records."""
     return {
         "status": "abstained" if answer.abstained else "answered",
         "model": answer.receipt.model,
@@ -485,13 +497,13 @@ def answered(answer: Answer) -> dict[str, Any]:
 
 
 def asking(clarification: Clarification, receipt: Mapping[str, Any]) -> dict[str, Any]:
-    """What `Ledger.ask` records."""
+    """Return the columns that `Ledger.ask` records."""
     asked = _json(clarification.model_dump(mode="json"))
     return {"status": "asking", "clarification": asked, **_cost(receipt)}
 
 
 def _insert(connection: Connection, row: Mapping[str, Any]) -> None:
-    """Write a row of `turns`."""
+    """Insert a row into `turns`."""
     marks = ", ".join(f":{name}" for name in row)
     connection.execute(f"insert into {TABLE} ({', '.join(row)}) values ({marks})", row)  # noqa: S608  # names of columns
 

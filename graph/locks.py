@@ -20,24 +20,24 @@ from preflight_rag.state.errors import LibraryError, ThreadBusy, UsageError, sys
 
 FOLDER = ".locks"
 POLL_SECONDS = 0.05
-"""Between two tries of a file lock; a guess: a turn takes seconds."""
+"""Seconds between two tries of a file lock; a guess: a turn takes seconds."""
 THREAD_ID_CHARACTERS = 200
 """Longest id of a thread; a guess, far above a UUID."""
 
 RANDOM_BYTES = 10
-"""Of an id that is made here: of a million conversations two share one with a chance of 1 in 10^12."""
+"""Random bytes of a thread id: of a million conversations, two share an id with a chance of 1 in 10^12."""
 
 _Locks = WeakValueDictionary[Path, asyncio.Lock]
 _local: WeakKeyDictionary[asyncio.AbstractEventLoop, _Locks] = WeakKeyDictionary()
 
 
 def new_thread_id(kind: str) -> str:
-    """An id that no thread has: where nobody names a thread, each call has its own."""
+    """Return a random thread id, for calls that name no thread."""
     return f"{kind}-{secrets.token_hex(RANDOM_BYTES)}"
 
 
 def validate_thread_id(value: object) -> str:
-    """The value, if it can name a thread.
+    """Return the value, if it can name a thread.
 
     Raises:
         UsageError: It is not text (1 and "1" would be the same thread), is blank, holds a control character, or is
@@ -72,8 +72,8 @@ async def thread_lock(folder: str | Path, thread_id: str, *, wait: float) -> Asy
         LibraryError: The lock file cannot be made.
     """
     path = _lock_file(Path(folder), thread_id)
-    of_this_loop = _local.setdefault(asyncio.get_running_loop(), WeakValueDictionary())
-    async with in_order(of_this_loop.setdefault(path, asyncio.Lock()), thread_id, wait=wait) as deadline:
+    locks = _local.setdefault(asyncio.get_running_loop(), WeakValueDictionary())
+    async with in_order(locks.setdefault(path, asyncio.Lock()), thread_id, wait=wait) as deadline:
         lock = await _acquire(path, thread_id, wait=wait, deadline=deadline)
         try:
             yield
@@ -83,9 +83,9 @@ async def thread_lock(folder: str | Path, thread_id: str, *, wait: float) -> Asy
 
 @asynccontextmanager
 async def in_order(local: asyncio.Lock, thread_id: str, *, wait: float) -> AsyncIterator[float]:
-    """Hold a lock of this event loop, whose waiters are served in order, before that of all processes is asked for.
+    """Take a lock of this event loop, whose waiters are served in order, before the lock of all processes is tried.
 
-    Gives the time of the loop's clock until which the other lock may be waited for.
+    Yields the time on the loop's clock until which the caller may wait for the other lock.
 
     Raises:
         ThreadBusy: It was still held after `wait` seconds.
@@ -103,7 +103,7 @@ async def in_order(local: asyncio.Lock, thread_id: str, *, wait: float) -> Async
 
 
 def remove_unused_locks(folder: str | Path) -> None:
-    """Remove the lock files that processes left behind which were killed, or were of an older version."""
+    """Remove the lock files left behind by processes that were killed, or by an older version."""
     for path in (Path(folder).absolute() / FOLDER).glob("*.lock"):
         with suppress(OSError):  # gone, or not ours to remove
             if (lock := _try(path)) is not None:
@@ -111,7 +111,7 @@ def remove_unused_locks(folder: str | Path) -> None:
 
 
 async def _acquire(path: Path, thread_id: str, *, wait: float, deadline: float) -> int:
-    """Try the file's lock until the deadline. Each try is non-blocking and short enough for the event loop."""
+    """Try the file's lock until the deadline, without blocking the event loop."""
     while True:
         try:
             lock = _try(path)
@@ -125,7 +125,7 @@ async def _acquire(path: Path, thread_id: str, *, wait: float, deadline: float) 
 
 
 def _try(path: Path) -> int | None:
-    """The open file, locked; None where somebody else holds it."""
+    """Return the open and locked file; None where another process holds its lock."""
     while True:
         file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
         try:
@@ -144,7 +144,7 @@ def _try(path: Path) -> int | None:
 
 
 def _release(lock: int, path: Path) -> None:
-    """Let the lock go with its file, which is removed as long as it is locked."""
+    """Remove the lock's file while it is still locked, then release the lock."""
     try:
         with suppress(OSError):  # Windows removes no open file: it stays until the next start
             path.unlink(missing_ok=True)
@@ -179,7 +179,7 @@ else:
 
 
 def _lock_file(folder: Path, thread_id: str) -> Path:
-    """The thread's lock file; its name is a hash, because a thread id may hold any printable character."""
+    """Return the thread's lock file; its name is a hash, because a thread id may hold any printable character."""
     name = hashlib.sha256(thread_id.encode("utf-8")).hexdigest()[:32]
     locks = folder.absolute() / FOLDER
     try:
@@ -190,6 +190,6 @@ def _lock_file(folder: Path, thread_id: str) -> Path:
 
 
 def busy(thread_id: str, wait: float) -> ThreadBusy:
-    """The error for a thread that was waited for in vain."""
+    """Return the error for a thread whose running turn did not end in time."""
     help = "Wait for the other turn to end, or use another thread."
     return ThreadBusy(f"Another turn is still running on thread {thread_id!r} after {wait:g} s", help=help)

@@ -1,4 +1,4 @@
-"""How a turn uses its model, and what has to go wrong with it before the turn is taken without it."""
+"""How a turn uses its model, and after which errors the turn goes on without it."""
 
 from __future__ import annotations
 
@@ -25,13 +25,16 @@ LOST = (
     *(ModelUnavailable, ModelTimeout, ModelRateLimited, ModelAuthError, UnknownModel, AllPartitionsFailed),
     LocalModelError,
 )
-"""Errors after which a turn can be taken without its model; what is wrong with one reply alone is not among them."""
+"""Errors after which a turn can go on without its model; an error about a single reply is not among them."""
 NO_REPLY = "no_reply"
-"""Stage of the gap of a turn whose model is there and gave nothing that can be used."""
+"""Stage named in the gap of a turn whose model answers, but with nothing that can be used."""
 
 
 def is_lost(error: PreflightError) -> bool:
-    """Whether a turn can be taken without its model after this: also where what answers is no model's server."""
+    """Return whether a turn can go on without its model after this error.
+
+    A reply that no model server sends counts as well.
+    """
     return isinstance(error, LOST) or (isinstance(error, BadReply) and error.reason == "malformed")
 
 
@@ -52,6 +55,6 @@ class ModelUse:
     purses: Sequence[Purse] = ()
 
     def lost(self, model: str, error: PreflightError) -> ModelUse:
-        """The same after the model could not be reached, or may not be asked any more."""
+        """Return a copy for going on without the model, with the error as the reason."""
         stage = "budget" if isinstance(error, BudgetUsedUp) else "model" if is_lost(error) else NO_REPLY
         return replace(self, missing=Gap(stage=stage, item=model, error=str(error)))

@@ -27,7 +27,7 @@ MODEL, MODELS = "PREFLIGHT_MODEL", "PREFLIGHT_MODELS"
 
 @dataclass(frozen=True)
 class Offered:
-    """What callers may choose.
+    """The libraries and models that callers may choose.
 
     Attributes:
         libraries: Folders, and databases, by name, that of the operator's own library first.
@@ -39,7 +39,7 @@ class Offered:
 
     @classmethod
     def read(cls, environ: Mapping[str, str] | None = None) -> Offered:
-        """What the environment says.
+        """Return what the environment's variables offer.
 
         Raises:
             UsageError: Two folders have one name.
@@ -56,7 +56,7 @@ class Offered:
         return cls(found, tuple(dict.fromkeys(models)))
 
     def library(self, name: str) -> Path | LibraryPlace:
-        """Where a library is.
+        """Return the place of the library of this name.
 
         Raises:
             UsageError: No library of that name is offered.
@@ -66,13 +66,13 @@ class Offered:
         return self.libraries[name]
 
     def check_model(self, name: str) -> None:
-        """Raise UsageError unless the model is offered."""
+        """Raise UsageError unless the model is among those offered."""
         if name not in self.models:
             raise _refused("model", name, filter(None, self.models), MODELS)
 
 
 def own_place(environ: Mapping[str, str] | None = None) -> Path | LibraryPlace:
-    """The library that is used where none is named.
+    """Return the place of the library that is used when none is named.
 
     What PREFLIGHT_LIBRARY says, else ./my-library where one is, else the first of PREFLIGHT_LIBRARIES, else the demo's.
     ./library was the command line's default before; a library that lies there is still opened.

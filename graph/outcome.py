@@ -38,7 +38,7 @@ def answer_of(
     seconds: float = 0.0,
     before: Sequence[Mapping[str, Any]] = (),
 ) -> Answer:
-    """The answer of a turn from its final state, for those who run the graph themselves.
+    """Return the answer of a turn from its final state, for those who run the graph themselves.
 
     Args:
         state: The state when the graph has ended.
@@ -81,7 +81,7 @@ def answer_of(
 
 
 def outcome_of(state: Mapping[str, Any]) -> Outcome:
-    """What a finished turn's answer is."""
+    """Return what a finished turn's answer is."""
     if state["abstained"]:
         return "not_found"
     if (name := state["decision"].get("name")) in ("conversation", "listing"):
@@ -90,7 +90,12 @@ def outcome_of(state: Mapping[str, Any]) -> Outcome:
 
 
 def route_of(state: Mapping[str, Any]) -> RouteDecision:
-    """The router's decision; after an escalation the route that the turn ended on, with what both were chosen for."""
+    """Return the router's decision.
+
+    After an escalation, the route is the one the turn ended on, with the reasons for both.
+
+    After an escalation the route that the turn ended on, with what both were chosen for.
+    """
     decision = RouteDecision.model_validate(state["decision"])
     for step in state.get("escalations") or []:
         reason = f"{decision.reason}; then {step['to'].replace('_', '/')}: {step['reason']}"
@@ -99,7 +104,7 @@ def route_of(state: Mapping[str, Any]) -> RouteDecision:
 
 
 def relations_of(state: Mapping[str, Any]) -> tuple[Relation, ...]:
-    """How the contexts relate, by the ids of their first passages and of their documents."""
+    """Return how the contexts relate, by the ids of their first passages and of their documents."""
     refs = {ref["rank"]: ref for ref in state["passages"]}
     pairs = [(refs[row["a"]], refs[row["b"]], row) for row in state["relations"]]
     return tuple(
@@ -123,7 +128,7 @@ def receipt_of(
     seconds: float,
     before: Sequence[Mapping[str, Any]] = (),
 ) -> Receipt:
-    """What a turn has spent so far; for a turn that failed too, and with what it spent before it was begun again."""
+    """Return what a turn has spent so far, including a turn that failed and attempts before a restart."""
     rows = [*before, *(state.get("spent") or [])]
     stages: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
@@ -170,7 +175,7 @@ def _stage(rows: list[Mapping[str, Any]]) -> StageReceipt:
 
 
 def covered(intervals: Iterable[tuple[float, float]]) -> float:
-    """Length of the union of time intervals: what parallel items of a stage took together."""
+    """Return the length of the union of time intervals: the wall-clock time of a stage's parallel items."""
     total, reached = 0.0, float("-inf")
     for start, end in sorted(intervals):
         total += max(0.0, end - max(start, reached))

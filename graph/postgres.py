@@ -61,7 +61,7 @@ class PostgresThreadStore:
 
     @asynccontextmanager
     async def lock(self, thread_id: str, *, wait: float) -> AsyncIterator[None]:
-        """Hold a thread by an advisory lock of the connection that its turn then writes through."""
+        """Lock a thread by an advisory lock on the connection that its turn then writes through."""
         local = self._local.setdefault(thread_id, asyncio.Lock())
         async with in_order(local, thread_id, wait=wait) as deadline:
             with translated_errors(self.saver.name):
@@ -73,22 +73,25 @@ class PostgresThreadStore:
                 await self._release(connection, thread_id)
 
     async def finish(self, turn: Turn, answer: Answer, keep_turns: int) -> None:
-        """Record the answer, then prune; where that fails, the next turn does it."""
+        """Record the answer, then prune; where pruning fails, the next turn does it."""
         await asyncio.to_thread(self.ledger.finish, turn.id, answer=answer)
         with suppress(LibraryError):
             await self.saver.prune_turn(turn.thread_id, keep_turns)
 
     async def ask(self, turn: Turn, clarification: Clarification, receipt: Receipt) -> None:
-        """Record what is asked."""
+        """Record the question that the turn asks the person."""
         spent = receipt.model_dump()
         await asyncio.to_thread(self.ledger.ask, turn.id, clarification=clarification, receipt=spent)
 
     async def size(self) -> int:
-        """Bytes that the tables take."""
+        """Return the bytes that the tables take."""
         return await self.saver.size()
 
     async def _acquire(self, thread_id: str, *, wait: float, deadline: float) -> psycopg.AsyncConnection[DictRow]:
-        """Try until the deadline; who waits gives the connection back meanwhile, so that turns that run have enough."""
+        """Try the lock until the deadline.
+
+        A waiting turn returns its connection between tries, so that running turns have enough.
+        """
         while True:
             connection = await self._pool.getconn()
             taken = False
@@ -105,7 +108,7 @@ class PostgresThreadStore:
             await asyncio.sleep(POLL_SECONDS)
 
     async def _release(self, connection: psycopg.AsyncConnection[DictRow], thread_id: str) -> None:
-        """Let the thread go; where the connection cannot say so any more, closing it does."""
+        """Release the thread's lock; where the connection is lost, closing it releases the lock."""
         try:
             await connection.execute(_UNLOCK, [thread_id])
         except BaseException as error:
@@ -118,7 +121,7 @@ class PostgresThreadStore:
 
 @asynccontextmanager
 async def open_postgres(url: str) -> AsyncIterator[PostgresThreadStore]:
-    """The conversations of a PostgreSQL database, whose tables are made where they are missing.
+    """Open the conversations of a PostgreSQL database; missing tables are created.
 
     Raises:
         UsageError: That is no address of a PostgreSQL database.
@@ -151,7 +154,7 @@ def _pool(address: Address, most: int) -> AsyncConnectionPool[psycopg.AsyncConne
 
 
 async def _configure(connection: psycopg.AsyncConnection[DictRow]) -> None:
-    """As a checkpoint needs it.
+    """Set up a connection as LangGraph's saver needs it.
 
     A turn's steps need not be on the disk one by one: what a server's crash may take of the last half second, the turn
     does again when it is resumed. The ledger's row waits for the disk, and with it for all that was written before.

@@ -14,7 +14,7 @@ from preflight_rag.library.postgres.connections import Address, connect, transla
 
 @dataclass(frozen=True)
 class PostgresFacts:
-    """A database as it was found.
+    """What was found in a database.
 
     Attributes:
         name: What it is called, without the password.
@@ -48,7 +48,7 @@ _LEFT = """
 
 
 def read_facts(url: str) -> PostgresFacts:
-    """Look at the database at an address.
+    """Read the facts of the database at an address.
 
     Raises:
         UsageError: That is no address of a PostgreSQL database.

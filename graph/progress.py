@@ -19,7 +19,7 @@ DECIDED = {
     "abstain": "nothing was found",
 }
 COUNTED = 1024
-"""Fan-outs whose finished parts are remembered; a guess, far above the turns that run at once."""
+"""Most fan-outs whose finished parts are counted; a guess, far above the turns that run at once."""
 
 
 def _reading(state: Mapping[str, Any]) -> str:
@@ -56,7 +56,7 @@ class Parts:
         self._lock = threading.Lock()
 
     def begin(self, stage: str, step: str) -> bool:
-        """Whether this is the first part that begins."""
+        """Return whether this is the first part that begins."""
         with self._lock:
             first = (stage, step) not in self._done
             self._done.setdefault((stage, step), 0)
@@ -65,7 +65,7 @@ class Parts:
             return first
 
     def end(self, stage: str, step: str) -> int:
-        """The number of parts that are done, this one included."""
+        """Return the number of parts that are done, this one included."""
         with self._lock:
             done = self._done.get((stage, step), 0) + 1
             self._done[stage, step] = done
@@ -76,7 +76,7 @@ _parts = Parts()
 
 
 def begun(stage: str, state: Mapping[str, Any], runtime: Runtime[Any]) -> None:
-    """Tell that a stage begins; of several parts, the first one tells."""
+    """Report that a stage begins; of parallel parts, only the first one reports it."""
     if (total := state.get("of")) is not None:
         if _parts.begin(stage, _step(runtime)):
             runtime.stream_writer(progress(stage, _parts_note(stage, 0, total), 0, total))
@@ -85,7 +85,7 @@ def begun(stage: str, state: Mapping[str, Any], runtime: Runtime[Any]) -> None:
 
 
 def ended(stage: str, state: Mapping[str, Any], update: Mapping[str, Any], runtime: Runtime[Any]) -> None:
-    """Tell that one of several parts is done, and what the preflight has decided."""
+    """Report that one of several parts is done, and what the preflight has decided."""
     if (total := state.get("of")) is not None:
         done = min(_parts.end(stage, _step(runtime)), total)
         runtime.stream_writer(progress(stage, _parts_note(stage, done, total), done, total))

@@ -1,4 +1,4 @@
-"""A reader by name."""
+"""Opening a reader by its model's name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def open_reader(
     extractive_reader: str = BUNDLED,
     library: Collection | None = None,
 ) -> Reader:
-    """The reader for a model.
+    """Return the reader for a model.
 
     Args:
         model: A LangChain chat model, another Runnable from messages to a message, a `Reader`, `provider:name`,
@@ -67,13 +67,13 @@ def open_reader(
 
         return ChatReader(model, deadline=deadline, context_window=context_window, form=form)
     raise UsageError(
-        f"model={model!r} is no chat model",
+        f"model={model!r} is not a chat model",
         help='Pass a LangChain chat model, a Runnable that yields messages, "provider:name" or "offline".',
     )
 
 
 def extractive_for(reader: Reader, name: str) -> ExtractiveReader | None:
-    """The extractive reader of a turn: the one that the reader itself reads with, else that of the name, opened once.
+    """Return the extractive reader of a turn: the reader's own, else the one of this name, which is opened once.
 
     Args:
         reader: The turn's reader; one that goes by rules reads with its own extractive reader or with none.

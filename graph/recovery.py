@@ -22,7 +22,7 @@ _NULL_OF = {"settings": "{}"}
 
 
 def threads_problems(path: Path) -> list[str]:
-    """What is wrong with a database of threads, one line each; nothing where there is none.
+    """Return the problems of a database of threads, one line each; none where the file is missing.
 
     Raises:
         LibraryBusy: Another process has it locked, which is nothing wrong with it.
@@ -42,7 +42,7 @@ def threads_problems(path: Path) -> list[str]:
 
 
 def recover_threads(path: Path) -> tuple[Path, int]:
-    """Set a damaged database of threads aside, and keep what is whole; where it was set aside, and the turns kept.
+    """Move a damaged database aside and keep what is whole; return the place of the damaged one, and the turns kept.
 
     A turn whose answer cannot be read keeps its question; a checkpoint that cannot be read is left out, so that the
     next turn of its thread begins without what was said before. Where nothing can be read, there is no database until
@@ -94,7 +94,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _broken_turns(connection: sqlite3.Connection) -> Iterator[tuple[str, int, list[str]]]:
-    """Thread, number and columns of the turns whose JSON cannot be read."""
+    """Yield thread, number and unreadable JSON columns of each damaged turn."""
     if not _has(connection, "turns"):
         return
     names = [row[0] for row in connection.execute("SELECT name FROM pragma_table_info('turns')")]
@@ -106,7 +106,7 @@ def _broken_turns(connection: sqlite3.Connection) -> Iterator[tuple[str, int, li
 
 
 def _broken_checkpoints(connection: sqlite3.Connection, *, remove: bool = False) -> Iterator[str]:
-    """Threads of the checkpoints, and of the writes beside them, that cannot be read; `remove` deletes those."""
+    """Yield the threads whose checkpoints, or the writes beside them, cannot be read; `remove` deletes those."""
     serde = JsonPlusSerializer(allowed_msgpack_modules=None)
     for table, column in (("checkpoints", "checkpoint"), ("writes", "value")):
         if not _has(connection, table):

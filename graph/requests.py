@@ -1,4 +1,4 @@
-"""What a conversation is asked for: a new turn, to go on with a choice, or to finish a turn that was cut off."""
+"""Requests to a conversation: begin a turn, go on with a choice, or finish a turn that was cut off."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROLES = {"user": HumanMessage, "assistant": AIMessage, "system": SystemMessage}
 
 @dataclass(frozen=True)
 class Ask:
-    """A request for a new turn; where the thread's last turn has asked which is meant, perhaps the reply to that.
+    """A request for a new turn, or the reply to what the thread's last turn has asked.
 
     Attributes:
         question: What the person asks.
@@ -49,27 +49,27 @@ class Ask:
             raise UsageError(f"history has the role {unknown[0]!r}", help='Use "user", "assistant" and "system".')
 
     def recorded(self) -> dict[str, Any]:
-        """As the ledger keeps it beside the question."""
+        """Return the settings as the ledger stores them beside the question."""
         own = {"options": list(self.options), "history": [list(pair) for pair in self.history], "model": self.model}
         return {**self.settings.model_dump(), **own}
 
     @classmethod
     def of(cls, turn: Turn) -> Ask:
-        """The request that a recorded turn was begun with."""
-        given = dict(turn.settings)
-        options, history, model = (given.pop(name, None) for name in ("options", "history", "model"))
+        """Return the request with which a recorded turn was begun."""
+        settings = dict(turn.settings)
+        options, history, model = (settings.pop(name, None) for name in ("options", "history", "model"))
         pairs = [(role, text) for role, text in history or []]
-        return cls(turn.question, Settings.model_validate(given), options or (), pairs, model)
+        return cls(turn.question, Settings.model_validate(settings), options or (), pairs, model)
 
     def input(self) -> Question:
-        """What the graph takes in."""
+        """Return the input of the graph."""
         earlier: list[AnyMessage] = [ROLES[role](text) for role, text in self.history if text.strip()]
         return Question(messages=[*earlier, HumanMessage(self.question)], options=list(self.options))
 
 
 @dataclass(frozen=True)
 class Choose:
-    """A request to go on with a turn that has asked which is meant: labels, numbers from 1, or "all"."""
+    """A request to go on with a turn that waits for a choice: labels, numbers from 1, or "all"."""
 
     choice: str | Sequence[str]
     purses: Sequence[Purse] = ()
@@ -77,7 +77,7 @@ class Choose:
 
 @dataclass(frozen=True)
 class Resume:
-    """A request to finish a turn where it stopped; stages and partitions that had ended are not run again."""
+    """A request to finish a turn where it stopped; stages and partitions that had ended do not run again."""
 
     purses: Sequence[Purse] = ()
 

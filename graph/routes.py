@@ -52,7 +52,7 @@ _ONWARD = {node: str(branch) for branch, node in (AFTER_PLAIN | AFTER_REDUCE).it
 
 
 class Edge(Runnable[Any, Any]):
-    """A conditional edge that is read where the turn runs: of a plain function LangGraph makes a call in a thread.
+    """A conditional edge that runs in the turn's own thread; LangGraph would call a plain function in another one.
 
     Args:
         choose: The function; LangGraph reads the type of its state, of which it copies what that names.
@@ -64,20 +64,23 @@ class Edge(Runnable[Any, Any]):
         self._choose = choose
 
     def __call__(self, state: Any) -> Any:
-        """The branch, or what is sent to a node."""
+        """Return the branch's name, or what to send to a node."""
         return self._choose(state)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """The branch, for plain callers of the graph."""
+        """Return the branch, for synchronous callers of the graph."""
         return self._choose(input)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """The branch, for asynchronous ones."""
+        """Return the branch, for asynchronous callers of the graph."""
         return self._choose(input)
 
 
 def after_rewrite(state: Heard) -> Literal["question", "conversation", "documents", "metadata"]:
-    """A question goes to retrieval; a message of the conversation alone, or one about the documents, does not."""
+    """Send a question to retrieval.
+
+    A message about the conversation or the documents goes to the stage that answers it.
+    """
     name = state["decision"].get("name")
     if name == "listing":
         return "documents"
@@ -85,18 +88,18 @@ def after_rewrite(state: Heard) -> Literal["question", "conversation", "document
 
 
 def after_metadata(state: Found) -> Literal["known", "not known"]:
-    """What the metadata do not say is looked for in the documents' texts."""
+    """End the turn where the metadata hold the answer; else look for it in the documents' texts."""
     return "not known" if state["onward"] == "retrieve" else "known"
 
 
 def after_preflight(state: Routed) -> list[Send] | str:
-    """The route that preflight chose; for map/reduce, one `Send` for each partition."""
+    """Return the route that the preflight chose; for map/reduce, one `Send` for each partition."""
     route = state["decision"]["name"]
     return _partitions(state) if route == "map_reduce" else ROUTES[route]
 
 
 def after_draft(state: Onward) -> list[Send] | str:
-    """Where the node that drafted sent the turn: to its end, to the groups' answer, to a dearer route, or back."""
+    """Return where the drafting node sent the turn: to its end, to the groups' answer, to a dearer route, or back."""
     onward = state["onward"]
     if onward == "answer_plain":
         return [Send("answer_plain", _first_partition(state))]
@@ -104,12 +107,12 @@ def after_draft(state: Onward) -> list[Send] | str:
 
 
 def after_organize(state: Organised) -> list[Send] | str:
-    """The person is asked first where there is much to choose from; else the groups are answered."""
+    """Ask the person first where there are choices to make; else answer the groups."""
     return "ask first" if state["choices"] else after_clarify(state)
 
 
 def after_clarify(state: Organised) -> list[Send] | str:
-    """One group is answered directly; of several, each by a `Send` of its own, which also chooses among options."""
+    """Answer a single group directly; several groups each by a `Send` of its own."""
     groups, options = state["organisation"]["groups"], state["options"]
     question, refs = state["standalone_question"], state["passages"]
     instructions = state.get("instructions") or ""
@@ -142,7 +145,7 @@ def after_clarify(state: Organised) -> list[Send] | str:
 
 
 def _first_partition(state: Onward) -> Chosen:
-    """What the plain answer reads where a dearer route gave nothing."""
+    """Return the input of the plain answer for a turn whose dearer route found nothing."""
     return Chosen(
         standalone_question=state["standalone_question"],
         options=state.get("options") or [],
@@ -172,7 +175,7 @@ def _partitions(state: Routed | Onward) -> list[Send]:
 
 
 def _passages(contexts: list[int], state: Organised) -> list[int]:
-    """Ranks of the passages that contexts are made of."""
+    """Return the ranks of the passages that the contexts consist of."""
     parts = {note["rank"]: list(note.get("ranks") or [note["rank"]]) for note in state["contexts"]}
     return [rank for n in contexts for rank in parts[n]]
 

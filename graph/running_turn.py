@@ -1,4 +1,4 @@
-"""A turn on its way through the graph: what it may spend, what it has spent, and its second try where one can help.
+"""A turn while it runs: its budget, what it has spent, and its second attempt where one can help.
 
 A turn begins again from its first stage, once, where something is lost that it can go on without: its model, where
 that is allowed, what it may spend on that, or a passage that an ingest replaced after it was found.
@@ -51,9 +51,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TurnStart:
-    """A turn in the ledger and what the graph is given for it; None goes on from the last checkpoint.
+    """A turn of the ledger and the graph's input for it; None resumes from the last checkpoint.
 
-    `spent` is what it cost before it was begun again.
+    `spent` is what the turn had cost before it was begun again.
     """
 
     turn: Turn
@@ -64,20 +64,20 @@ class TurnStart:
 
     @property
     def goes_on(self) -> bool:
-        """Whether the turn was interrupted by a question to the person, whose choice it is given now."""
+        """Whether the turn had asked the person, and the input is the person's choice."""
         return isinstance(self.given, Command)
 
     def can_go_offline(self, *, spared: bool) -> bool:
-        """Whether the turn may be begun again without its model; not one that goes on with work of before.
+        """Return whether the turn may be begun again without its model; never one that resumes earlier work.
 
-        One whose model gave no reply in time, or none that can be used, or may not be asked any more, may always: what
-        its documents say costs nothing more.
+        `spared` is for a turn whose model gave no usable reply in time, or has used up its budget: it may always go on,
+        since reading the documents without the model costs nothing more.
         """
         new = self.given is not None and not self.goes_on
         return new and (self.ask.use.or_offline or spared) and not self.reader.by_rule
 
     def answer(self, state: Mapping[str, Any], seconds: float) -> Answer:
-        """The answer that the graph's state holds; what the turn was taken without stands among its gaps."""
+        """Return the answer that the graph's state holds; a missing model is listed among its gaps."""
         answer = answer_of(
             state,
             reader=self.reader,
@@ -94,21 +94,21 @@ class TurnStart:
 
 
 class RunningTurn:
-    """One turn on its way through the graph.
+    """One turn while it runs through the graph.
 
     Args:
         graph: The compiled graph.
-        start: What it begins with.
+        start: The ledger's turn with the graph's input.
         library: The collection.
-        reader: Gives the reader for a model's name.
-        pubmed: Gives the client of NCBI; None where this application has none.
-        tokens: Whether the answer's pieces are wanted.
-        progress: Whether it is wanted what the stages report; without, only what the turn ends with is known.
+        reader: Returns the reader for a model's name.
+        pubmed: Returns the client of NCBI; None where this application has none.
+        tokens: Whether to stream the answer's pieces.
+        progress: Whether to stream what the stages report; without it, only the turn's result is returned.
 
     Attributes:
-        start: What the turn was begun with, the second time where it was begun again.
-        narrator: What the person has been shown of it.
-        span: Its span in the traces.
+        start: The turn's start; after a second attempt has begun, the start of that one.
+        narrator: Remembers what the person has been shown of the turn.
+        span: The turn's span in the traces.
     """
 
     def __init__(
@@ -140,11 +140,11 @@ class RunningTurn:
 
     @property
     def seconds(self) -> float:
-        """How long the turn has taken so far."""
+        """Seconds that the turn has taken so far."""
         return perf_counter() - self._began
 
     async def events(self) -> AsyncGenerator[Event, None]:
-        """What the stages report while they run; those of the second try too, where there is one.
+        """Yield what the stages report while they run, including those of a second attempt.
 
         Raises:
             PreflightError: A stage failed, and beginning again does not help.
@@ -162,7 +162,7 @@ class RunningTurn:
                 yield event
 
     async def final_state(self) -> Mapping[str, Any]:
-        """What the turn has left behind: never an earlier turn's answer, whatever has become of the checkpoints.
+        """Return the turn's final state, never an earlier turn's answer, whatever has become of the checkpoints.
 
         Raises:
             TurnError: No stage ran any more, and the checkpoints are not those of this turn.
@@ -172,37 +172,37 @@ class RunningTurn:
         snapshot, turn = await self.snapshot(), self.start.turn
         if not belongs_to(snapshot, turn):
             raise TurnError(
-                f"the checkpoints of thread {turn.thread_id!r} are not those of this turn",
+                f"the checkpoints of thread {turn.thread_id!r} belong to another turn",
                 help="Ask again on a new thread.",
             )
         return snapshot.values
 
     def outcome(self, state: Mapping[str, Any]) -> Answer | Clarification:
-        """The answer in the final state, or, where the graph has stopped to ask, its question to the person."""
+        """Return the answer in the final state; where the graph has stopped to ask, the question to the person."""
         if (asked := self.narrator.question) is None:
             return self.start.answer(state, self.seconds)
         turn, choices = self.start.turn, tuple(asked["choices"])
         return Clarification(thread_id=turn.thread_id, turn=turn.turn, question=asked["question"], choices=choices)
 
     async def snapshot(self) -> StateSnapshot:
-        """The thread's latest checkpoint."""
+        """Return the thread's latest checkpoint."""
         return await self._graph.aget_state(self._config)
 
     def receipt(self, state: Mapping[str, Any], before: Sequence[Mapping[str, Any]] = ()) -> Receipt:
-        """What the turn has spent, by its state and in rows that are in no state."""
+        """Return what the turn has spent: the rows of its state, and those of `before`, which no state holds."""
         start = self.start
         before = [*start.spent, *before]
         return receipt_of(state, reader=start.reader, settings=start.ask.settings, seconds=self.seconds, before=before)
 
     def failed_receipt(self, snapshot: StateSnapshot, error: PreflightError) -> Receipt:
-        """What a turn that failed has spent, the stage that failed included."""
+        """Return what a failed turn has spent, including the stage that failed."""
         rows = _spent_so_far(snapshot, self.start.turn, error)
         if _has_begun(snapshot, self.start.turn):
             return self.receipt({**snapshot.values, "spent": rows})
         return self.receipt({}, before=rows)
 
     async def _stages(self) -> AsyncGenerator[Event, None]:
-        """What the graph's stages report while they run, once."""
+        """Run the graph once, and yield what its stages report."""
         start = self.start
         context = await self._context()
         modes: list[StreamMode] = ["values"]
@@ -221,7 +221,7 @@ class RunningTurn:
                     yield event
 
     async def _begin_again(self, error: PreflightError) -> str:
-        """Make the turn ready for its second try, and give the sentence that tells the person why.
+        """Prepare the turn's second attempt, and return the sentence that tells the person why.
 
         Raises:
             PreflightError: There is no use in a second try.
@@ -239,21 +239,27 @@ class RunningTurn:
         raise cause from error if cause is not error else None
 
     async def _offline(self, error: PreflightError) -> TurnStart:
-        """The same turn from its beginning, taken by the offline reader; its message has its id and comes once."""
+        """Return the start of the same turn with the offline reader in the model's place.
+
+        The message keeps its id, so that it is not added to the conversation twice.
+        """
         start = self.start
         reader = await asyncio.to_thread(self._reader, OFFLINE)
         ask = replace(start.ask, use=start.ask.use.lost(start.reader.name, error))
         return replace(start, ask=ask, reader=reader, spent=_spent_so_far(await self.snapshot(), start.turn, error))
 
     async def _anew(self, error: PreflightError) -> TurnStart:
-        """The same turn from its beginning; a message that the state has already comes once."""
+        """Return the start of the same turn from its beginning.
+
+        A message that the state already has is not added twice.
+        """
         snapshot = await self.snapshot()
         start = replace(self.start, spent=_spent_so_far(snapshot, self.start.turn, error))
         if start.given is not None:
             return start
         messages = snapshot.values["messages"]
-        asked: list[AnyMessage] = [message for message in messages if isinstance(message, HumanMessage)]
-        return replace(start, given=Question(messages=asked[-1:], options=list(start.ask.options)))
+        questions: list[AnyMessage] = [message for message in messages if isinstance(message, HumanMessage)]
+        return replace(start, given=Question(messages=questions[-1:], options=list(start.ask.options)))
 
     async def _context(self) -> Context:
         start = self.start
@@ -279,7 +285,7 @@ class RunningTurn:
         return Context(reader, self._library, settings, pubmed, extractive, self.span.context, known={}, asked_k=asked)
 
     async def _spent_before(self) -> Usage:
-        """What a turn had spent before it was cut off, asked the person, or was begun again, and now goes on."""
+        """Return what a resumed turn had spent before it was cut off, asked the person, or was begun again."""
         rows = self.start.spent
         if self.start.given is None or self.start.goes_on:
             rows = _spent_rows(await self.snapshot())
@@ -288,17 +294,17 @@ class RunningTurn:
 
 
 def belongs_to(snapshot: StateSnapshot, turn: Turn) -> bool:
-    """Whether a checkpoint is one of this turn's, not one that an earlier turn of the thread has left."""
+    """Return whether a checkpoint belongs to this turn, and not to an earlier turn of the thread."""
     return (snapshot.metadata or {}).get("turn_id") == turn.id
 
 
 def _has_begun(snapshot: StateSnapshot, turn: Turn) -> bool:
-    """Whether the turn's first stage has ended: until then the state holds what the last turn left."""
+    """Return whether the turn's first stage has ended; until then the state still holds the previous turn."""
     return belongs_to(snapshot, turn) and "rewrite" not in snapshot.next
 
 
 def _spent_rows(snapshot: StateSnapshot) -> list[Mapping[str, Any]]:
-    """What a turn's stages have spent, also those whose results are kept and not in the state yet."""
+    """Return what a turn's stages have spent, including finished stages whose results are not in the state yet."""
     rows = [] if "rewrite" in snapshot.next else [*(snapshot.values.get("spent") or ())]
     for task in snapshot.tasks:
         spent = (task.result or {}).get("spent") or ()
@@ -310,7 +316,7 @@ def _spent_rows(snapshot: StateSnapshot) -> list[Mapping[str, Any]]:
 
 
 def _spent_so_far(snapshot: StateSnapshot, turn: Turn, error: PreflightError) -> list[Mapping[str, Any]]:
-    """What the turn's stages have spent, that which failed included."""
+    """Return what the turn's stages have spent, including the stage that failed."""
     rows = _spent_rows(snapshot) if belongs_to(snapshot, turn) else []
     if isinstance(error, ModelError) and error.spent and error.spent["calls"] and snapshot.next:
         rows.append({"stage": snapshot.next[0], "started": time() - error.spent["seconds"], **error.spent})

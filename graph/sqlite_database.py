@@ -1,4 +1,4 @@
-"""The file `threads.db`: how it is made, opened and brought up to date, and what goes wrong with it.
+"""The file `threads.db`: how it is created, opened and migrated, and the errors that it can cause.
 
 sqlite-utils makes the tables; rows are read and written with plain `sqlite3`, because a question should not wait for
 what sqlite-utils imports (pandas, where it is installed).
@@ -41,11 +41,11 @@ LOOKING_MILLISECONDS = 3
 """How long SQLite itself waits for the write lock, looking for it after 1 and 3 ms. With more it would wait for 5, 10,
 15, 20 ms and so on, while others take the lock and leave it."""
 LOG_BUSY_MILLISECONDS = 100
-"""How long that waits for others who read or write, before it is left for a later time; a guess."""
+"""Milliseconds that merging the log waits for other readers and writers, before it is put off; a guess."""
 
 
 def begin_writing(connection: sqlite3.Connection, seconds: float = BUSY_SECONDS) -> None:
-    """Begin a transaction that holds the write lock, which is looked for every other millisecond.
+    """Begin a transaction with the write lock, which is tried every other millisecond.
 
     Args:
         connection: One that has no transaction.
@@ -73,7 +73,7 @@ def begin_writing(connection: sqlite3.Connection, seconds: float = BUSY_SECONDS)
 
 
 class WriteAheadLog:
-    """When a database's log is brought into its file: only while nobody else can write.
+    """Decides when a database's log is merged into its file: only while no other connection can write.
 
     SQLite does it by itself after a commit, without a lock that keeps writers out. In versions before 3.51.3 a commit
     of another connection at that moment, in this process or another one, can be taken for what is in the file already,
@@ -88,11 +88,11 @@ class WriteAheadLog:
         self._long = LOG_BYTES
 
     def keep(self, connection: sqlite3.Connection) -> None:
-        """Have a connection that writes leave the log alone after a commit."""
+        """Switch off SQLite's own merging of the log after a commit of this connection."""
         connection.execute("pragma wal_autocheckpoint = 0")
 
     def bring_in_if_long(self, connection: sqlite3.Connection) -> None:
-        """Bring the log in where it has grown long, on a connection that has no transaction."""
+        """Merge the log into the file where it has grown long; the connection must have no transaction."""
         try:
             length = self._log.stat().st_size
         except OSError:
@@ -104,7 +104,7 @@ class WriteAheadLog:
 
 
 def bring_log_in(connection: sqlite3.Connection, milliseconds: int) -> bool:
-    """Bring the write-ahead log into its file, with the write lock held; whether all of it is there.
+    """Merge the write-ahead log into its file under the write lock, and return whether all of it was merged.
 
     Args:
         connection: One that has no transaction.
@@ -125,7 +125,7 @@ def bring_log_in(connection: sqlite3.Connection, milliseconds: int) -> bool:
 
 
 class SqliteDatabase:
-    """A ledger's rows in a file, on a connection of their own: it works beside a checkpointer that has the file open.
+    """A ledger's rows in a file, on a connection of its own beside the checkpointer's.
 
     May be used from any thread, one call at a time.
 
@@ -167,17 +167,17 @@ class SqliteDatabase:
 
     @property
     def name(self) -> str:
-        """The file's path."""
+        """Path of the file."""
         return str(self.path)
 
     def close(self) -> None:
-        """Close the connection; a second time does nothing."""
+        """Close the connection; a second call does nothing."""
         with self._lock:
             self._connection.close()
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """The connection, to read."""
+        """Give the connection to read through."""
         with self._lock, translated_errors(self.path):
             yield self._connection
             if not self._connection.in_transaction:
@@ -185,7 +185,7 @@ class SqliteDatabase:
 
     @contextmanager
     def writing(self, thread_id: str = "") -> Iterator[sqlite3.Connection]:
-        """A transaction that holds the write lock from its start: what it reads stays true until it writes."""
+        """Give a transaction that holds the write lock from its start. What it reads stays true until it writes."""
         with self.reading() as connection:
             begin_writing(connection, self._busy_seconds)
             try:
@@ -196,12 +196,12 @@ class SqliteDatabase:
             connection.commit()
 
     def damaged(self, what: str) -> DatabaseCorrupt:
-        """The error for a row that is not as it was written."""
+        """Return the error for a row that is not as it was written."""
         return damaged_threads(self.path, what)
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:
-    """Make the tables, or what those from before there were numbers lack: columns, titles, forks, feedback."""
+    """Create the tables, or add what unnumbered older versions lack: columns, titles, forks, feedback."""
     from sqlite_utils import Database
 
     database = Database(connection)
@@ -222,12 +222,12 @@ def _make_tables(connection: sqlite3.Connection) -> None:
 
 
 MIGRATIONS = (_make_tables,)
-"""What brings the tables of a `threads.db` to version 1, 2, … (`library/storage/migrations.py`)."""
+"""The steps that bring the tables of a `threads.db` to version 1, 2, … (`library/storage/migrations.py`)."""
 
 
 @contextmanager
 def translated_errors(path: Path) -> Iterator[None]:
-    """Raise what SQLite and the file system say about `path` as errors of ours.
+    """Raise errors of SQLite and the file system about `path` as errors of ours.
 
     Raises:
         DatabaseCorrupt: The file is not a readable SQLite database.
@@ -252,16 +252,16 @@ def translated_errors(path: Path) -> Iterator[None]:
 
 
 def damaged_threads(path: Path, what: str) -> DatabaseCorrupt:
-    """The error for a database of threads that cannot be read, or holds what was never written to it."""
+    """Return the error for a database of threads that cannot be read, or holds rows that were never written to it."""
     return DatabaseCorrupt(
         f"The database {path} cannot be read: {what}",
-        help=f"`preflight library rebuild --library {path.parent}` sets it aside and keeps what is whole; or move it "
-        "away: a new one is made at the next turn.",
+        help=f"`preflight library rebuild --library {path.parent}` moves it aside and keeps what is intact; or move it "
+        "away: the next turn creates a new one.",
     )
 
 
 def make_database(path: Path) -> None:
-    """Make the file and its folder where they are missing, in WAL mode: readers and a writer work side by side.
+    """Create the file and its folder where missing, in WAL mode: readers and a writer work side by side.
 
     Processes that do this at the same time refuse each other at once, whatever their timeout, so it is tried again.
     """
@@ -283,7 +283,7 @@ def make_database(path: Path) -> None:
 
 @contextmanager
 def writable(path: Path) -> Iterator[Path]:
-    """The database; where its folder cannot be written, a copy of it as it is now, which ends with the block."""
+    """Give the database's path; where its folder is read-only, the path of a temporary copy."""
     if not path.parent.exists() or os.access(path.parent, os.W_OK):
         yield path
         return
@@ -298,7 +298,10 @@ def writable(path: Path) -> Iterator[Path]:
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
-    """A connection that reads, also where SQLite cannot make the files for its locks: nobody writes there."""
+    """Return a connection for reading.
+
+    It opens even where SQLite cannot create its lock files because the folder is read-only.
+    """
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
     try:
         connection.execute("select count(*) from sqlite_master")
@@ -316,7 +319,7 @@ def open_to_read(path: Path) -> sqlite3.Connection:
 
 
 def _with_log(path: Path) -> sqlite3.Connection | None:
-    """What a database holds together with the writes beside it, in memory; None where there are none beside it.
+    """Return the database with its write-ahead log as a copy in memory; None where there is no log.
 
     A process that was killed leaves its last writes in a log, which SQLite passes over where it takes the file for one
     that nobody changes.
@@ -336,5 +339,5 @@ def _with_log(path: Path) -> sqlite3.Connection | None:
 
 
 def _holds(query: str, text: str | None) -> bool:
-    """Whether a text holds a casefolded query."""
+    """Return whether a text contains a casefolded query."""
     return text is not None and query in text.casefold()

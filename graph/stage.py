@@ -1,4 +1,4 @@
-"""What every stage is wrapped in: its context is resolved and checked, its progress shown, its cost recorded.
+"""The wrapper of every stage: it resolves and checks the context, shows progress and records the cost.
 
 An answer leaves here, whichever stage gives it, as Markdown that loads, links to and runs nothing (`text.inert`).
 
@@ -42,7 +42,7 @@ class Node(Protocol):
 
 
 def given(context: Any) -> Context:
-    """The context as the caller passed it.
+    """Return the context as the caller passed it.
 
     Raises:
         UsageError: No `Context` was passed, or it lacks a reader or a library.
@@ -56,7 +56,7 @@ def given(context: Any) -> Context:
 
 
 class Stage(Runnable[Any, State]):
-    """A node for plain and for asynchronous callers; outside a graph it cannot run.
+    """A node that can be called with and without `await`; it cannot run outside a graph.
 
     Args:
         node: The node.
@@ -103,7 +103,10 @@ class Stage(Runnable[Any, State]):
 
 
 def _with_inert_answer(update: State) -> State:
-    """A stage's update, its answer without what documents may have put into it for a renderer to load or run."""
+    """Return a stage's update with an inert answer.
+
+    Nothing that a document put there is loaded or run by a renderer.
+    """
     if not update.get("answer"):
         return update
     update["answer"] = inert(update["answer"])

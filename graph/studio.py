@@ -26,9 +26,9 @@ from preflight_rag.state.context import ENVIRONMENT_PREFIX, Context, ReplyForm, 
 from preflight_rag.state.errors import UsageError
 
 FIRST = ("library", "model", "instructions", "route", "k", "clarify", "pubmed")
-"""What is shown first, in this order; the rest follows stage by stage."""
+"""Fields that Studio shows first, in this order; the rest follows stage by stage."""
 NUMBERS = ("deadline", "temperature", "context_window", "rerank_deadline")
-"""What may be tried out here besides what every caller may choose: none of it names anything."""
+"""Numbers that may be tried out in Studio, besides the settings open to every caller; none names a file or a model."""
 OPERATORS = tuple(name for name in Settings.model_fields if name not in (*CHOICES, *NUMBERS))
 """Settings that only the operator's PREFLIGHT_… variables set: files, models, and limits."""
 ASKING = ("rewrite", "converse", "answer_plain", "map_context", "reduce_context", "relate_contexts", "answer_group")
@@ -57,7 +57,7 @@ STAGES: dict[tuple[str, ...], tuple[str, ...]] = {
 
 
 def _for_studio(schema: dict[str, Any]) -> None:
-    """Order the fields, say which stages they are about, and show as defaults what the environment sets.
+    """Order the fields, name the stages that each affects, and show the environment's values as defaults.
 
     The operator's settings are shown, too, without their values: the server drops what a schema does not have without
     a word, and who sets them is to be told that they may not.
@@ -79,17 +79,17 @@ def _for_studio(schema: dict[str, Any]) -> None:
 
 
 def _without_null(field: dict[str, Any]) -> dict[str, Any]:
-    """A field that may be left out as one of its kind, so that it gets that kind's control."""
+    """Return the schema of an optional field as one of its own type, so that Studio shows that type's control."""
     kinds = [kind for kind in field.get("anyOf", ()) if kind.get("type") != "null"]
     return {**{name: value for name, value in field.items() if name != "anyOf"}, **(kinds[0] if kinds else {})}
 
 
 OFFERED = Offered.read()
-"""Read once: looking at folders would block the server's event loop."""
+"""The offered libraries and models, read once: looking at folders would block the server's event loop."""
 
 
 class StudioContext(Settings):
-    """What an assistant can be set to; what is not given is as the PREFLIGHT_… variables say."""
+    """The settings of an assistant; what is not set comes from the PREFLIGHT_… variables."""
 
     model_config = ConfigDict(json_schema_extra=_for_studio)
 
@@ -118,7 +118,7 @@ class StudioContext(Settings):
 
 
 def resolve(given: Any) -> Context:
-    """The context of a run out of an assistant's fields; libraries and readers stay open between runs.
+    """Return the context of a run from an assistant's fields; libraries and readers stay open between runs.
 
     Raises:
         PreflightError: A setting is unknown, wrong or the operator's, or the library or the model is not offered or
@@ -135,7 +135,7 @@ def resolve(given: Any) -> Context:
 
 @cache
 def _library(place: Path | LibraryPlace) -> Library:
-    """One of those that are offered, opened once: a run may still use it however many others are opened."""
+    """Return one of the offered libraries, opened once: a run may still use it however many others are opened."""
     # One in a database can do all that a reader asks of a library.
     return cast(Library, open_library(place))
 

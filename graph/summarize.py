@@ -47,7 +47,7 @@ TOKENS = 800
 PROMPT_TOKENS = 6_000
 """Tokens of sentences, or of parts' summaries, in one prompt; a guess that leaves room in a window of 8,000."""
 SOURCE_TOKENS = 16
-"""What a prompt needs around each of them; a guess."""
+"""Tokens that a prompt needs around each sentence; a guess."""
 
 Sections = list[list[Source]]
 
@@ -65,25 +65,25 @@ class Subject:
 
 @dataclass
 class Spending:
-    """What was spent so far, and what is missing."""
+    """The cost so far, and the gaps."""
 
     rows: list[dict[str, Any]]
     gaps: list[Gap]
 
     def add(self, stage: str, usage: Usage) -> None:
-        """Record one call."""
+        """Record the cost of one call."""
         self.rows.append({"stage": stage, "started": perf_counter() - usage.seconds, **usage.model_dump()})
 
 
 def summarize_file(
     path: Path, model: Any = None, *, embedder: Any = None, tokens: int = TOKENS, **settings: Any
 ) -> Summary:
-    """The summary of a file; no library is needed.
+    """Return the summary of a file; no library is needed.
 
     Args:
-        path: Of any kind that the loaders read.
-        model: A LangChain chat model, `provider:name`, `offline`, or None: what the environment says.
-        embedder: As `open_embedder` takes it; None for the default one.
+        path: A file of any kind that the loaders read.
+        model: A LangChain chat model, `provider:name`, `offline`, or None for the environment's model.
+        embedder: An embedder or its name, as `open_embedder` takes it; None for the default one.
         tokens: Most tokens of the selected sentences.
         **settings: Fields of `Settings`.
 
@@ -108,7 +108,7 @@ def summarize_file(
 
 
 def is_on_disk(document: str | Path) -> bool:
-    """Whether a name is that of a file, rather than a document's id."""
+    """Return whether a name is the path of a file, rather than a document's id."""
     try:
         return Path(document).expanduser().exists()
     except (OSError, ValueError):
@@ -116,7 +116,7 @@ def is_on_disk(document: str | Path) -> bool:
 
 
 def subject_of_file(path: Path, count_tokens: Callable[[str], int]) -> Subject:
-    """The one document of a file of any kind that the loaders read.
+    """Return the only document of a file of any kind that the loaders read.
 
     Raises:
         DocumentError: The file cannot be read, or holds no text.
@@ -125,13 +125,13 @@ def subject_of_file(path: Path, count_tokens: Callable[[str], int]) -> Subject:
     from preflight_rag.library.loaders import load
 
     path = path.expanduser()
-    found = list(islice(load(path), 2))
-    if len(found) > 1:
+    documents = list(islice(load(path), 2))
+    if len(documents) > 1:
         raise UsageError(
             f"{path} holds several documents",
             help=f"Run: preflight ingest {path}, then: preflight summarize with an id of `preflight library list`",
         )
-    document = found[0]
+    document = documents[0]
     if isinstance(document, DocumentError):
         raise document
     document = document.model_copy(update={"text": unicode_text(document.text)})
@@ -140,7 +140,7 @@ def subject_of_file(path: Path, count_tokens: Callable[[str], int]) -> Subject:
 
 
 def find_subject(library: Collection, document: str | Path, count_tokens: Callable[[str], int]) -> Subject:
-    """A document of the library by its id, else a file's.
+    """Return a document of the library by its id; where there is none, the file of that name.
 
     Raises:
         PreflightError: As `subject_of_file` and `subject_of_library`.
@@ -151,7 +151,7 @@ def find_subject(library: Collection, document: str | Path, count_tokens: Callab
 
 
 def subject_of_library(library: Collection, document_id: str, count_tokens: Callable[[str], int]) -> Subject:
-    """A document of the library by its id or its name.
+    """Return a document of the library by its id or its name.
 
     Raises:
         UsageError: There is no such document; the message names those of similar ids and titles.
@@ -166,25 +166,25 @@ def subject_of_library(library: Collection, document_id: str, count_tokens: Call
 
 
 def unknown_document(library: Collection, document_id: str) -> UsageError:
-    """The error for an id that the library does not hold."""
-    near = [names_of(library).name(each) for each in close_matches(document_id, library.documents())]
-    named = f"Did you mean {' or '.join(near)}?" if near else "Give a file, or the id of a document."
+    """Return the error for an id that the library does not hold."""
+    near = [names_of(library).name(match) for match in close_matches(document_id, library.documents())]
+    help = f"Did you mean {' or '.join(near)}?" if near else "Give a file, or the id of a document."
     return UsageError(
-        f"there is no file {document_id!r}, and no document of that id in the library at {library.path}", help=named
+        f"there is no file {document_id!r}, and no document of that id in the library at {library.path}", help=help
     )
 
 
 def close_matches(name: str, documents: Any, *, most: int = 3) -> list[str]:
-    """Ids of the documents whose id, file name or title is most like a name, best first."""
+    """Return the ids of the documents whose id, file name or title is most like a name, best first."""
     from rapidfuzz import fuzz, process
 
     names: dict[str, str] = {}
     for row in documents:
         for other in (row["id"], Path(row["id"]).name, row["title"]):
             names.setdefault(other.casefold(), row["id"])
-    wanted = name.strip().casefold()
-    found = process.extract(wanted, [*names], scorer=fuzz.ratio, limit=2 * most, score_cutoff=60)
-    return list(dict.fromkeys(names[match] for match, _, _ in found))[:most]
+    target = name.strip().casefold()
+    matches = process.extract(target, [*names], scorer=fuzz.ratio, limit=2 * most, score_cutoff=60)
+    return list(dict.fromkeys(names[match] for match, _, _ in matches))[:most]
 
 
 async def summarize(
@@ -197,7 +197,7 @@ async def summarize(
     alpha: float = selection.SUMMARY_ALPHA,
     prompt_tokens: int = PROMPT_TOKENS,
 ) -> Summary:
-    """The summary of a document.
+    """Return the summary of a document.
 
     Args:
         subject: What `subject_of_file` or `subject_of_library` gave.
@@ -232,7 +232,7 @@ async def summarize(
         ).model_dump()
         raise
     text, citations = _cited(subject, chosen, draft, spending)
-    taken = sum(statement.tokens for statement in chosen)
+    selected_tokens = sum(statement.tokens for statement in chosen)
     return Summary(
         document_id=subject.document_id,
         title=subject.title,
@@ -240,8 +240,8 @@ async def summarize(
         summary=text,
         citations=tuple(citations),
         sentences=len(chosen),
-        tokens=taken,
-        share=round(taken / max(1, sum(statement.tokens for statement in subject.statements)), 4),
+        tokens=selected_tokens,
+        share=round(selected_tokens / max(1, sum(statement.tokens for statement in subject.statements)), 4),
         gaps=tuple(spending.gaps),
         receipt=receipt_of(
             {"spent": spending.rows}, reader=reader, settings=settings, seconds=perf_counter() - started
@@ -250,12 +250,14 @@ async def summarize(
 
 
 def _checked(subject: Subject) -> Subject:
+    """Return the subject; raise EmptyDocument unless it has sentences."""
     if not subject.statements:
         raise EmptyDocument(f"{subject.document_id} holds no text to summarise")
     return subject
 
 
 def _selected(subject: Subject, embedder: Embedder, tokens: int, alpha: float) -> list[Statement]:
+    """Select the sentences within the token budget, in the document's order; all where they fit."""
     statements = subject.statements
     if sum(statement.tokens for statement in statements) <= tokens:
         return list(statements)
@@ -281,12 +283,12 @@ async def _read(
     prompt_tokens: int,
     spending: Spending,
 ) -> Draft:
-    """One call where the sentences fit into a prompt; else one for each part, and one for all parts."""
+    """Summarise in one call where the sentences fit into a prompt; else part by part, then the parts' summaries."""
     sections = _sources(subject, chosen)
     parts = _parts(sections, lambda source: reader.count_tokens(source.text) + SOURCE_TOKENS, prompt_tokens)
     if len(parts) == 1:
         reply = await reader.summarize(title=subject.title, sections=sections)
-        return _taken(reply, "summarize", "reply", spending)
+        return _record(reply, "summarize", "reply", spending)
     slots = asyncio.Semaphore(most_at_once)
 
     async def read(stage: str, number: int, **material: Any) -> Draft | None:
@@ -297,7 +299,7 @@ async def _read(
                 spending.add(stage, Usage.of_failed(error.spent))
                 spending.gaps.append(Gap(stage=stage, item=str(number), error=str(error)))
                 return None
-            return _taken(reply, stage, str(number), spending)
+            return _record(reply, stage, str(number), spending)
 
     drafts = await asyncio.gather(*(read("map_summary", n, sections=part) for n, part in enumerate(parts)))
     while len(read_parts := [draft for draft in drafts if draft]) > 1:
@@ -314,14 +316,15 @@ async def _read(
     return read_parts[0]
 
 
-def _taken(reply: Reply[Draft], stage: str, item: str, spending: Spending) -> Draft:
+def _record(reply: Reply[Draft], stage: str, item: str, spending: Spending) -> Draft:
+    """Record a reply's cost and gaps, and return its draft."""
     spending.add(stage, reply.usage)
     spending.gaps += [Gap(stage=stage, item=item, error=note) for note in reply.notes]
     return reply.value
 
 
 def _sources(subject: Subject, chosen: Sequence[Statement]) -> Sections:
-    """The sentences as the reader sees them, numbered from 1."""
+    """Return the sentences as the reader sees them, numbered from 1."""
     number, sections = 0, []
     for run in selection.sections(chosen):
         sections.append(
@@ -335,7 +338,7 @@ def _sources(subject: Subject, chosen: Sequence[Statement]) -> Sections:
 
 
 def _parts(runs: Sequence[Sequence[Any]], size: Callable[[Any], int], most: int) -> list[list[list[Any]]]:
-    """Runs of items in parts of at most `most` tokens, in order; a run may be divided, an item is not."""
+    """Divide runs of items into parts of at most `most` tokens, in order; a run may be divided, an item is not."""
     parts: list[list[list[Any]]] = [[]]
     used = 0
     for run in runs:
@@ -356,7 +359,7 @@ def _parts(runs: Sequence[Sequence[Any]], size: Callable[[Any], int], most: int)
 def _cited(
     subject: Subject, chosen: Sequence[Statement], draft: Draft, spending: Spending
 ) -> tuple[str, list[Citation]]:
-    """The summary with its marks numbered in order of first use, and the sentence behind each of them."""
+    """Return the summary with its marks numbered in order of first use, and the sentence behind each of them."""
     passages = {
         n: Passage(
             id=statement.passage_id,

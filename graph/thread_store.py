@@ -1,4 +1,4 @@
-"""Where conversations are kept: the seam between turns and a database.
+"""Where conversations are stored: the interface between turns and a database.
 
 A turn needs three things of it: a checkpointer for the graph, the ledger, and that nobody else takes a turn on the same
 thread meanwhile. `open_thread_store` gives them from the library's own file `threads.db`, or from PostgreSQL, which
@@ -37,7 +37,7 @@ class ThreadStore(Protocol):
         """The record of all turns."""
 
     def lock(self, thread_id: str, *, wait: float) -> AbstractAsyncContextManager[None]:
-        """Hold a thread while the block runs: it ends with the process that holds it, however that ends.
+        """Lock a thread while the block runs; the lock ends with the process that holds it, even if that is killed.
 
         Args:
             thread_id: Which thread.
@@ -49,17 +49,19 @@ class ThreadStore(Protocol):
         """
 
     async def finish(self, turn: Turn, answer: Answer, keep_turns: int) -> None:
-        """Record a turn's answer when all of its checkpoints are kept, and drop what its steps leave (`prune_turn`).
+        """Record a turn's answer once all of its checkpoints are stored.
+
+        Then remove its intermediate steps (`prune_turn`).
 
         Raises:
             TurnError: The thread was deleted while the turn ran.
         """
 
     async def ask(self, turn: Turn, clarification: Clarification, receipt: Receipt) -> None:
-        """Record that a turn asks the person first, when all of its checkpoints are kept; errors are as above."""
+        """Record that a turn asks the person, once all of its checkpoints are stored; raises the errors of `finish`."""
 
     async def size(self) -> int:
-        """Bytes that the conversations take on the disk."""
+        """Return the bytes that the conversations take on disk."""
 
 
 class SqliteThreadStore:
@@ -78,7 +80,7 @@ class SqliteThreadStore:
 
     @asynccontextmanager
     async def lock(self, thread_id: str, *, wait: float) -> AsyncIterator[None]:
-        """Hold a thread by a lock of the operating system's on a file."""
+        """Lock a thread by an operating-system lock on a file."""
         async with thread_lock(self.path.parent, thread_id, wait=wait):
             try:
                 yield
@@ -98,7 +100,7 @@ class SqliteThreadStore:
         await self._write(turn, work)
 
     async def ask(self, turn: Turn, clarification: Clarification, receipt: Receipt) -> None:
-        """Record what is asked."""
+        """Record the question that the turn asks the person."""
         values = asking(clarification, receipt.model_dump())
         await self._write(turn, lambda connection: self.ledger.change(connection, turn.id, values))
 
@@ -109,7 +111,7 @@ class SqliteThreadStore:
             await self.saver.write(turn.thread_id, work)
 
     async def size(self) -> int:
-        """Bytes of the file."""
+        """Return the bytes of the file."""
         return self.path.stat().st_size
 
 
@@ -123,7 +125,7 @@ def check_address(url: str) -> None:
 
 @contextmanager
 def open_ledger(folder: Path, url: str | None = None) -> Iterator[Ledger]:
-    """The record of all turns by itself; arguments and errors are those of `open_thread_store`."""
+    """Open the record of all turns alone; arguments and errors are those of `open_thread_store`."""
     if url is not None:
         check_address(url)
         from preflight_rag.graph.postgres_database import PostgresDatabase
@@ -138,7 +140,7 @@ def open_ledger(folder: Path, url: str | None = None) -> Iterator[Ledger]:
 
 @contextmanager
 def open_database(folder: Path, url: str | None, file: str, *, busy_seconds: float) -> Iterator[Database]:
-    """A database for other tables than those of conversations; errors are those of `open_thread_store`.
+    """Open a database for other tables than those of conversations; errors are those of `open_thread_store`.
 
     What is written to it is on its way to the disk, and not waited for.
 
@@ -162,7 +164,7 @@ def open_database(folder: Path, url: str | None, file: str, *, busy_seconds: flo
 
 @asynccontextmanager
 async def open_thread_store(folder: Path, url: str | None = None) -> AsyncIterator[ThreadStore]:
-    """The conversations of a library.
+    """Open the conversations of a library.
 
     Args:
         folder: The library's folder; where it cannot be written, conversations last as long as the block.

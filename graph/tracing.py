@@ -25,7 +25,7 @@ NAME = "preflight-rag"
 
 
 class TurnSpan:
-    """The span of one turn; `context` is what its stages' spans belong to, None where nobody listens."""
+    """The span of one turn; `context` is the parent of its stages' spans, None where nobody exports spans."""
 
     def __init__(self, question: str, thread_id: str, turn: int) -> None:
         self.context: TraceContext | None = None
@@ -42,7 +42,7 @@ class TurnSpan:
             self._span.set_attribute("preflight.question", question)
 
     def ended(self, answer: Answer | Clarification) -> None:
-        """Tell how the turn ended, or that it asks back, and end the span."""
+        """Record how the turn ended, or that it asks the person, and end the span."""
         if self._span is None:
             return
         if not isinstance(answer, Answer):
@@ -67,7 +67,7 @@ class TurnSpan:
         self._span.end()
 
     def failed(self, error: BaseException) -> None:
-        """Tell that the turn was stopped or failed, and end it."""
+        """Record that the turn was stopped or failed, and end the span."""
         if self._span is not None:
             _mark(self._span, error)
             self._span.end()
@@ -80,7 +80,7 @@ class StageSpan:
         self._span = span
 
     def done(self, state: Mapping[str, Any], rows: list[dict[str, Any]], update: Mapping[str, Any]) -> None:
-        """Tell what the stage read and spent, and what it decided."""
+        """Record what the stage read and spent, and what it decided."""
         if self._span is None:
             return
         passages = update.get("passages", state.get("passages"))
@@ -99,7 +99,7 @@ class StageSpan:
 
 @contextmanager
 def stage_span(name: str, turn: TraceContext | None) -> Iterator[StageSpan]:
-    """A stage's span, current while the stage runs, so that spans of HTTP clients and databases belong to it.
+    """Open a stage's span as the current one, so that spans of HTTP clients and databases become its children.
 
     Args:
         name: The stage.
@@ -120,7 +120,7 @@ def stage_span(name: str, turn: TraceContext | None) -> Iterator[StageSpan]:
 
 
 def _tracer() -> Tracer | None:
-    """A tracer where one may have been set up: that needs the API to be imported already."""
+    """Return a tracer where one may have been set up; if so, OpenTelemetry's API is imported already."""
     api = sys.modules.get("opentelemetry.trace")
     if api is None or isinstance(api.get_tracer_provider(), api.ProxyTracerProvider):
         return None
@@ -133,7 +133,7 @@ def _content() -> bool:
 
 
 def _mark(span: Span, error: BaseException) -> None:
-    """Say that a span failed, by the kind of error: its text may hold a question or a document."""
+    """Mark a span as failed with the error's type alone: its text may hold a question or a document."""
     from opentelemetry.trace import StatusCode
 
     if isinstance(error, GraphBubbleUp):

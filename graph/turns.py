@@ -89,7 +89,9 @@ class Turns:
         tokens: bool = True,
         progress: bool = True,
     ) -> AsyncGenerator[Event, None]:
-        """Take or finish a turn: progress and stages, the answer's pieces, at last the answer or what is asked.
+        """Run or finish a turn.
+
+        Yield progress, stages and the answer's pieces; at last the answer, or the question to the person.
 
         The ledger learns of every way that a turn ends, also of one that is stopped because nobody reads on.
 
@@ -170,7 +172,7 @@ class Turns:
         await self.graph.aupdate_state({"configurable": {"thread_id": into}}, values, as_node="cite")
 
     async def delete(self, thread_id: str) -> bool:
-        """Forget a thread: its turns and its checkpoints; the file shrinks. False when there is none."""
+        """Delete a thread with its turns and checkpoints, and shrink the file; return False when there is none."""
         thread_id = validate_thread_id(thread_id)
         known = await asyncio.to_thread(self.ledger.delete, thread_id)
         await self.saver.adelete_thread(thread_id)
@@ -178,7 +180,7 @@ class Turns:
         return known
 
     async def prune(self, keep_turns: int) -> tuple[int, int]:
-        """Drop the intermediate checkpoints of every thread that has no turn to go on with; the file shrinks.
+        """Remove intermediate checkpoints of every thread whose last turn cannot be resumed, and shrink the file.
 
         Returns:
             The bytes that conversations take on the disk, before and after.
@@ -194,7 +196,7 @@ class Turns:
         return before, await self.threads.size()
 
     async def _ask(self, ask: Ask, thread_id: str) -> TurnStart:
-        """Begin a turn, or go on with the last one where the question is the reply to what that asked."""
+        """Begin a turn; or resume the last one where the message is the reply to what that turn asked."""
         if ask.model is None:  # a reader that is open already: the turn begins at once where nothing stands before it
             reader = self.reader(None)
             last, turn = await asyncio.to_thread(
@@ -211,7 +213,7 @@ class Turns:
             last = await asyncio.to_thread(self.ledger.last, thread_id)
         if last and ask.history:
             raise UsageError(
-                f"thread {thread_id!r} has a conversation of its own", help="Give history= with a new thread only."
+                f"thread {thread_id!r} already has a conversation", help="Give history= with a new thread only."
             )
         if last and last.status == "asking" and (labels := chosen(ask.question, _choices(last))):
             return await self._reopened(last, lambda _: Command(resume=labels), ask.use.purses)
@@ -230,7 +232,7 @@ class Turns:
         return TurnStart(turn, ask, reader, ask.input())
 
     async def _go_on(self, request: Choose | Resume, thread_id: str) -> TurnStart:
-        """Go on with the thread's last turn: with the choice that it waits for, or where it was cut off."""
+        """Resume the thread's last turn: with the choice that it waits for, or where it was cut off."""
         last = await asyncio.to_thread(self.ledger.last, thread_id)
         if last is None:
             raise ThreadNotFound(f"there is no thread {thread_id!r}", help="See `preflight threads list`.")
@@ -240,7 +242,9 @@ class Turns:
                 raise TurnError(f"the last turn of thread {thread_id!r} asks nothing", help="Ask a new question.")
             if not (labels := chosen(request.choice, offered)):
                 numbered = "; ".join(f"{n}: {each.label}" for n, each in enumerate(offered, 1))
-                raise UsageError(f"{request.choice!r} is none of the choices", help=f'Choose of {numbered}; or "all".')
+                raise UsageError(
+                    f"{request.choice!r} is none of the choices", help=f'Choose one or more of {numbered}, or "all".'
+                )
             goes_on = await self._goes_on(last)
             return await self._reopened(
                 last, lambda ask: Command(resume=labels) if goes_on else ask.input(), request.purses
@@ -254,7 +258,9 @@ class Turns:
         return await self._reopened(last, lambda ask: None if goes_on else ask.input(), request.purses)
 
     async def _goes_on(self, turn: Turn) -> bool:
-        """Whether a turn can go on from its checkpoint; else it is begun again: its stages may have other names now.
+        """Return whether a turn can resume from its checkpoint.
+
+        If not it begins again: its stages may have been renamed.
 
         Raises:
             TurnError: A newer version has begun it.
@@ -281,7 +287,12 @@ class Turns:
         return TurnStart(turn, ask, reader, given(ask))
 
     async def _caught_up(self, last: Turn | None) -> Turn | None:
-        """The last turn; where its process ended between the answer and its row in the ledger, that is written now."""
+        """Return the last turn.
+
+        Where its process ended between the answer and its row in the ledger, write that row now.
+
+        Where its process ended between the answer and its row in the ledger, that is written now.
+        """
         if last is None or last.status != "running":
             return last
         snapshot = await self.graph.aget_state({"configurable": {"thread_id": last.thread_id}})
@@ -298,7 +309,7 @@ class Turns:
         return await asyncio.to_thread(self.ledger.finish, last.id, answer=answer)
 
     async def _close(self, last: Turn | None, *, discard: bool) -> None:
-        """Close the turn before, if it has not ended: one that was cut off only on purpose."""
+        """Close the previous turn if it has not ended; one that was cut off, only with `discard`."""
         if last is None or last.status not in ("running", "asking"):
             return
         if last.status == "running" and not discard:
@@ -311,7 +322,7 @@ class Turns:
         await asyncio.to_thread(self.ledger.fail, last.id, error=error, status="interrupted")
 
     async def _failed(self, error: BaseException, running: RunningTurn) -> BaseException:
-        """Record a failed turn; an error that is not ours becomes a `TurnError`."""
+        """Record a failed turn, and return the error to raise; an error that is not ours becomes a `TurnError`."""
         turn = running.start.turn
         if not isinstance(error, Exception):
             # A cancelled task may be cancelled again while it writes: the record is finished all the same.
@@ -339,7 +350,10 @@ def _choices(turn: Turn) -> list[Choice]:
 
 
 def _unexpected(error: Exception, reader: Reader) -> TurnError:
-    """An error that nobody foresaw, with what helps: the system's, that of a reader of somebody's own, or ours."""
+    """Return the error for an unforeseen failure.
+
+    Its help says whether the system, a custom reader or this program is at fault.
+    """
     if isinstance(error, GraphRecursionError):
         help = "It goes round in circles; the limit is PREFLIGHT_MAX_STEPS."
         return TooManySteps("the turn took more steps than it may, and was stopped", help=help)

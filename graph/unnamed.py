@@ -1,4 +1,4 @@
-"""A compiled graph with a checkpointer of its own that begins a new thread where the caller names none.
+"""A compiled graph, with a checkpointer of its own, that begins a new thread where the caller names none.
 
 LangGraph itself keeps what was run with `thread_id=None` under one thread, which every other such call then goes on
 with, and fails with a KeyError where `configurable` holds other names only.
@@ -18,23 +18,23 @@ from preflight_rag.graph.locks import new_thread_id
 
 
 class OwnThreads(CompiledStateGraph[Any, Any, Any, Any]):
-    """A graph as `StateGraph.compile` makes it, whose calls without a thread each have their own."""
+    """A graph as `StateGraph.compile` returns it; each call that names no thread gets a new one."""
 
     @classmethod
     def of(cls, graph: CompiledStateGraph[Any, Any, Any, Any]) -> OwnThreads:
-        """The same graph, as `Pregel.copy` would make it."""
+        """Return the same graph as an `OwnThreads`, copied as `Pregel.copy` does."""
         return cls(**{name: value for name, value in vars(graph).items() if name != "__orig_class__"})
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:  # type: ignore[override]
-        """Run; `invoke` and `batch` come through here."""
+        """Run the graph; `invoke` and `batch` call this method."""
         return super().stream(input, self._with_thread(config), **kwargs)
 
     def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:  # type: ignore[override]
-        """Run; `ainvoke` and `abatch` come through here."""
+        """Run the graph; `ainvoke` and `abatch` call this method."""
         return super().astream(input, self._with_thread(config), **kwargs)
 
     def _with_thread(self, config: RunnableConfig | None) -> RunnableConfig | None:
-        """The config, with a thread of its own; as a node of another graph it goes by that one's thread."""
+        """Return the config with a new thread; a node of another graph keeps that graph's thread."""
         merged = merge_configs(self.config, ensure_config(config))
         inside = "langgraph_node" in merged.get("metadata", {})
         if inside or not isinstance(self.checkpointer, BaseCheckpointSaver):

@@ -1,4 +1,4 @@
-"""What a first question runs, loaded in a thread beside what it imports: models, index, and its own passages."""
+"""Loading, in a background thread, what the first question needs: models, index, and the question's passages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 class Warming:
-    """Loads once what the turns of an application need. Nothing of a turn depends on it.
+    """Loads once what an application's turns need. No turn depends on it.
 
     Args:
         library: Its index and embedder are loaded.
@@ -39,7 +39,7 @@ class Warming:
         self._thread: threading.Thread | None = None
 
     def begin(self, ahead: tuple[str, Settings] | None = None, *, all_imported: bool = False) -> None:
-        """Begin, unless it was begun before or there is no memory for it.
+        """Start loading, unless it was started before or memory is short.
 
         Where imports of two threads cross, one of them can fail. So what the package's own models import is imported
         here; models of somebody's own import much more, and begin only when everything else has been imported.
@@ -68,7 +68,7 @@ class Warming:
             self._thread = thread
 
     def load(self, read: Callable[[], None] | None = None) -> None:
-        """Load what a turn needs, then `read`.
+        """Load what a turn needs, then call `read`.
 
         What fails here, such as a package that finds no memory, the turn meets itself and names in one line; out of a
         thread it would be a traceback on the screen.
@@ -83,12 +83,12 @@ class Warming:
             log.debug("what a turn needs could not be loaded ahead of it", exc_info=True)
 
     def join(self) -> None:
-        """Wait for its end, if it was begun."""
+        """Wait until loading has ended, if it was started."""
         if self._thread is not None:
             self._thread.join()
 
     def _reading(self, question: str, settings: Settings) -> Callable[[], None] | None:
-        """What reads the passages of a question, where that may be done beside its turn."""
+        """Return the function that reads a question's passages ahead; None where that may not run beside its turn."""
         extractive = self._reader.extractive
         if extractive is None:
             return None

@@ -58,6 +58,9 @@ async def abstain(state: Unanswered, runtime: Runtime[Context]) -> State:
 
 
 def _share_words(question: str, sources: Sequence[Source]) -> bool:
-    """Whether a passage holds most of the question's words: a form or a table is like no sentence, and may be near."""
+    """Return whether a passage holds most of the question's words.
+
+    A form or table may be near without being like a sentence.
+    """
     asked = set(words(question))
     return any(2 * len(asked & set(words(f"{source.title} {source.text}"))) > len(asked) for source in sources)

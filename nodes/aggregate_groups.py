@@ -66,7 +66,10 @@ async def aggregate_groups(state: Answered, runtime: Runtime[Context]) -> State:
 
 
 def _without_groups(state: Answered, context: Context) -> State:
-    """Where nothing came of any group: the answer that map/reduce gave, or a plain one from the first passages."""
+    """Return the update of a turn whose groups gave nothing.
+
+    It holds map/reduce's answer, or a plain one from the first passages.
+    """
     before, direct = state.get("escalations") or [], Draft.load(state["draft"]) if state.get("draft") else None
     if before and direct is not None and direct.found and direct.text:
         step = plain_stands("corg", before[-1]["from"])

@@ -63,7 +63,7 @@ async def answer_plain(state: Chosen, runtime: Runtime[Context]) -> State:
 
 
 async def answer_all_passages(state: Chosen, context: Context) -> State:
-    """The answer of the route plain, which may call for a dearer route."""
+    """Answer by the route plain, which may find that a dearer route is needed."""
     sources, decision = await context.sources(state["passages"]), state["decision"]
     writing: Awaitable[Reply[Draft]] = instructed(context.reader, state.get("instructions") or "").answer(
         question=state["standalone_question"], sources=sources, options=state["options"]
@@ -189,7 +189,7 @@ async def _checked_meanwhile(
 
 
 def _spent_in_vain(call: asyncio.Future[Reply[Draft]], refs: Sequence[PassageRef]) -> Usage:
-    """What a call has cost that was given up, or had come to its end before; of one without a reply an estimate.
+    """Return what a cancelled or unused call has cost; an estimate for one without a reply.
 
     Raises:
         Exception: It ended with an error that is no model's.
@@ -205,7 +205,10 @@ def _spent_in_vain(call: asyncio.Future[Reply[Draft]], refs: Sequence[PassageRef
 
 
 async def answer_only_group(state: Chosen, context: Context) -> State:
-    """The answer of the only group, whose contexts do not contradict each other; options are answered from it too."""
+    """Answer from the only group, whose contexts do not contradict each other.
+
+    A multiple-choice question is answered from it too.
+    """
     sources = contexts_of(await context.sources(state["passages"]))
     question, options = state["standalone_question"], state["options"]
     reader = instructed(context.reader, state.get("instructions") or "")
@@ -229,7 +232,7 @@ async def answer_only_group(state: Chosen, context: Context) -> State:
 
 
 def _begun(error: ModelError, options: Sequence[str]) -> tuple[Reply[Draft], GroupStatus]:
-    """What there is of the reply; where that is nothing, what was noted of the contexts stands in for it.
+    """Return the part of the reply that was written; where there is none, an answer from the contexts' notes.
 
     Where none came in time the group has failed, and the turn goes back to fewer passages.
     """

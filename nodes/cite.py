@@ -86,7 +86,7 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
 async def _checked(
     context: Context, question: str, answer: str, groups: Sequence[Group], passages: Mapping[int, Passage]
 ) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
-    """The statements of a language model's answer held to their passages, and what stood in the way of that."""
+    """Check each statement of a language model's answer against its passages; return the statements and the gaps."""
     if context.extractive is None or not context.settings.check_citations or context.reader.by_rule:
         return [], []
     claims = claims_of_answer(answer, groups)

@@ -23,7 +23,7 @@ from preflight_rag.text.citations import renumbered, unknown_citation
 
 
 async def converse(state: Talked, runtime: Runtime[Context]) -> State:
-    """Have the reader reply; sources and earlier messages are given word for word, and citations checked once more."""
+    """Have the reader reply from the last answer's sources and earlier messages, and check the citations again."""
     context, known = runtime.context, state.get("earlier")
     earlier, talk = earlier_answer(known), Talk.load(state["talk"])
     history = past_messages(messages_before(state["messages"]), state["question"])
@@ -52,7 +52,7 @@ async def converse(state: Talked, runtime: Runtime[Context]) -> State:
 async def _cited(
     text: str, known: Sequence[Mapping[str, Any]], context: Context
 ) -> tuple[str, list[Citation], list[dict[str, str]]]:
-    """The reply with its marks numbered anew, the citations behind them, and what is wrong with any."""
+    """Return the reply with its marks renumbered, their citations, and the gaps of marks that cannot be checked."""
     by_number = {citation["n"]: Citation.model_validate(citation) for citation in known}
     answer, numbers = renumbered(text)
     citations, gaps = [], []

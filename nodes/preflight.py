@@ -20,7 +20,7 @@ from preflight_rag.state.views import Retrieved
 
 
 async def preflight(state: Retrieved, runtime: Runtime[Context]) -> State:
-    """Choose the route and say why; what answers may still compare the passages' answers (`unchecked`)."""
+    """Choose the route and say why; `unchecked` tells the answering stage to compare the passages' answers as well."""
     refs, context = state["passages"], runtime.context
     sources = await context.sources(refs)
     decision, unchecked = await asyncio.to_thread(_decided, state["standalone_question"], refs, sources, context)
@@ -32,7 +32,7 @@ async def preflight(state: Retrieved, runtime: Runtime[Context]) -> State:
 
 
 def _in_time(decision: RouteDecision, refs: Sequence[PassageRef], context: Context) -> RouteDecision:
-    """The decision; plain in the place of a dearer route that nobody forced and that takes too long with this model."""
+    """Return the decision, with plain in place of a dearer route that is too slow here and was not forced."""
     speed, tokens = speed_of(context.reader), sum(ref["tokens"] for ref in refs)
     if speed is None or decision.forced or decision.name not in ("map_reduce", "corg"):
         return decision

@@ -30,7 +30,7 @@ FOUND_SO_FAR = "This is what the passages say, part by part; no answer was made 
 
 
 async def reduce_context(state: Mapped, runtime: Runtime[Context]) -> State:
-    """Drop empty extracts and have the reader make one answer of the rest; nothing is asked when none is left.
+    """Drop empty extracts and have the reader combine the rest into one answer; without any left, no reader is asked.
 
     Raises:
         AllPartitionsFailed: No partition could be read, and what is wrong with the model would be so of any other call.
@@ -73,7 +73,7 @@ async def reduce_context(state: Mapped, runtime: Runtime[Context]) -> State:
 
 
 def _without_extracts(state: Mapped) -> State:
-    """Where nothing came of any partition: the plain answer of before, or one from the first partition."""
+    """Return the update where no partition gave anything: the earlier plain answer, or one from the first partition."""
     before = state.get("escalations") or []
     if before and state.get("draft"):
         draft, step = Draft.load(state["draft"]), plain_stands("map_reduce", before[-1]["from"])
@@ -95,7 +95,7 @@ def _with_first(state: Mapped, first: Draft, *, is_supported: bool) -> State:
 
 
 def _begun(error: ModelError, extracts: Sequence[Extract], options: Sequence[str]) -> Reply[Draft]:
-    """The beginning of an answer; where there is none, what the partitions say."""
+    """Return the beginning of an answer that was cut off; where there is none, what the partitions say."""
     try:
         return unfinished(error, options)
     except ModelError:
@@ -103,7 +103,7 @@ def _begun(error: ModelError, extracts: Sequence[Extract], options: Sequence[str
 
 
 def _found_so_far(error: ModelError, extracts: Sequence[Extract]) -> Reply[Draft]:
-    """What the partitions say, one below the other: evidence, since nobody has weighed it."""
+    """Return the partitions' extracts one below the other, as evidence: nobody has weighed them."""
     quotes = tuple(quote for extract in extracts for quote in extract.quotes)
     text = "\n\n".join([FOUND_SO_FAR, *(extract.text for extract in extracts)])
     used_up = isinstance(error, BudgetUsedUp)

@@ -23,7 +23,7 @@ from preflight_rag.text.words import words
 
 
 async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
-    """Find the passages that go on, and keep both rankings that they were fused from."""
+    """Find the passages that go on, and keep the dense and the lexical ranking that they were fused from."""
     context = runtime.context
     settings, retrieval, pruned = await asyncio.to_thread(_retrieved, state, context)
     context.has_read(candidate.passage for candidate in retrieval.chosen)
@@ -43,7 +43,7 @@ async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
 
 
 def _retrieved(state: Rewritten, context: Context) -> tuple[Settings, Retrieval, list[PrunedPassage]]:
-    """The settings that the passages were searched with, what was found, and what of it stays behind."""
+    """Return the settings used for the search, the retrieval, and the passages that are kept from the model."""
     settings = within_window(context.settings, context.reader, state.get("instructions") or "")
 
     def found_in(documents: Sequence[str]) -> Retrieval:
@@ -78,7 +78,7 @@ def _within(settings: Settings, documents: Sequence[str]) -> Settings:
 
 
 def _left_out(retrieval: Retrieval, settings: Settings, asked: Settings) -> list[tuple[str, str]]:
-    """What is said where fewer passages go on than were asked for, since the model cannot read more at once."""
+    """Return the gap for passages that were requested but dropped because the model's window cannot hold them."""
     wanted, chosen = min(asked.k, len(retrieval.found.fused)), len(retrieval.chosen)
     if settings == asked or chosen >= wanted:
         return []
@@ -86,7 +86,7 @@ def _left_out(retrieval: Retrieval, settings: Settings, asked: Settings) -> list
 
 
 def _for_time(retrieval: Retrieval, context: Context) -> list[tuple[str, str]]:
-    """What is said where fewer passages go on than were asked for, since the model is slow."""
+    """Return the gap for passages that were requested but dropped because the model is slow."""
     wanted, chosen = min(context.asked_k or 0, len(retrieval.found.fused)), len(retrieval.chosen)
     if not context.is_planned() or chosen >= wanted:
         return []
@@ -94,7 +94,7 @@ def _for_time(retrieval: Retrieval, context: Context) -> list[tuple[str, str]]:
 
 
 def _prune(retrieval: Retrieval, questions: Sequence[str], context: Context) -> list[PrunedPassage]:
-    """Take the passages out that a language model is not to be given."""
+    """Remove the passages that a language model should not be given, and return them."""
     threshold = context.settings.prune
     if not threshold or not retrieval.chosen or context.reader.by_rule:
         return []

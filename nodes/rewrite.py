@@ -62,15 +62,15 @@ async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
         reply, within = await standalone_question(
             question, history, short.value, known, library=context.library, reader=context.reader, settings=settings
         )
-        made, notes, usage = reply.value, [*short.notes, *reply.notes], short.usage + reply.usage
-        update |= _searched(question, made)
+        result, notes, usage = reply.value, [*short.notes, *reply.notes], short.usage + reply.usage
+        update |= _searched(question, result)
         update["within"] = within
         if not within and known and known["citations"] and context.reader.by_rule:
             update["continued"] = continued_documents(question, made, known)
         if made.kind == "conversation" and chatting and is_of_the_conversation(question):
             talk = Talk("other")
-        elif free and made.question != question:
-            lookup = recognise_lookup(made.question)
+        elif free and result.question != question:
+            lookup = recognise_lookup(result.question)
     else:
         notes, usage = list(short.notes), short.usage
         update |= _searched(question, Rewrite(question))
@@ -89,7 +89,7 @@ async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
 
 
 def _searched(question: str, made: Rewrite) -> State:
-    """What is searched for."""
+    """Return the channels that hold what is searched for."""
     standalone = normalised(made.question) or question
     return {
         "standalone_question": standalone,
@@ -99,7 +99,7 @@ def _searched(question: str, made: Rewrite) -> State:
 
 
 def _earlier_turn(state: Mapping[str, Any]) -> EarlierState | None:
-    """The last turn that answered from the documents, before its channels are cleared."""
+    """Return the last turn that answered from the documents, before its channels are cleared."""
     answered = state.get("answer") and (state.get("decision") or {}).get("name") != "conversation"
     if not answered:
         return state.get("earlier")
@@ -112,7 +112,7 @@ def _earlier_turn(state: Mapping[str, Any]) -> EarlierState | None:
 
 
 def cleared() -> State:
-    """The channels that hold one turn alone, as they are at its beginning; every new one belongs here."""
+    """Return the channels that hold a single turn, at their initial values; every new channel belongs here."""
     return {
         "rungs": [],
         "passages": [],

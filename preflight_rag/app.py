@@ -146,7 +146,7 @@ class Preflight:
 
     @classmethod
     def _over(cls, library: Collection, model: Any, settings: Settings, threads: str | None) -> Preflight:
-        """The application over an open library, which is closed where no reader can be opened."""
+        """Return the application over an open library, which is closed where no reader can be opened."""
         try:
             reader = open_reader(
                 model,
@@ -228,7 +228,7 @@ class Preflight:
         )
 
     def context(self, **settings: Unpack[GivenSettings]) -> Context:
-        """What `build_graph`'s graph needs as its `context`, to run it yourself over this library with this reader.
+        """Return the `context` that `build_graph`'s graph needs, to run it yourself over this library and reader.
 
         Args:
             **settings: Fields of `Settings` for those runs.
@@ -357,7 +357,7 @@ class Preflight:
         purses: Sequence[Purse] = (),
         limit: int | None = None,
     ) -> tuple[str, Usage]:
-        """One call of the language model with messages of your own, on the loop that its turns run on.
+        """Return one call of the language model with messages of your own, on the loop that its turns run on.
 
         Args:
             messages: What the model is sent.
@@ -444,12 +444,12 @@ class Preflight:
 
     @property
     def keeps_threads(self) -> bool:
-        """Whether conversations are kept; those of a library in a read-only folder last as long as the application."""
+        """Whether conversations are stored; in a read-only folder they last as long as the application."""
         return self.threads is not None or os.access(self.folder, os.W_OK)
 
     @property
     def notes(self) -> list[str]:
-        """What a user should know: of the library's index, and that conversations are not kept."""
+        """Notes for the user: about the library's index, and whether conversations are stored."""
         own = [] if self.keeps_threads else [f"{self.folder} cannot be written: conversations are not kept"]
         return [*self.library.notes, *own]
 
@@ -518,7 +518,7 @@ class Preflight:
         return narrowed(self.settings, changes)
 
     def _answer(self, request: Request, thread_id: str | None, on_event: Callable[[Event], None] | None) -> Answer:
-        """The answer to a request, for plain code, which waits for the loop that all turns run on."""
+        """Return the answer to a request, for plain code, which waits for the loop that all turns run on."""
         wait = self._lock_wait(request)
         turn = self._open_turns().run(
             request, thread_id=thread_id, lock_wait=wait, tokens=on_event is not None, progress=on_event is not None
@@ -528,7 +528,10 @@ class Preflight:
     async def _stream(
         self, request: Callable[[], Request], thread_id: str | None, *, tokens: bool, progress: bool
     ) -> AsyncGenerator[Event, None]:
-        """The events of a request, for asynchronous code; it is made, and may fail, when the first one is awaited."""
+        """Yield the events of a request, for asynchronous code.
+
+        It is made, and may fail, when the first one is awaited.
+        """
         made = request()
         self._check_open()
         if (turns := self._turns) is None:
@@ -553,7 +556,10 @@ class Preflight:
         changes: GivenSettings,
     ) -> Ask:
         if isinstance(options, str) or len(options) == 1:
-            raise UsageError(f"options={options!r} is no choice", help="Give two or more options (--option, repeated).")
+            raise UsageError(
+                f"options={options!r} is not a choice between options",
+                help="Give two or more options (--option, repeated).",
+            )
         settings = self._settings(changes)
         own = self.settings.extractive_reader
         by_rule = model == OFFLINE or (model is None and self.reader.by_rule)
@@ -572,7 +578,7 @@ class Preflight:
         return Ask(question, settings, options, history, model, discard)
 
     def reader_of(self, model: str | None) -> Reader:
-        """The reader for a model's name, opened at its first use; None names the library's own.
+        """Return the reader for a model's name, opened at its first use; None names the library's own.
 
         Raises:
             UnknownModel: No model of that name.
@@ -624,7 +630,7 @@ class Preflight:
         return Turns(threads, self.library, self.reader_of, self.pubmed)
 
     def pubmed(self) -> EntrezClient:
-        """The client of NCBI, made at first use."""
+        """Return the client of NCBI, made at first use."""
         from preflight_rag.library.pubmed import EntrezClient
 
         with self._opening:
@@ -663,7 +669,7 @@ async def _close_connections(own: Reader, others: Mapping[str, Reader]) -> None:
 
 
 async def _answer(turn: AsyncGenerator[Event, None], on_event: Callable[[Event], None] | None = None) -> Answer:
-    """The answer that a turn ends with; one that asks the person first is an error here.
+    """Return the answer that a turn ends with; one that asks the person first is an error here.
 
     Raises:
         ReplyNeeded: The turn asks.

@@ -36,7 +36,7 @@ class BackgroundLoop:
         return self._loop is not None
 
     def is_here(self) -> bool:
-        """Whether this code runs on the loop's own thread, where nothing may wait for it."""
+        """Return whether this code runs on the loop's own thread, where nothing may wait for it."""
         return threading.current_thread() is self._thread
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
@@ -107,7 +107,10 @@ class BackgroundLoop:
 
 
 async def _drained(queue: asyncio.Queue[Any]) -> bool:
-    """Whether what fills the queue ends in time; `asyncio.wait_for` of Python 3.11 can swallow a cancellation."""
+    """Return whether what fills the queue ends in time.
+
+    `asyncio.wait_for` of Python 3.11 can swallow a cancellation.
+    """
     try:
         async with asyncio.timeout(CANCEL_AGAIN_SECONDS):
             while await queue.get() not in (_END, _FAILED):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def cache_dir() -> Path:
-    """Where derived files are kept: `PREFLIGHT_CACHE`, else the platform's cache folder of the user."""
+    """Return where derived files are kept: `PREFLIGHT_CACHE`, else the platform's cache folder of the user."""
     override = os.environ.get("PREFLIGHT_CACHE")
     if override:
         return Path(override)

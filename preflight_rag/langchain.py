@@ -137,7 +137,7 @@ def preflight_graph(
     channels: Sequence[str] = RESULTS,
     **settings: Unpack[GivenSettings],
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
-    """The graph over an application's library, to run as it is or as a node of your own graph; it needs no `context`.
+    """Return the graph over an application's library, to run it or to use it as a node; it needs no `context`.
 
     It takes `messages` and adds the answer to them; a graph around it that declares further ones of `channels`, such as
     `citations`, gets them too. Any other channel of that graph is its own, whatever it is called. The application's
@@ -181,7 +181,7 @@ def preflight_tool(
     description: str = "Answers a question from the document collection, with citations. Ask one full question.",
     **settings: Unpack[GivenSettings],
 ) -> BaseTool:
-    """A tool for agents: its content is the cited answer with its sources, its artifact the `Answer` as a dict.
+    """Return a tool for agents: its content is the cited answer with its sources, its artifact the `Answer` as a dict.
 
     Documents that were read from files are named by their files' names, as a tool's messages may go to any client.
     Each call has a thread of its own, so calls of one step of an agent run side by side. One that is to go on with a
@@ -237,7 +237,7 @@ def summarize_tool(
     name: str = "summarize_document",
     description: str = "Summarises one document of the collection, with citations. Give the document's id.",
 ) -> BaseTool:
-    """A tool for agents: its content is the cited summary with its sentences, its artifact the `Summary` as a dict.
+    """Return an agent's tool whose content is the cited summary, and whose artifact is the `Summary` as a dict.
 
     Only documents of the library can be named, no files; where the run's `configurable` holds `where`, only documents
     that fit. What cannot be summarised is said in the tool's content.
@@ -261,7 +261,9 @@ def summarize_tool(
             document = names.document_id(document_id)
             where, _ = read_filter(chosen.context(**changes).settings)
             if where is not None and not document_fits(chosen.library, document, where):
-                raise UsageError(f"there is no document {document_id[:200]!r}", help="Give an id that a search found.")
+                raise UsageError(
+                    f"there is no document {document_id[:200]!r}", help="Give an id from the results of a search."
+                )
             if not chosen.library.document_passages(document):
                 raise unknown_document(chosen.library, document_id)
             found = chosen.summarize(document, tokens=tokens, **changes)
@@ -279,7 +281,7 @@ def summarize_tool(
 def _call(
     app: Preflight | Mapping[str, Preflight], config: RunnableConfig, settings: Mapping[str, Any]
 ) -> tuple[Preflight, dict[str, Any]]:
-    """What a run's config chooses: the application, and the changes of its settings, with `thread_id` where given.
+    """Return what a run's config chooses: the application and the changed settings, with `thread_id` if it is set.
 
     Raises:
         UsageError: It chooses what it may not, or wrongly.
@@ -296,7 +298,7 @@ def _call(
 
 
 def _tool(run: Callable[..., Any], arun: Callable[..., Any], name: str, description: str) -> BaseTool:
-    """A tool with content and artifact, whose errors become its content."""
+    """Return a tool with content and artifact, whose errors become its content."""
     return StructuredTool.from_function(
         run,
         arun,
@@ -308,7 +310,7 @@ def _tool(run: Callable[..., Any], arun: Callable[..., Any], name: str, descript
 
 
 def _apart(config: RunnableConfig) -> RunnableConfig:
-    """What a turn inside an agent's run keeps of it: its callbacks, but for those that stream the agent's tokens."""
+    """Return the config of a turn inside an agent's run: its callbacks, except those that stream the agent's tokens."""
     callbacks = config.get("callbacks")
     if isinstance(callbacks, BaseCallbackManager):
         callbacks = callbacks.copy()
@@ -319,7 +321,10 @@ def _apart(config: RunnableConfig) -> RunnableConfig:
 
 
 def _thread_of(config: RunnableConfig) -> str:
-    """The thread that a caller names who calls the tool by itself; in a graph that is the agent's, and not ours."""
+    """Return the thread that a caller names who calls the tool by itself.
+
+    In a graph that is the agent's, and not ours.
+    """
     from preflight_rag.graph.locks import new_thread_id, validate_thread_id
 
     if "langgraph_node" not in config.get("metadata", {}):
@@ -329,7 +334,7 @@ def _thread_of(config: RunnableConfig) -> str:
 
 
 class RouterInput(TypedDict):
-    """What the router takes."""
+    """The input of the router."""
 
     question: str
     documents: Sequence[Document]
@@ -371,7 +376,7 @@ class PreflightRouter(Runnable[RouterInput, RouteDecision]):
         self.settings = Settings.read(**settings)
 
     def invoke(self, input: RouterInput, config: RunnableConfig | None = None, **kwargs: Any) -> RouteDecision:
-        """The decision for one question and its documents, best first.
+        """Return the decision for one question and its documents, best first.
 
         Raises:
             UsageError: The input lacks the question or the documents.
@@ -434,14 +439,14 @@ class PreflightRouter(Runnable[RouterInput, RouteDecision]):
         return -(-len(text) // CHARS_A_TOKEN)
 
     def _cosines(self, question: str, documents: list[Document]) -> list[float]:
-        """As the retriever gave them, else by the embedder."""
+        """Return the cosines that the retriever gave; where it gave none, compute them with the embedder."""
         import numpy as np
 
         if all("cosine" in document.metadata for document in documents):
             return [float(document.metadata["cosine"]) for document in documents]
         embedder = self.embedder or (self.library.embedder if self.library is not None else None)
         if embedder is None:
-            raise UsageError("the documents have no cosines", help="Give the router an embedder.")
+            raise UsageError("the documents have no cosine similarities", help="Give the router an embedder.")
         query = np.asarray(embedder.embed_query(question), dtype=np.float32)
         vectors = np.asarray(embedder.embed_documents([item.page_content for item in documents]), dtype=np.float32)
         lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(query)

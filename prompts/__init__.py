@@ -1,1 +1,1 @@
-"""What language models are told and how their replies are read: one file per prompting stage."""
+"""The prompts for language models, and how their replies are parsed: one file per prompting stage."""

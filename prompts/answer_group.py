@@ -52,35 +52,38 @@ _BULLET = re.compile(rf"^{_SPACE}(?:[-*•·]|\d{{1,2}}[.)])[^\S\n]++", re.MULTI
 
 
 def render(*, question: str, sources: Sequence[Source], instructions: str = "") -> list[BaseMessage]:
-    """Messages for the model; the question is put as it is."""
+    """Return the messages for the model; `question` is inserted as it is."""
     values = {"question": fences.fenced(question), "passages": fences.passages(sources)}
     return [SystemMessage(SYSTEM + fences.instructions(instructions)), HumanMessage(USER.format(**values))]
 
 
 def render_plural(*, question: str) -> list[BaseMessage]:
-    """Messages for the model that puts the question in the plural."""
+    """Return the messages that ask the model to put the question in the plural."""
     return [SystemMessage(PLURAL_SYSTEM), HumanMessage(PLURAL_USER.format(question=fences.fenced(question)))]
 
 
 def reply_tokens(contexts: int) -> int:
-    """Room for the answers and the quotes of all contexts."""
+    """Return room for the answers and the quotes of all contexts."""
     return ANSWER_TOKENS + QUOTE_TOKENS * contexts
 
 
 def plural_tokens(question: str) -> int:
-    """Room for the question in the plural."""
+    """Return room for the question in the plural."""
     return tokens_of(question)
 
 
 def parse_plural(reply: str) -> str | None:
-    """The question of a reply, without a label or quotation marks; None where it has none, or more than one line."""
+    """Return the question in a reply, without its label or quotation marks.
+
+    None where the reply has none, or more than one line.
+    """
     lines = [line.strip() for line in clean(reply).splitlines() if line.strip()]
     asked = re.sub(r"^question\s*:\s*", "", lines[0], flags=re.IGNORECASE).strip(" \"'“”*") if len(lines) == 1 else ""
     return asked if asked.endswith("?") else None
 
 
 def parse(reply: str) -> Draft:
-    """The answers, one a line, without headings and list marks, and their quotes."""
+    """Parse the answers, one a line, without headings and list marks, and their quotes."""
     draft = parse_draft(reply)
     text = _BULLET.sub("", _LABEL.sub("", draft.text)).strip()
     lines = [line.strip() for line in text.splitlines() if line.strip()]

@@ -36,7 +36,7 @@ Question: {question}{options}"""
 def render(
     *, question: str, sources: Sequence[Source], options: Sequence[str] = (), instructions: str = ""
 ) -> list[BaseMessage]:
-    """Messages for the model."""
+    """Return the messages for the model."""
     values = {
         "question": fences.fenced(question),
         "passages": fences.passages(sources),
@@ -46,10 +46,10 @@ def render(
 
 
 def reply_tokens(passages: int) -> int:
-    """Room for the answer and the quotes of all passages."""
+    """Return room for the answer and the quotes of all passages."""
     return ANSWER_TOKENS + QUOTE_TOKENS * passages
 
 
 def parse(reply: str, options: Sequence[str] = ()) -> Draft:
-    """The answer with its quotes."""
+    """Parse the answer with its quotes."""
     return parse_draft(reply, options)

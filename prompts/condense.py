@@ -33,12 +33,12 @@ LONGEST_REPLY = 4_000
 
 
 def render(*, summary: str, messages: Sequence[Message]) -> list[BaseMessage]:
-    """Messages for the model."""
+    """Return the messages for the model."""
     values = {"summary": fences.fenced(summary) or "(none)", "history": fences.conversation(messages)}
     return [SystemMessage(SYSTEM), HumanMessage(USER.format(**values))]
 
 
 def parse(reply: str) -> str | None:
-    """The summary on one line or several; None when it is longer than a summary may be."""
+    """Return the summary on one line or several; None when it is longer than a summary may be."""
     text = clean(reply).strip()
     return text if 0 < len(text) <= LONGEST_REPLY else None

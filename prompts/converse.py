@@ -15,7 +15,7 @@ from preflight_rag.text.citations import separate_marks
 ABOUT = (
     "You are the voice of Preflight RAG, a program that answers questions from a collection of documents and shows its"
 )
-"""What a reply may say of the program, on the prompt's first line."""
+"""What the program is, on the prompt's first line, for replies to questions about it."""
 SYSTEM = f"""\
 {ABOUT}
 sources. The person's last message asks nothing of the documents: it is small talk, or about this conversation itself.
@@ -40,7 +40,7 @@ Your reply:"""
 def render(
     *, message: str, history: Sequence[Message], sources: Sequence[Source], instructions: str = ""
 ) -> list[BaseMessage]:
-    """Messages for the model."""
+    """Return the messages for the model."""
     values = {
         "history": fences.conversation(history) or "(nothing yet)",
         "sources": fences.passages(sources) if sources else "(none)",
@@ -50,12 +50,12 @@ def render(
 
 
 def reply_tokens() -> int:
-    """Room for a reply, which may be the last answer again."""
+    """Return room for a reply, which may be the last answer again."""
     return ANSWER_TOKENS
 
 
 def parse(reply: str) -> Draft:
-    """The reply with its citations of the last answer's sources."""
+    """Return the reply with its citations of the last answer's sources."""
     text, quotes = split_quotes(clean(reply))
     text = re.sub(r"^\s*(?:assistant|your reply|reply)\s*:\s*", "", text, count=1, flags=re.IGNORECASE)
     return Draft(separate_marks(text).strip(), quotes)

@@ -1,4 +1,4 @@
-"""What a reply repeats of the instructions above its material is left out of it.
+"""Removal of the prompt's instructions from replies that repeat them.
 
 A document may ask a model for its instructions, and an obedient model writes them down. They stand in the system
 message, with what the person who runs the application asks for. A run of `LEAK` letters and digits that the reply has
@@ -32,7 +32,7 @@ _TO_BE_SAID = re.compile(r"[\"“„«][^\"“”„«»\n]{3,}[\"“”»]|:[^\
 
 
 def without_leaks(reply: str, prompt: Sequence[BaseMessage]) -> str:
-    """A reply without what it repeats of the prompt's instructions; "" where nothing else is in it."""
+    """Return a reply without what it repeats of the prompt's instructions; "" where nothing else is in it."""
     if not _may_repeat(reply, prompt):
         return reply
     guard = LeakGuard(prompt)
@@ -49,7 +49,9 @@ def without_leaks(reply: str, prompt: Sequence[BaseMessage]) -> str:
 
 
 def _may_repeat(reply: str, prompt: Sequence[BaseMessage]) -> bool:
-    """Whether a run of `LEAK` letters can be in common: wherever one lies, it holds one of the parts looked at here.
+    """Return whether the reply and the prompt may share `LEAK` letters in a row.
+
+    Any such run contains one of the parts tested here.
 
     The guard reads letter by letter, which took a fiftieth of a turn.
     """
@@ -60,12 +62,12 @@ def _may_repeat(reply: str, prompt: Sequence[BaseMessage]) -> bool:
 
 
 def _own(prompt: Sequence[BaseMessage]) -> str:
-    """The instructions of a prompt."""
+    """Return the instructions of a prompt."""
     return "\n".join(str(message.text) for message in prompt if isinstance(message, SystemMessage))
 
 
 class LeakGuard:
-    """The same for a reply that comes in pieces, of which the beginning of a run is out before it is one.
+    """Removes repeated instructions from a reply that comes in pieces, the beginning of which may be shown already.
 
     Attributes:
         cuts: Where the reply repeats the instructions: offsets of each run's beginning and end.
@@ -81,7 +83,7 @@ class LeakGuard:
         self.cuts: list[tuple[int, int]] = []
 
     def feed(self, piece: str) -> str:
-        """What may be shown with this piece."""
+        """Return the text that may be shown with this piece."""
         for place, character in enumerate(piece, self._length):
             if character == "%":  # as in the addresses that a document has a model write: You%20answer%20questions
                 self._code = 2
@@ -97,7 +99,7 @@ class LeakGuard:
         return self._release(self._places[0] if self._is_run else self._length)
 
     def finish(self) -> str:
-        """The rest."""
+        """Return the rest, when the reply has ended."""
         self._end_run()
         return self._release(self._length)
 
@@ -123,7 +125,7 @@ class LeakGuard:
         return run in self._known
 
     def _release(self, until: int) -> str:
-        """The reply up to there, from where it was released before, without what is cut."""
+        """Return the reply from the last released character up to `until`, without the parts that are cut."""
         shown, first = "", self._length - len(self._raw)
         for start, end in [*((a, b) for a, b in self.cuts if b > self._out), (until, until)]:
             if start > self._out:
@@ -137,7 +139,7 @@ class LeakGuard:
 
 @lru_cache(maxsize=16)
 def _secret(own: str) -> tuple[str, frozenset[str]]:
-    """The letters of a system message that are not to be repeated, and all runs of `HELD` of them.
+    """Return the letters of a system message that must not be repeated, and all runs of `HELD` of them.
 
     A turn's calls have few different ones, and turns have the same.
     """

@@ -56,7 +56,7 @@ FACT_CHARS = 400
 
 
 def schema(passages: Sequence[int]) -> dict[str, Any]:
-    """What a reply looks like as JSON; only passages of these numbers can be named."""
+    """Return the JSON schema of a reply; only passages of these numbers can be named."""
     fact = object_schema(
         statement={"type": "string", "maxLength": FACT_CHARS}, passage={"type": "integer", "enum": list(passages)}
     )
@@ -67,7 +67,7 @@ def schema(passages: Sequence[int]) -> dict[str, Any]:
 def render(
     *, question: str, sources: Sequence[Source], options: Sequence[str] = (), as_json: bool = False
 ) -> list[BaseMessage]:
-    """Messages for the model."""
+    """Return the messages for the model."""
     values = {
         "question": fences.fenced(question),
         "passages": fences.passages(sources),
@@ -78,12 +78,12 @@ def render(
 
 
 def reply_tokens(passages: int) -> int:
-    """Room for a few facts of each passage and what they answer."""
+    """Return room for a few facts of each passage and what they answer."""
     return FACT_TOKENS * passages + LINE_TOKENS
 
 
 def parse(reply: str, options: Sequence[str] = ()) -> Extract:
-    """The extract; empty when the reply is that there is nothing."""
+    """Parse the extract; empty when the reply says that there is nothing."""
     statements, answer = split_answer(_as_lines(clean(reply)), options)
     text, quotes = split_quotes(statements)
     if says(NO_INFORMATION, text) or not (text.strip() or answer):
@@ -92,7 +92,7 @@ def parse(reply: str, options: Sequence[str] = ()) -> Extract:
 
 
 def _as_lines(reply: str) -> str:
-    """A reply in JSON as the lines that it stands for, also one that was cut off; any other reply as it is."""
+    """Return a JSON reply, complete or cut off, as the lines that it stands for; any other reply as it is."""
     if not reply.lstrip().startswith("{"):
         return reply
     lines, answers, is_ours = [], [], False
@@ -111,7 +111,7 @@ def _as_lines(reply: str) -> str:
 
 
 def _facts(value: Any) -> list[dict[str, Any]]:
-    """The statements with a passage's number that decoded JSON holds."""
+    """Return the statements in decoded JSON that name a passage's number."""
     found = value.get("facts", [value]) if isinstance(value, dict) else []
     facts = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
     return [each for each in facts if each.get("statement") and isinstance(each.get("passage"), int)]

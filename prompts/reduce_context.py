@@ -34,7 +34,7 @@ Question: {question}{options}"""
 def render(
     *, question: str, extracts: Sequence[Extract], options: Sequence[str] = (), instructions: str = ""
 ) -> list[BaseMessage]:
-    """Messages for the model."""
+    """Return the messages for the model."""
     values = {
         "question": fences.fenced(question),
         "extracts": fences.extracts(extracts),
@@ -44,16 +44,16 @@ def render(
 
 
 def reply_tokens() -> int:
-    """Room for the answer; the quotes are the extracts'."""
+    """Return room for the answer; the quotes are the extracts'."""
     return ANSWER_TOKENS
 
 
 def parse(reply: str, options: Sequence[str] = ()) -> Draft:
-    """The answer."""
+    """Parse the answer."""
     return settled(parse_draft(reply, options))
 
 
 def settled(draft: Draft) -> Draft:
-    """The answer without its `DISPUTED: ` line, which is read."""
+    """Return the draft without its `DISPUTED: ` line, and with what that line says."""
     text, disputed = split_dispute(draft.text)
     return replace(draft, text=text.strip() or draft.text, disputed=disputed)

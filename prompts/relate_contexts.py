@@ -75,7 +75,7 @@ Contexts that are relevant to the question relate to each other in one of five w
 Generate the relation from Context1 to each of the other contexts, a line each and nothing else:
 Context2 - None
 Context3 - Counterfactual"""
-"""What `faithful` asks: COrg's Figure 9, its definitions and its form of the reply, without notes."""
+"""The prompt for `faithful`: COrg's Figure 9 with its definitions and form of reply, without notes."""
 
 PRINTED_USER = """\
 {contexts}
@@ -154,7 +154,7 @@ _MARKUP = re.compile(r"[*_`]{1,3}")
 
 
 def schema(contexts: int) -> dict[str, Any]:
-    """What a reply looks like as JSON: a note of each context, and the relation of each but the first."""
+    """Return the JSON schema of a reply: a note of each context, and the relation of each but the first."""
     text = {"type": "string", "maxLength": NOTE_CHARS}
     note = {
         "context": {"type": "integer", "enum": list(range(1, contexts + 1))},
@@ -180,7 +180,7 @@ def schema(contexts: int) -> dict[str, Any]:
 def render(
     *, question: str, contexts: Sequence[Source], printed: bool = False, as_json: bool = False
 ) -> list[BaseMessage]:
-    """Messages for the model; the first context is the pivot.
+    """Return the messages for the model; the first context is the pivot.
 
     Args:
         question: The question.
@@ -199,7 +199,7 @@ def render(
 
 
 def _block(number: int, source: Source) -> str:
-    """A context on lines of its own; its text on one, so that it cannot begin another context."""
+    """Return a context as lines of its own; its text is on one line, so that it cannot begin another context."""
     title, text = (" ".join(fences.material(part).split()) for part in (source.title, source.text))
     date = f"\nDate: {' '.join(fences.fenced(source.date).split())}" if source.date else ""
     return f"Context{number}\nTitle: {title or 'none'}{date}\nText: {text}"
@@ -212,17 +212,17 @@ def repair(missing: Sequence[int], *, printed: bool = False) -> str:
 
 
 def reply_tokens(contexts: int) -> int:
-    """Room for a note of each context, and a relation of each but the first."""
+    """Return room for a note of each context, and a relation of each but the first."""
     return (NOTE_TOKENS + RELATION_TOKENS) * contexts + LINE_TOKENS
 
 
 def repair_tokens(missing: Sequence[int]) -> int:
-    """Room for what is asked once more."""
+    """Return room for the reply about the missing contexts."""
     return RELATION_TOKENS * len(missing) + LINE_TOKENS
 
 
 def parse(reply: str, count: int) -> RelationReply:
-    """Read a reply: relations to Context1, and notes, by the numbers of the prompt.
+    """Parse a reply: relations to Context1, and notes, by the numbers of the prompt.
 
     A context called irrelevant has the relation `none` and a note without answer.
 
@@ -261,7 +261,7 @@ def _read_lines(lines: Sequence[str], count: int, into: RelationReply) -> None:
 
 
 def _reference(line: str, count: int) -> tuple[list[int] | None, str]:
-    """The contexts that a line speaks of, without the pivot unless it stands alone, and the rest of the line."""
+    """Return the contexts that a line refers to, without the pivot unless it is alone, and the rest of the line."""
     found = _REFERENCE.search(line)
     if found is None:
         return None, line
@@ -289,7 +289,7 @@ def _numbers(reference: str) -> list[int]:
 
 
 def _read_entry(into: RelationReply, numbers: Sequence[int], rest: str) -> None:
-    """What follows a reference: a relation, a note, or both."""
+    """Read what follows a reference: a relation, a note, or both."""
     cells = [cell.strip(" \t:;,\"'–—-") for cell in _cells(rest)]
     while cells and not cells[0]:
         cells.pop(0)
@@ -332,7 +332,7 @@ def _set_kind(into: RelationReply, numbers: Sequence[int], kind: str) -> None:
 
 
 def _set_kinds_in_order(into: RelationReply, bare: Sequence[tuple[int | None, str]], count: int) -> None:
-    """Relations without a reference: numbered from 2 as the contexts, or as many as there are other contexts."""
+    """Assign relations without a reference in order: numbered from 2 as the contexts, or one for each other context."""
     numbers = [number for number, _ in bare]
     if bare and all(number is not None for number in numbers) and min(n or 0 for n in numbers) >= 2:
         for number, kind in bare:
@@ -343,7 +343,7 @@ def _set_kinds_in_order(into: RelationReply, bare: Sequence[tuple[int | None, st
 
 
 def _kind(text: str, *, strict: bool = False) -> str | None:
-    """The relation that a short text names: as its first word, else as the only one it names.
+    """Return the relation that a short text names: by its first word, else the only relation in it.
 
     Args:
         text: Words behind a reference.
@@ -376,7 +376,7 @@ def _one_kind(word: str) -> str | None:
 
 
 def _read_json(text: str, count: int, into: RelationReply) -> bool:
-    """Read what JSON the reply holds; False when it holds none that speaks of contexts."""
+    """Read the JSON in a reply; return False when it holds none about contexts."""
     for value in json_values(text):
         _read_value(value, None, count, into)
     return bool(into.kinds or into.notes)
@@ -417,7 +417,7 @@ _FIELDS = ("entity", "descriptor", "answer")
 
 
 def _numbered(key: Any, count: int) -> list[int]:
-    """The context that a JSON key or value names."""
+    """Return the numbers of the contexts that a JSON key or value names."""
     if isinstance(key, bool) or not isinstance(key, int | str):
         return []
     found = re.fullmatch(r"\s*(?:(?:contexts?|kontext|ctx|c)[\s#_:-]*)?(\d{1,3})\s*", str(key), re.IGNORECASE)

@@ -63,12 +63,15 @@ _THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGN
 
 
 def tokens_of(text: str) -> int:
-    """Room for a reply that repeats a text."""
+    """Return the tokens of a reply that repeats a text."""
     return LINE_TOKENS + len(text) // CHARS_A_TOKEN
 
 
 def json_values(text: str) -> Iterator[Any]:
-    """The JSON that a text holds, from left to right; of an outer one that was cut off, what is whole inside it."""
+    """Yield the JSON that a text holds, from left to right.
+
+    Of an outer one that was cut off, what is whole inside it.
+    """
     decoder, at = json.JSONDecoder(), 0
     for _ in range(JSON_STARTS):
         match = re.compile(r"[\[{]").search(text, at)
@@ -84,7 +87,10 @@ def json_values(text: str) -> Iterator[Any]:
 
 
 def object_schema(**properties: Any) -> dict[str, Any]:
-    """The JSON schema of an object that has exactly these, as servers with strict schemas want it."""
+    """Return the JSON schema of an object with exactly these properties.
+
+    Its form is the one that servers with strict schemas want.
+    """
     return {
         "type": "object",
         "properties": properties,
@@ -94,14 +100,14 @@ def object_schema(**properties: Any) -> dict[str, Any]:
 
 
 def says(phrase: str, text: str) -> bool:
-    """Whether a reply is the phrase: alone or as its first words, in any case, with or without punctuation."""
+    """Return whether a reply is the phrase: alone or as its first words, in any case, with or without punctuation."""
     plain = re.sub(r"[^a-z]+", " ", text.lower()).strip()
     wanted = phrase.lower()
     return plain == wanted or (plain.startswith(wanted) and not JOINT_MARK.search(text))
 
 
 def clean(reply: str) -> str:
-    """A reply without a reasoning model's thoughts, code fences around the whole, and outer space."""
+    """Return a reply without reasoning, code fences around the whole, and outer space."""
     reply = encodable(reply)  # JSON may bring half a character, which nothing can keep or send
     ends = [end.end() for end in _THOUGHTS_END.finditer(reply)] or [0]
     thinking, rest = reply[: ends[-1]], reply[ends[-1] :]  # behind the last end there is no thought to look for
@@ -111,7 +117,7 @@ def clean(reply: str) -> str:
 
 
 def parse_draft(reply: str, options: Sequence[str] = ()) -> Draft:
-    """Read an answer: its text with `[n]` marks, its quotes, its choice, and whether it found anything."""
+    """Parse an answer: its text with `[n]` marks, its quotes, its choice, and whether it found anything."""
     text, choice = split_choice(clean(reply), options) if options else (clean(reply), None)
     text, quotes = split_quotes(text)
     text = _ANSWER_LABEL.sub("", text, count=1)
@@ -123,7 +129,7 @@ def parse_draft(reply: str, options: Sequence[str] = ()) -> Draft:
 
 
 def split_quotes(text: str) -> tuple[str, tuple[tuple[int, str], ...]]:
-    """Text above a QUOTES heading, and the `(n, quote)` lines under it."""
+    """Split a reply into the text above its QUOTES heading and the `(n, quote)` lines under it."""
     lines = text.splitlines()
     at = next((i for i, line in enumerate(lines) if QUOTES_HEADING.match(line)), None)
     if at is None:
@@ -136,7 +142,7 @@ def split_quotes(text: str) -> tuple[str, tuple[tuple[int, str], ...]]:
 
 
 def before_cut_quotes(reply: str) -> str | None:
-    """What a reply that was cut off at its limit says whole: the answer above its quotes, and the quotes but the last.
+    """Return the complete part of a reply that was cut off at its limit: the answer, and all quotes but the last.
 
     None where it was cut before its QUOTES heading, since the answer itself is not whole then.
     """
@@ -148,7 +154,7 @@ def before_cut_quotes(reply: str) -> str | None:
 
 
 def without_cut_end(reply: str) -> str:
-    """A reply that was cut off without its last line, or the last statement of its only one, which is not whole.
+    """Return a reply that was cut off without its incomplete last line, or last statement where it has one line.
 
     All of it where it has no more than that.
     """
@@ -163,7 +169,7 @@ def without_cut_end(reply: str) -> str:
 
 
 def split_choice(text: str, options: Sequence[str]) -> tuple[str, str | None]:
-    """Text without its choice line, and the option named there."""
+    """Split a reply into the text without its choice line and the option named there."""
     lines = text.splitlines()
     for i in range(len(lines) - 1, -1, -1):
         if (match := _CHOICE.match(lines[i])) and (choice := match_option(_named(match), options)) is not None:
@@ -172,12 +178,12 @@ def split_choice(text: str, options: Sequence[str]) -> tuple[str, str | None]:
 
 
 def _named(match: re.Match[str]) -> str:
-    """What a `CHOICE: ` or `ANSWER: ` line names, without the markup behind it."""
+    """Return the value of a `CHOICE: ` or `ANSWER: ` line, without the markup behind it."""
     return match[1].rstrip(f"{whitespace}*_)") or match[1][:1]
 
 
 def match_option(named: str, options: Sequence[str]) -> str | None:
-    """The option that a short text names by letter or by its words; None when it names none or several."""
+    """Return the option that a short text names by letter or by its words; None when it names none or several."""
     named = JOINT_MARK.sub("", named).strip().strip("*_`\"' .")
     by_letter = re.fullmatch(r"\(?([A-Za-z])\)?(?:[.):]\s.*)?", named, re.DOTALL)
     if by_letter and (index := ord(by_letter[1].upper()) - ord("A")) < len(options):
@@ -190,7 +196,10 @@ def match_option(named: str, options: Sequence[str]) -> str | None:
 
 
 def split_answer(text: str, options: Sequence[str] = ()) -> tuple[str, str]:
-    """Text without its last `ANSWER: ` line, and the option or the few words named there; empty where it names none."""
+    """Split a reply into the text without its last `ANSWER: ` line, and the option or few words of that line.
+
+    They are "" where it names none.
+    """
     lines = text.splitlines()
     for i in range(len(lines) - 1, -1, -1):
         if match := _CHOICE.match(lines[i]):
@@ -202,12 +211,12 @@ def split_answer(text: str, options: Sequence[str] = ()) -> tuple[str, str]:
 
 
 def split_dispute(text: str) -> tuple[str, bool]:
-    """Text without its `DISPUTED: ` line, and whether there is one that names something."""
+    """Split a reply into the text without its `DISPUTED: ` line, and whether that line names something."""
     found = [match for line in text.splitlines() if (match := _DISPUTED.match(line))]
     kept = "\n".join(line for line in text.splitlines() if not _DISPUTED.match(line)) if found else text
     return kept, any(match[1].strip(f"{whitespace}.*_`\"'").casefold() not in _NO_ANSWER for match in found)
 
 
 def choices_line(options: Sequence[str]) -> str:
-    """The letters that can be chosen, for a repair prompt."""
+    """Return the letters that can be chosen, for a repair prompt."""
     return ", ".join(letter(i) for i in range(len(options)))

@@ -49,7 +49,7 @@ REPAIR = "Reply with one line: QUESTION: and the standalone question, nothing el
 LONGEST_REPLY = 1_000
 """Characters of a standalone question; a guess: what is longer is an answer or a copy of the conversation."""
 MOST_PARTS, MOST_CONCEPTS, MOST_EXPRESSIONS = 4, 8, 8
-"""What is taken of a reply; guesses, above what the prompt asks for, against models that go round in circles."""
+"""Most items read from a reply; guesses, above what the prompt asks for, against models that repeat themselves."""
 LINES = MOST_PARTS + 6
 """Lines of a reply that are as long as the message at most: the question, its parts, concepts, four searches."""
 CONVERSATION_CHARS = 300
@@ -65,23 +65,23 @@ _NOTHING = re.compile(r"(?:none|n/?a|-++|no parts?|only one)\W*", re.IGNORECASE)
 
 
 def render(*, message: str, history: Sequence[Message]) -> list[BaseMessage]:
-    """Messages for the model."""
+    """Return the messages for the model."""
     values = {"history": fences.conversation(history), "message": fences.fenced(message)}
     return [SystemMessage(SYSTEM), HumanMessage(USER.format(**values))]
 
 
 def reply_tokens(message: str) -> int:
-    """Room for all lines."""
+    """Return room for all lines."""
     return LINES * tokens_of(message + " " * CONVERSATION_CHARS)
 
 
 def repair_tokens(message: str) -> int:
-    """Room for the question alone."""
+    """Return room for the question alone."""
     return tokens_of(message + " " * CONVERSATION_CHARS)
 
 
 def parse(reply: str) -> Rewrite | None:
-    """What the model made of the message, or None when the reply holds no one question of a sensible length.
+    """Return the rewritten message; None when the reply holds no single question of a sensible length.
 
     What the reply leaves out is empty.
     """
@@ -107,7 +107,7 @@ def parse(reply: str) -> Rewrite | None:
 
 
 def _sections(reply: str) -> tuple[list[str], dict[str, list[str]]]:
-    """Lines without a label before the first one that has one, and the texts behind or under each label."""
+    """Return the lines before the first label, and the texts behind or under each label."""
     unlabelled: list[str] = []
     sections: dict[str, list[str]] = {"question": [], "part": [], "concept": [], "search": [], "kind": []}
     current: list[str] | None = None

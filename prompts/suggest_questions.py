@@ -1,4 +1,4 @@
-"""Prompt for questions that could be asked next: of the passages that an answer stands on, and answered by them."""
+"""Prompt for follow-up questions about the passages behind an answer, which these passages can answer."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s*")
 
 
 def render(*, question: str, answer: str, sources: Sequence[Source]) -> list[BaseMessage]:
-    """Messages for the model."""
+    """Return the messages for the model."""
     values = {
         "passages": fences.passages(sources),
         "question": fences.fenced(question),
@@ -47,6 +47,6 @@ def render(*, question: str, answer: str, sources: Sequence[Source]) -> list[Bas
 
 
 def parse(reply: str) -> list[str]:
-    """The lines that are questions, without their bullets."""
+    """Return the lines that are questions, without their bullets."""
     lines = (_BULLET.sub("", line).strip().strip('"“”*') for line in clean(reply).splitlines())
     return list(dict.fromkeys(line for line in lines if line.endswith(("?", "？", "؟"))))[:MOST]

@@ -39,7 +39,7 @@ Summarise this document."""
 def render(
     *, title: str, sections: Sequence[Sequence[Source]], parts: Sequence[Extract] = (), instructions: str = ""
 ) -> list[BaseMessage]:
-    """Messages for the model; with `parts`, these are put to it in place of the sentences."""
+    """Return the messages for the model; `parts`, where given, take the place of the sentences."""
     sources = [source for section in sections for source in section]
     material = fences.extracts(parts) if parts else fences.passages(sources)
     values = {"title": fences.fenced(" ".join(title.split())) or "untitled", "material": material}
@@ -50,10 +50,10 @@ def render(
 
 
 def reply_tokens(sections: Sequence[Sequence[Source]], parts: Sequence[Extract] = ()) -> int:
-    """Room for the summary and the quotes of all sentences; the parts bring theirs."""
+    """Return room for the summary and the quotes of all sentences; the parts bring theirs."""
     return ANSWER_TOKENS + (0 if parts else QUOTE_TOKENS * sum(len(section) for section in sections))
 
 
 def parse(reply: str) -> Draft:
-    """The summary with its quotes."""
+    """Parse the summary with its quotes."""
     return parse_draft(reply)

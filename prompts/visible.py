@@ -1,4 +1,4 @@
-"""What a person may see of a reply while it is still being written.
+"""The part of a reply that a person may see while it is being written.
 
 Quotes under their heading, a choice line and the not-found phrase are for the parser; citation marks are numbered in
 order of first use, as the finished answer numbers them. Space waits for what follows it, and what a renderer might load
@@ -30,7 +30,7 @@ _LONGEST_TAG = len("</thinking>")
 
 
 class VisibleText:
-    """Feed it the reply's pieces; it gives back what may be shown, each character once.
+    """Takes the pieces of a reply and returns the text that may be shown, each character once.
 
     What is shown for good is forgotten, so that each piece costs what is still undecided, not the whole reply: a model
     that repeats one character to its limit, or thinks for long, takes no more time than another.
@@ -48,7 +48,7 @@ class VisibleText:
         self._inert = InertText()
 
     def feed(self, piece: str) -> str:
-        """The text that has become showable with this piece."""
+        """Return the text that has become showable with this piece."""
         self._waiting.append(without_controls(encodable(piece)))
         if not piece.strip() or (self._is_hiding and "\n" not in piece):
             return ""
@@ -58,7 +58,7 @@ class VisibleText:
         return fresh
 
     def finish(self) -> str:
-        """The rest, when the reply has ended."""
+        """Return the rest, when the reply has ended."""
         self._take_in()
         lines = self._before_quotes(_THOUGHT.sub("", self._pending)).rstrip().splitlines(keepends=True)
         while lines and not self._is_continued(lines) and _is_for_the_parser(lines[-1]):
@@ -68,7 +68,7 @@ class VisibleText:
         return rest + self._inert.finish()
 
     def _take_in(self) -> None:
-        """Bring what waits to what is held, without thoughts that have ended and the inside of one that has not.
+        """Move the waiting text to the text held, without finished thoughts and the inside of an unfinished one.
 
         Ended thoughts are looked for up to the last end alone, an open one behind it: else every tag that opens one
         costs a look through all that follows.
@@ -90,7 +90,7 @@ class VisibleText:
         self._drop_lone_thought()
 
     def _drop_lone_thought(self) -> None:
-        """Begin anew behind thoughts that no tag opened: what was shown of them cannot be taken back."""
+        """Begin anew after thoughts without an opening tag; what was shown of them cannot be taken back."""
         text = _THOUGHT.sub("", self._pending)
         if _LONE_THOUGHT.match(text):
             self._pending, self._shown, self._numbers = _LONE_THOUGHT.sub("", text), 0, {}
@@ -111,7 +111,7 @@ class VisibleText:
         return not self._is_continued(lines) and _may_be_hidden(lines[-1])
 
     def _is_continued(self, lines: list[str]) -> bool:
-        """Whether the last line is the only one and its beginning has been shown."""
+        """Return whether the last line is the only one held, and its beginning has been shown."""
         return self._is_inside_line and len(lines) == 1
 
     def _before_quotes(self, text: str) -> str:
@@ -130,7 +130,7 @@ class VisibleText:
         return self._inert.feed(numbered)
 
     def _forget(self) -> None:
-        """Drop whole lines that are shown, and of a long line what is shown of it."""
+        """Drop complete lines that are shown, and the shown part of a long line."""
         if self._shown > len(self._pending) or _THOUGHT.search(self._pending):
             return
         if cut := self._pending.rfind("\n", 0, self._shown) + 1:
@@ -140,12 +140,12 @@ class VisibleText:
 
 
 def _is_for_the_parser(line: str) -> bool:
-    """Whether a line at the end of a reply is a label, a heading without quotes, or blank."""
+    """Return whether a line at the end of a reply is a label, a heading without quotes, or blank."""
     return not line.strip() or bool(_LABELLED.match(line) or QUOTES_HEADING.match(line))
 
 
 def _may_be_hidden(line: str) -> bool:
-    """Whether a line is, or may become, one that is not shown (blank lines wait for what follows them)."""
+    """Return whether a line is, or may become, one that is not shown (blank lines wait for what follows them)."""
     letters = re.sub(r"[^a-z ]+", "", line[:_LONGEST_HEADING].lower()).strip()
     if not letters and len(line) > _LONGEST_HEADING:
         return not line.strip()

@@ -31,7 +31,7 @@ graph around may have a setting of that name."""
 
 
 def checked_choices(given: Mapping[str, Any], own: Settings | None = None) -> dict[str, Any]:
-    """The settings that a caller gives, those without a value left out.
+    """Return the settings that a caller gives, those without a value left out.
 
     Args:
         given: Names and values.
@@ -46,7 +46,9 @@ def checked_choices(given: Mapping[str, Any], own: Settings | None = None) -> di
     for name, value in given.items():
         if name not in CHOICES:
             why = "is set where the server is started" if name in Settings.model_fields else "is not known"
-            raise UsageError(f"the setting {name[:80]!r} {why}", help="Callers may set route, k, where and the like.")
+            raise UsageError(
+                f"the setting {name[:80]!r} {why}", help="Callers may set route, k, where and similar settings."
+            )
         offered = (*RERANKERS, own.reranker) if own else RERANKERS
         if name == "reranker" and value is not None and value not in offered:
             raise UsageError(f"reranker={str(value)[:80]!r} is not offered", help=f"Use {', '.join(RERANKERS)}.")
@@ -56,7 +58,7 @@ def checked_choices(given: Mapping[str, Any], own: Settings | None = None) -> di
 
 
 def narrowed(own: Settings, changes: Mapping[str, Any]) -> Settings:
-    """The settings of one call: what it changes, over the application's own.
+    """Return the settings of one call: what it changes, over the application's own.
 
     Its conditions (`where`) come on top of the application's: a call can look at less, never at more.
 
@@ -89,7 +91,7 @@ def configured(config: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def chosen_of(offered: object, name: object, what: str = "library") -> Any:
-    """What a call is answered from: the one thing that there is, or of a mapping the one that the call names.
+    """Return what a call is answered from: the one thing that there is, or of a mapping the one that the call names.
 
     Which names there are is not said: they may be other people's.
 
@@ -99,7 +101,9 @@ def chosen_of(offered: object, name: object, what: str = "library") -> Any:
     setting = f'config={{"configurable": {{"{what}": NAME}}}}'
     if not isinstance(offered, Mapping):
         if name is not None:
-            raise UsageError(f"the {what} {str(name)[:80]!r} cannot be chosen here", help="There is one; name none.")
+            raise UsageError(
+                f"the {what} {str(name)[:80]!r} cannot be chosen here", help="There is only one; leave the name out."
+            )
         return offered
     if name is None:
         raise UsageError(f"no {what} is named", help=f"Give {setting}.")

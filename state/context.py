@@ -56,13 +56,13 @@ class Settings(BaseModel):
     pubmed_documents: int = Field(default=20, ge=1, le=200, description="Documents fetched from each NCBI database.")
     pubmed_sources: PubMedSources = Field(
         default="D1+D2",
-        description="Which kinds are asked of NCBI: D1 abstracts, D2 PMC's reviews in full, D3 other PMC articles.",
+        description="Kinds of NCBI documents: D1 abstracts, D2 PMC's reviews in full, D3 other PMC articles.",
     )
     instructions: str = Field(
         default="",
         description="How a language model words its answers: tone, language, length, format. Not what they say.",
     )
-    where: tuple[str, ...] = Field(default=(), description="Only passages whose metadata fit, such as year>=2020.")
+    where: tuple[str, ...] = Field(default=(), description="Only passages whose metadata match, such as year>=2020.")
     since: str | None = Field(default=None, description="Only documents dated at or after this day, month or year.")
     recency: float = Field(default=0.0, ge=0, le=1, description="Weight of a document's age in the ranking.")
     reranker: str = Field(
@@ -73,14 +73,17 @@ class Settings(BaseModel):
         description="What reads passages without a language model: default, none, or a SQuAD-v2 model of the Hub.",
     )
     prune: float = Field(
-        default=0.0, ge=0, le=1, description="Least answerability of a passage that a language model is given; 0: all."
+        default=0.0,
+        ge=0,
+        le=1,
+        description="Least answerability of a passage that goes to a language model; 0: all go.",
     )
     check_citations: bool = Field(
         default=True, description="Check each statement of a language model against the passages that it cites."
     )
     rerank_candidates: int = Field(default=50, ge=1, le=1000, description="Candidates that the second stage reads.")
     rerank_deadline: float = Field(
-        default=5.0, gt=0, description="Seconds after which the first stage's order stands for what is not scored."
+        default=5.0, gt=0, description="Seconds for the second stage; unscored passages keep their order."
     )
     diversity: Diversity = Field(default="none", description="How passages are chosen among the candidates.")
     preset: str | None = Field(
@@ -92,7 +95,7 @@ class Settings(BaseModel):
         default=0.9, ge=0, le=1, description="Weight of relevance against diversity (mmr, modified-fps)."
     )
     window: int | None = Field(
-        default=None, ge=1, description="MMR and FPS compare with so many last picks; None: with all."
+        default=None, ge=1, description="How many last picks MMR and FPS compare with; None: all."
     )
     budget_tokens: int | None = Field(default=None, ge=1, description="Most tokens of all passages together (T_max).")
     compression: float | None = Field(
@@ -103,7 +106,7 @@ class Settings(BaseModel):
     )
     k: int = Field(default=16, ge=1, le=200, description="Passages that go on to the model (BriefContext's top_k).")
     document_share: float = Field(
-        default=0.5, gt=0, le=1, description="Most of the k passages that one document gives while others have some."
+        default=0.5, gt=0, le=1, description="Largest share of the k passages from one document, if others have some."
     )
     candidates: int = Field(default=100, ge=1, le=10_000, description="Depth of each ranking before fusion.")
     fusion: Fusion = Field(
@@ -144,10 +147,10 @@ class Settings(BaseModel):
     random_duplicate: int | None = Field(
         default=None, description="A seed: of duplicated contexts keep a random one; without it, the best-ranked."
     )
-    clarify: bool = Field(default=False, description="Ask first which is meant where many things go by one name.")
-    clarify_above: int = Field(default=4, ge=1, description="More things of one name than this are asked about.")
+    clarify: bool = Field(default=False, description="Ask first which one is meant when many things share the name.")
+    clarify_above: int = Field(default=4, ge=1, description="With more things of one name than this, clarify asks.")
     history_tokens: int = Field(
-        default=2000, ge=100, description="Tokens of the conversation read word for word; what is older, in short."
+        default=2000, ge=100, description="Tokens of the conversation read word for word; older ones condensed."
     )
     max_concurrency: int = Field(default=8, ge=1, le=256, description="Model calls at once within a turn.")
     deadline: float = Field(default=120.0, gt=0, description="Seconds that one model call may take in all.")
@@ -168,9 +171,11 @@ class Settings(BaseModel):
         default=64, ge=1, description="Most partitions of one turn; with more passages these become larger."
     )
     max_steps: int = Field(
-        default=40, ge=1, description="Steps of the graph in one turn; the longest way through it takes eleven."
+        default=40, ge=1, description="Most steps of the graph in one turn; the longest path takes eleven."
     )
-    temperature: float = Field(default=0.0, ge=0, le=2, description="Of a language model that is opened by its name.")
+    temperature: float = Field(
+        default=0.0, ge=0, le=2, description="Temperature of a language model that is opened by its name."
+    )
     reply_form: ReplyForm = Field(
         default="auto",
         description="How extracts and relations are asked of a model: as text, by a JSON schema where its server takes "
@@ -193,7 +198,7 @@ class Settings(BaseModel):
 
     @classmethod
     def read(cls, environ: Mapping[str, str] | None = None, **flags: Any) -> Settings:
-        """Settings from flags, else from `PREFLIGHT_…` variables, else their defaults.
+        """Return settings from flags, else from `PREFLIGHT_…` variables, else their defaults.
 
         Args:
             environ: The environment; `os.environ` when None.
@@ -311,7 +316,7 @@ WITHOUT_OPTION = frozenset(
 
 
 def _ways(name: str) -> str:
-    """How a setting is given: by its option, where commands have it, and in the environment."""
+    """Return how a setting is given: by its option, where commands have it, and in the environment."""
     variable = f"{ENVIRONMENT_PREFIX}{name.upper()}"
     return variable if name in WITHOUT_OPTION else f"--{name.replace('_', '-')} or {variable}"
 
@@ -345,11 +350,11 @@ class Context:
     asked_k: Annotated[int | None, SkipJsonSchema()] = None
 
     def is_planned(self) -> bool:
-        """Whether the turn reads fewer passages than were asked for, since its model is slow."""
+        """Return whether the turn reads fewer passages than were asked for, since its model is slow."""
         return self.asked_k is not None and self.asked_k > self.settings.k
 
     async def passages(self, refs: Sequence[PassageRef]) -> list[Passage]:
-        """The referenced passages with their text, in order."""
+        """Return the referenced passages with their text, in order."""
         found: list[Passage] = await asyncio.to_thread(self.library.passages, [ref["id"] for ref in refs])
         return found
 
@@ -359,7 +364,7 @@ class Context:
             self.known.update((passage.id, passage) for passage in passages)
 
     async def sources(self, refs: Sequence[PassageRef]) -> list[Source]:
-        """The referenced passages as a reader gets them, numbered by rank."""
+        """Return the referenced passages as a reader gets them, numbered by rank."""
         known = {} if self.known is None else self.known
         if unread := [ref for ref in refs if ref["id"] not in known]:
             known |= {passage.id: passage for passage in await self.passages(unread)}

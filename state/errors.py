@@ -293,7 +293,10 @@ class AllPartitionsFailed(TurnError):
 
     @classmethod
     def of(cls, work: str, stage: str, gaps: Sequence[Mapping[str, str]]) -> AllPartitionsFailed:
-        """The error with what the first failure of a stage reported; `work` is as in "3 groups could be answered"."""
+        """Return the error with what the first failure of a stage reported.
+
+        `work` is as in "3 groups could be answered".
+        """
         first = next((gap["error"] for gap in gaps if gap["stage"] == stage), "no reason recorded")
         return cls(f"none of the {work}: {first.rstrip('.')}")
 
@@ -323,7 +326,7 @@ class ReplyNeeded(TurnError):
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of what an exception says, at most 300 characters; where it says nothing, its type."""
+    """Return the first line of what an exception says, at most 300 characters; where it says nothing, its type."""
     return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")[:300]
 
 
@@ -365,7 +368,7 @@ _OF_NATIVE = {
 
 
 def system_help(error: BaseException) -> str:
-    """What helps against an error of the disk, of memory or of SQLite; empty where that is not known."""
+    """Return what helps against an error of the disk, of memory or of SQLite; empty where that is not known."""
     if isinstance(error, PreflightError):
         return ""
     if isinstance(error, MemoryError):
@@ -379,7 +382,10 @@ def system_help(error: BaseException) -> str:
 
 
 def lacking(error: BaseException) -> str:
-    """What of room, handles or memory the system lacked, as in "the disk is full"; empty where it was none of them."""
+    """Return what of room, handles or memory the system lacked, as in "the disk is full".
+
+    Empty where it was none of them.
+    """
     return _REASONS.get(system_help(error), "")
 
 
@@ -397,12 +403,12 @@ def writing_help(error: OSError | sqlite3.Error) -> str:
 
 
 def is_closed(error: sqlite3.Error) -> bool:
-    """Whether a connection was used after it had been closed."""
+    """Return whether a connection was used after it had been closed."""
     return isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error)
 
 
 def others_help(error: BaseException, whose: str) -> str:
-    """What helps where something that is not ours failed: its code is wrong, or what it talks to.
+    """Return what helps where something that is not ours failed: its code is wrong, or what it talks to.
 
     Args:
         error: What it raised.
@@ -414,7 +420,10 @@ def others_help(error: BaseException, whose: str) -> str:
 
 
 def modules_of(trace: TracebackType | None) -> Iterator[str]:
-    """The modules that an exception has come through, the one that raised it first; Python's own are left out."""
+    """Return the modules that an exception has come through, the one that raised it first.
+
+    Python's own are left out.
+    """
     names = []
     while trace is not None:
         names.append(str(trace.tb_frame.f_globals.get("__name__", "")))

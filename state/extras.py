@@ -21,7 +21,7 @@ EXTRAS = {
 
 
 def missing_modules(extra: str) -> list[str]:
-    """The modules of an extra that are not installed."""
+    """Return the modules of an extra that are not installed."""
     return [name for name in EXTRAS[extra] if find_spec(name) is None]
 
 

@@ -6,5 +6,5 @@ from typing import Any
 
 
 def progress(stage: str, note: str, done: int | None = None, total: int | None = None) -> dict[str, Any]:
-    """A sentence for people about a stage that begins or moves on, and how many parts of how many are done."""
+    """Return a sentence for people about a stage that begins or moves on, and how many parts of how many are done."""
     return {"type": "progress", "stage": stage, "note": note, "done": done, "total": total}

@@ -33,13 +33,13 @@ class Stored:
     """Fields that the state holds in a channel of their own, or that are read from the library again."""
 
     def dump(self) -> dict[str, Any]:
-        """The fields as dicts, lists, strings and numbers."""
+        """Return the fields as dicts, lists, strings and numbers."""
         plain: dict[str, Any] = _adapter(type(self)).dump_python(self, mode="json", exclude=set(self.NOT_STORED))
         return plain
 
     @classmethod
     def load(cls, stored: Mapping[str, Any]) -> Self:
-        """What `dump` gave, also an older version's: fields that it lacks have their defaults."""
+        """Return what `dump` gave, also an older version's: fields that it lacks have their defaults."""
         loaded: Self = _adapter(cls).validate_python(dict(stored))
         return loaded
 
@@ -82,7 +82,7 @@ class Source:
 
 
 def _named(metadata: Mapping[str, Any]) -> tuple[str, ...]:
-    """What a document's metadata say that it replaces, one or several."""
+    """Return what a document's metadata say that it replaces, one or several."""
     found = [metadata.get(name) for name in ("replaces", "supersedes")]
     return tuple(str(one) for value in found if value for one in (value if isinstance(value, list) else [value]))
 

@@ -19,15 +19,15 @@ class TermNumbers(Protocol):
     """The terms of an index's passages as numbers."""
 
     def numbers(self, terms: Sequence[str]) -> list[int]:
-        """The number of each term; -1 where no passage has it."""
+        """Return the number of each term; -1 where no passage has it."""
         ...
 
     def text(self, position: int) -> np.ndarray:
-        """The terms of the passage at a position of the index, title and text in order, shape (t,)."""
+        """Return the terms of the passage at a position of the index, title and text in order, shape (t,)."""
         ...
 
     def title(self, position: int) -> np.ndarray:
-        """Those of its title alone, shape (u,)."""
+        """Return those of its title alone, shape (u,)."""
         ...
 
     def words(self, position: int) -> np.ndarray:
@@ -39,11 +39,11 @@ class TermNumbers(Protocol):
         ...
 
     def titles(self, positions: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The same of `title`."""
+        """Return the same of `title`."""
         ...
 
     def scratch(self) -> AbstractContextManager[np.ndarray]:
-        """Zeros of float64, one for each term, for the caller alone, who leaves them as zeros."""
+        """Return zeros of float64, one for each term, for the caller alone, who leaves them as zeros."""
         ...
 
 
@@ -102,7 +102,7 @@ class Candidate:
     terms: PassageTerms | None = field(default=None, compare=False, repr=False)
 
     def ranked(self, rank: int, passage: Passage) -> Candidate:
-        """The candidate at another place, with its passage read."""
+        """Return the candidate at another place, with its passage read."""
         return Candidate(
             passage,
             rank,
@@ -144,7 +144,7 @@ class Columns:
 
     @classmethod
     def of(cls, candidates: Sequence[Candidate]) -> Columns:
-        """Those of candidates as objects."""
+        """Return those of candidates as objects."""
         import numpy as np
 
         return cls(
@@ -157,7 +157,7 @@ class Columns:
         )
 
     def take(self, order: np.ndarray) -> Columns:
-        """Those of the candidates at some places."""
+        """Return those of the candidates at some places."""
         return Columns(
             self.rank[order],
             self.score[order],
@@ -172,15 +172,15 @@ class PassagePlaces(Protocol):
     """What an index knows of its passages without their texts."""
 
     def passages(self, positions: np.ndarray) -> list[UnreadPassage]:
-        """The passages at these positions."""
+        """Return the passages at these positions."""
         ...
 
     def documents(self, positions: np.ndarray) -> list[str]:
-        """The ids of their documents."""
+        """Return the ids of their documents."""
         ...
 
     def retracted(self, positions: np.ndarray) -> np.ndarray:
-        """Whether each is of a retracted publication, (n,)."""
+        """Return whether each is of a retracted publication, (n,)."""
         ...
 
 
@@ -237,11 +237,11 @@ class Pool(Sequence[Candidate]):
         ]
 
     def take(self, order: np.ndarray) -> Pool:
-        """The candidates at some places, in another order."""
+        """Return the candidates at some places, in another order."""
         return Pool(self.columns.take(order), self.positions[order], self.vocabulary, self._places)
 
     def documents(self, count: int) -> list[str]:
-        """The documents of the first `count`."""
+        """Return the documents of the first `count`."""
         return self._places.documents(self.positions[:count])
 
     @property
@@ -251,7 +251,7 @@ class Pool(Sequence[Candidate]):
 
 
 def in_order(candidates: Sequence[Candidate], places: np.ndarray) -> Sequence[Candidate]:
-    """The candidates at these places; of a `Pool` another one."""
+    """Return the candidates at these places; of a `Pool` another one."""
     if isinstance(candidates, Pool):
         return candidates.take(places)
     return [candidates[place] for place in places.tolist()]

@@ -70,7 +70,7 @@ class Passage(Value):
     metadata: dict[str, Any] = Field(default_factory=dict)
 
     def page_at(self, offset: int) -> int | None:
-        """The page of a character of the text, which may be a later one than that of the first."""
+        """Return the page of a character of the text, which may be a later one than that of the first."""
         starts = self.metadata.get("page_starts")
         if starts is None and "overlap_page" in self.metadata:
             # Libraries that were split before a passage could go over a page's end.

@@ -61,7 +61,7 @@ class Case:
 
 
 def logits_of(reader: BundledReader, pairs: Sequence[tuple[str, str, str]], stage: str) -> list[Logits]:
-    """The answerability logit and the best span's margin of each pair."""
+    """Return the answerability logit and the best span's margin of each pair."""
     found: list[Logits] = []
     for start in range(0, len(pairs), BATCH):
         for spans, _, scores in reader.decoded(pairs[start : start + BATCH]):
@@ -105,7 +105,7 @@ def fit(rows: Mapping[str, Sequence[tuple[Logits, bool]]]) -> Calibration:
 
 
 def put_cases(name: str, found: Sequence[Sample], reader: BundledReader, embedder: Embedder, limit: int) -> list[Case]:
-    """Questions of a set, each put to the nearest passages of the set with one that answers, and without any."""
+    """Return questions of a set, each put to the nearest passages of the set with one that answers, and without any."""
     passages = list(dict.fromkeys((example.passage.title, example.passage.text) for example in found))
     vectors = embedder.encode_passages(passages)
     own = {example.id: example for example in found if example.passage.spans and example.names}
@@ -138,7 +138,9 @@ def shares(cases: Sequence[Case], calibration: Calibration, threshold: float) ->
 
 
 def choose_threshold(cases: Sequence[Case], calibration: Calibration) -> float:
-    """The threshold, in steps of 0.01, with the highest balanced accuracy of those that answer `KEPT`; else the least.
+    """Return the threshold, in steps of 0.01, with the highest balanced accuracy of those that answer `KEPT`.
+
+    Else the least.
 
     Of equals the highest.
     """
@@ -149,7 +151,7 @@ def choose_threshold(cases: Sequence[Case], calibration: Calibration) -> float:
 
 
 def report(rows: Mapping[str, Sequence[tuple[Logits, bool]]], cases: Sequence[Case], found: Calibration) -> str:
-    """What was set, and what it does on the validation parts, as Markdown."""
+    """Return what was set, and what it does on the validation parts, as Markdown."""
     by_set = []
     for name, pairs in rows.items():
         known = [answers for _, answers in pairs]
@@ -181,7 +183,7 @@ def write(path: Path, found: Calibration) -> None:
 
 
 def calibrate(data: Path, reader: BundledReader, embedder: Embedder, questions: int) -> tuple[Calibration, str]:
-    """The calibration of a reader on the validation parts, with its report."""
+    """Return the calibration of a reader on the validation parts, with its report."""
     rows: dict[str, list[tuple[Logits, bool]]] = {}
     cases: list[Case] = []
     found = {name: examples(name, data, "validation") for name in SETS}

@@ -137,7 +137,7 @@ def left_out(name: str, of: int) -> bool:
 
 
 def of_trust(data: Path) -> list[Asked]:
-    """The development questions of `eval trust` that passages answer, or that nothing does."""
+    """Return the development questions of `eval trust` that passages answer, or that nothing does."""
     found = trust.open_dataset(trust.NAME, data)
     kinds = {"fact", "number", "table", "comparison", *trust.SILENT}
     return [
@@ -173,7 +173,10 @@ def logistic() -> Any:
 
 
 def fit(cases: Sequence[Case]) -> dict[str, Any]:
-    """The model with its calibration and thresholds; what it does on questions that it had not seen is printed."""
+    """Return the model with its calibration and thresholds.
+
+    What it does on questions that it had not seen is printed.
+    """
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GroupKFold, cross_val_predict
 
@@ -207,7 +210,7 @@ def fit(cases: Sequence[Case]) -> dict[str, Any]:
 
 
 def libraries(data: Path, cache: Path) -> Iterator[tuple[Preflight, list[Asked]]]:
-    """Both libraries, opened, with their questions."""
+    """Yield both libraries, opened, with their questions."""
     made = Mixed(data)
     records = cache / "mixed.jsonl"
     lines = (json.dumps({"id": d.id, "title": d.title, "text": d.text}) for d in made.documents.values())

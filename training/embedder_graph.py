@@ -44,7 +44,7 @@ class SentenceGraph(torch.nn.Module):
         self.bert = bert
 
     def forward(self, input_ids: Any, attention_mask: Any, token_type_ids: Any) -> Any:
-        """Vectors, shape (batch, 384)."""
+        """Return vectors, shape (batch, 384)."""
         hidden = self.bert(input_ids, attention_mask, token_type_ids).last_hidden_state
         weight = attention_mask.unsqueeze(-1).to(hidden.dtype)
         mean = (hidden * weight).sum(1) / weight.sum(1).clamp(min=1e-9)

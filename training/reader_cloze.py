@@ -36,7 +36,7 @@ _TYPED = 0.7
 
 
 def training_texts(data: Path, rng: random.Random) -> list[Text]:
-    """Passages of the training parts, from every set with running text, in a random order."""
+    """Return passages of the training parts, from every set with running text, in a random order."""
     found = {
         (passage.title, passage.text)
         for name in SUPERVISED
@@ -107,7 +107,7 @@ def _example(text: Text, question: str, passage: str, answers: tuple[Span, ...],
 
 
 def masked(sentence: str, value: Found, rng: random.Random) -> str:
-    """The sentence as a question for one of its values, thinned and loosely ordered."""
+    """Return the sentence as a question for one of its values, thinned and loosely ordered."""
     before, after = sentence[: value.span[0]].split(), sentence[value.span[1] :].split()
     room = rng.randint(6, MAX_QUESTION)
     before = before[-min(len(before), max(room // 2, room - len(after))) :]

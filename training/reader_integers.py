@@ -72,7 +72,7 @@ class Graph:
         }
 
     def weight(self, name: str) -> str:
-        """A tensor of the model."""
+        """Return a tensor of the model."""
         if name not in self.weights:
             offset, found = self._places[name]
             tensor = TensorProto(name=name, data_type=found.data_type, dims=found.dims)
@@ -83,25 +83,25 @@ class Graph:
         return name
 
     def constant(self, name: str, value: Any) -> str:
-        """A small tensor that is the graph's own."""
+        """Return a small tensor that is the graph's own."""
         self.weights.setdefault(name, onnx.numpy_helper.from_array(np.asarray(value), name))
         return name
 
     def add(self, kind: str, *inputs: str, domain: str = "", out: str = "", **attributes: Any) -> str:
-        """A node with one output; its name."""
+        """Return a node with one output; its name."""
         out = out or f"{kind}_{len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, list(inputs), [out], domain=domain, **attributes))
         return out
 
     def several(self, kind: str, *inputs: str, out: Sequence[str] = (), count: int = 3, **attributes: Any) -> list[str]:
-        """A node with several outputs; their names."""
+        """Return a node with several outputs; their names."""
         named = list(out) or [f"{kind}_{len(self.nodes)}_{i}" for i in range(count)]
         self.nodes.append(helper.make_node(kind, list(inputs), named, **attributes))
         return named
 
 
 def network(model: Path) -> Any:
-    """The graph of a model that `training/reader_network.py` wrote; for one window, which has no padding."""
+    """Return the graph of a model that `training/reader_network.py` wrote; for one window, which has no padding."""
     graph = Graph(model)
     hidden = _embeddings(graph)
     for layer in range(LAYERS):
@@ -190,7 +190,7 @@ def _dense(graph: Graph, values: str, layers: Sequence[str], smaller: int | None
 
 
 def _first_token(graph: Graph, factor: float) -> str:
-    """A column with a factor for the first token, and 1 for all others."""
+    """Return a column with a factor for the first token, and 1 for all others."""
     name = f"first_{factor:g}"
     if f"{name}_rows" not in {node.output[0] for node in graph.nodes}:
         column = np.ones((512, 1), dtype=np.float32)

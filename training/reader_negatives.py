@@ -29,7 +29,7 @@ AROUND = 40
 
 
 def searched(data: Path, cache: Path, count: int, rng: random.Random) -> Iterator[Sample]:
-    """Passages found for so many questions of the training parts, right and wrong.
+    """Yield passages found for so many questions of the training parts, right and wrong.
 
     Args:
         data: Folder of the data sets.
@@ -62,7 +62,7 @@ def articles_of(asked: Sequence[Sample]) -> dict[str, tuple[str, str]]:
 
 
 def pairs_of(example: Sample, sources: Sequence[Source]) -> Iterator[Sample]:
-    """The first source that holds the marked answer, and the first `WRONG` that hold none of its words."""
+    """Yield the first source that holds the marked answer, and the first `WRONG` that hold none of its words."""
     group, answers = example.id, example.names
     right = next(((source, span) for source in sources if (span := place_of(example, source.text))), None)
     if right:
@@ -78,7 +78,7 @@ def pairs_of(example: Sample, sources: Sequence[Source]) -> Iterator[Sample]:
 
 
 def place_of(example: Sample, text: str) -> Span | None:
-    """Where a passage holds the marked answer with what stands around it; None where it does not."""
+    """Return where a passage holds the marked answer with what stands around it; None where it does not."""
     own = example.passage.text
     for start, end in example.passage.spans or ():
         first, last = max(0, start - AROUND), min(len(own), end + AROUND)

@@ -52,7 +52,7 @@ class ReaderNetwork(nn.Module):
         self.scores = nn.Linear(HIDDEN, len(SCORES))
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> tuple[Tensor, ...]:
-        """Scores of starts, ends, descriptors' starts and ends, and of the passage as a whole."""
+        """Return scores of starts, ends, descriptors' starts and ends, and of the passage as a whole."""
         hidden = self.encoder(input_ids, attention_mask, token_type_ids).last_hidden_state
         start, end, descriptor_start, descriptor_end = self.tokens(hidden).unbind(-1)
         return start, end, descriptor_start, descriptor_end, self.scores(torch.tanh(self.pooled(hidden[:, 0])))
@@ -78,7 +78,7 @@ class Targets:
 
 
 def loss(outputs: Sequence[Tensor], targets: Targets) -> Tensor:
-    """The weighted sum of all heads' losses, each averaged over the examples that it knows."""
+    """Return the weighted sum of all heads' losses, each averaged over the examples that it knows."""
     start, end, descriptor_start, descriptor_end, scores = (output.float() for output in outputs)
     parts = {
         "span": _spans(start, end, targets.answers, targets.allowed),
@@ -131,11 +131,11 @@ class RoundedRows(nn.Module):
         self.register_buffer("scale", scale)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """The rows of some ids."""
+        """Return the rows of some ids."""
         return self.rows[ids].float() * self.scale[ids]
 
     def matrix(self) -> Tensor:
-        """All rows."""
+        """Return all rows."""
         return self.rows.float() * self.scale
 
 
@@ -152,7 +152,7 @@ class RoundedLinear(nn.Module):
 
 
 def rounded(network: ReaderNetwork) -> ReaderNetwork:
-    """The network with weights of eight bits in encoder and word embeddings; the heads are small and stay.
+    """Return the network with weights of eight bits in encoder and word embeddings; the heads are small and stay.
 
     Activations stay floats: rounding them too would be twice as fast, but it costs answers, and a sum's last bit, which
     differs between processors, would move a score by tenths.

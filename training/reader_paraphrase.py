@@ -29,7 +29,7 @@ CHANGES = {1: ("increased", "improved", "raised"), -1: ("reduced", "decreased", 
 
 
 def paraphrased(data: Path, rng: random.Random) -> Iterator[Sample]:
-    """Questions made of titles, of conclusions of PubMedQA and of SciFact's supported claims (training parts)."""
+    """Yield questions made of titles, of conclusions of PubMedQA and of SciFact's supported claims (training parts)."""
     for saying, text in _pairs(data):
         found = [item for item in candidates(saying) if len(item.text) >= LEAST and spans_of(text, [item.text])]
         for value in rng.sample(found, min(EACH, len(found))):
@@ -40,7 +40,7 @@ def paraphrased(data: Path, rng: random.Random) -> Iterator[Sample]:
 
 
 def _pairs(data: Path) -> Iterator[tuple[str, str]]:
-    """What was said of a passage, and the passage."""
+    """Yield what was said of a passage, and the passage."""
     for _, row in json_lines(find(data / "scifact", "corpus.jsonl", origin=scifact.SOURCE)):
         yield row["title"], " ".join(" ".join(row["sentences"]).split()[:WORDS])
     path = find(data / "evidence_inference", "abstracts.jsonl", origin=evidence_inference.SOURCE)

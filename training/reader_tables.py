@@ -47,7 +47,7 @@ BY_YEAR: tuple[str, ...] = (
 
 
 def tables(data: Path, count: int, rng: random.Random) -> Iterator[Sample]:
-    """Questions for cells, one a table."""
+    """Yield questions for cells, one a table."""
     trials = _trials(data)
     outcomes = sorted({outcome for _, found in trials for outcome in found})
     forms: Sequence[str]
@@ -68,7 +68,7 @@ def tables(data: Path, count: int, rng: random.Random) -> Iterator[Sample]:
 
 
 def _trials(data: Path) -> list[tuple[tuple[str, str], list[str]]]:
-    """The two arms of each trial, and its outcomes."""
+    """Return the two arms of each trial, and its outcomes."""
     found: dict[tuple[str, str], list[str]] = {}
     path = find(data / "evidence_inference", "prompts_annotated_v2.jsonl", origin=evidence_inference.SOURCE)
     for _, row in json_lines(path):
@@ -84,7 +84,7 @@ def _label(text: str) -> str:
 
 
 def _arms(arms: tuple[str, str], rng: random.Random) -> list[str]:
-    """The columns: both arms, or the first in several doses."""
+    """Return the columns: both arms, or the first in several doses."""
     if rng.random() < 0.3:
         first = rng.choice((5, 10, 20, 50, 100))
         return [f"{arms[0]} {first} mg", f"{arms[0]} {2 * first} mg", arms[1]]
@@ -120,7 +120,7 @@ def _example(
 
 
 def _place(lines: Sequence[str], row: str, column: str, value: str) -> tuple[int, int] | None:
-    """Where the cell stands in the joined lines; None where more than one line or cell would do."""
+    """Return where the cell stands in the joined lines; None where more than one line or cell would do."""
     places, begin = [], 0
     for line in lines:
         parsed = parse_row(line)
@@ -143,5 +143,5 @@ def _figure(rng: random.Random) -> str:
 
 
 def _worded(row: str, rng: random.Random) -> str:
-    """A label as a question has it."""
+    """Return a label as a question has it."""
     return row[0].lower() + row[1:] if len(row) > 1 and row[1].islower() and rng.random() < 0.8 else row

@@ -48,7 +48,7 @@ def support_levels(data: Path) -> dict[str, float]:
 
 
 def best_threshold(found: Sequence[Sequence[Judged]]) -> float:
-    """The threshold with the highest balanced accuracy, averaged over several sets; of equals the lowest."""
+    """Return the threshold with the highest balanced accuracy, averaged over several sets; of equals the lowest."""
 
     def quality(threshold: float) -> float:
         total = 0.0
@@ -62,7 +62,7 @@ def best_threshold(found: Sequence[Sequence[Judged]]) -> float:
 
 
 def clear_level(found: Sequence[Sequence[Judged]], threshold: float) -> float:
-    """The lowest probability of no from which `CLEAR` of what is shown as contradicted is so; 1 where none is.
+    """Return the lowest probability of no from which `CLEAR` of what is shown as contradicted is so; 1 where none is.
 
     The share is averaged over the sets in which something is shown.
     """
@@ -75,7 +75,7 @@ def clear_level(found: Sequence[Sequence[Judged]], threshold: float) -> float:
 
 
 def largest_lossless(asked: Sequence[Asked]) -> float:
-    """The largest threshold of `PRUNE_GRID` at which, and below which, no answer of these questions is lost."""
+    """Return the largest threshold of `PRUNE_GRID` at which, and below which, no answer of these questions is lost."""
     best = 0.0
     for threshold in PRUNE_GRID:
         keep = above(threshold)
@@ -86,7 +86,7 @@ def largest_lossless(asked: Sequence[Asked]) -> float:
 
 
 def prune_threshold(data: Path, library_cache: Path | None) -> float:
-    """The largest threshold of pruning that loses nothing."""
+    """Return the largest threshold of pruning that loses nothing."""
     asked: list[Asked] = []
     run = Run(part="development", limit=QUESTIONS, library_cache=library_cache)
     for name in datasets.ROLES[datasets.SHORT_ANSWERS]:

@@ -167,7 +167,7 @@ class Refit:
         return path
 
     def settings(self) -> dict[str, Any]:
-        """What all steps write that is JSON, with the checksum of the reader, by file and key."""
+        """Return what all steps write that is JSON, with the checksum of the reader, by file and key."""
         found: dict[str, Any] = {}
         for part in dict.fromkeys(part for step in self.steps for part in step.writes):
             file, _, _ = part.partition("#")
@@ -191,7 +191,7 @@ class Refit:
         )
 
     def _measure(self, when: str) -> dict[str, float]:
-        """The figures of all measures by name, each measured once for what is installed."""
+        """Return the figures of all measures by name, each measured once for what is installed."""
         found: dict[str, float] = {}
         for measure in self.measures:
             wanted = self._installed(measure)
@@ -208,12 +208,12 @@ class Refit:
         return found
 
     def _installed(self, measure: Measure) -> str:
-        """What tells one state of the package from another for a measure."""
+        """Return what tells one state of the package from another for a measure."""
         parts = [part for step in self.steps for part in step.writes if part not in (ANSWERS,)]
         return _digest([measure.command, self._hashes([READER, *parts])])
 
     def _fingerprint(self, step: Step) -> str:
-        """What a step's result depends on, in short: its code, what it reads, and its data by name and size."""
+        """Return what a step's result depends on, in short: its code, what it reads, and its data by name and size."""
         named = [argument for argument in step.command if argument.startswith("training.")]
         code = [self.root / f"{name.replace('.', '/')}.py" for name in named]
         sizes = [
@@ -284,7 +284,7 @@ def install(new: Path, reader: Path) -> None:
 
 
 def _value(root: Path, part: str) -> Any:
-    """The content of a JSON file or of a key in it, or another file's checksum; None where there is none."""
+    """Return the content of a JSON file or of a key in it, or another file's checksum; None where there is none."""
     file, _, key = part.partition("#")
     path = root / file
     if not path.is_file():
@@ -304,7 +304,7 @@ def _digest(value: Any) -> str:
 
 
 def figures_of(manifest: Mapping[str, Any]) -> dict[str, float]:
-    """The figures of an experiment's manifest by name, without the ends of their intervals."""
+    """Return the figures of an experiment's manifest by name, without the ends of their intervals."""
     found: dict[str, float] = {}
     for report in manifest["reports"]:
         for name, value in flat(report["figures"]).items():
@@ -314,7 +314,7 @@ def figures_of(manifest: Mapping[str, Any]) -> dict[str, float]:
 
 
 def flat(value: Any, name: str = "") -> dict[str, Any]:
-    """The leaves of nested objects and lists, by the keys on the way to them."""
+    """Return the leaves of nested objects and lists, by the keys on the way to them."""
     if isinstance(value, Mapping):
         inner = value.items()
     elif isinstance(value, list):

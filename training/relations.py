@@ -62,7 +62,10 @@ Example = tuple[Features, bool]
 
 
 def fit(name: str, examples: Sequence[Example]) -> dict[str, float]:
-    """Weights of a logistic model, rounded to two decimals; features whose weight has a sign against `SIGNS` get 0."""
+    """Return weights of a logistic model, rounded to two decimals.
+
+    Features whose weight has a sign against `SIGNS` get 0.
+    """
     free = sorted(examples[0][0])
     weights = _fitted(examples, free)
     while wrong := [feature for feature in free if weights[feature] * SIGNS[name].get(feature, 0) < 0]:
@@ -81,7 +84,7 @@ def _fitted(examples: Sequence[Example], names: Sequence[str]) -> dict[str, floa
 
 
 def train(samples: Sequence[Sample], reader: OfflineReader) -> dict[str, dict[str, float]]:
-    """The models of the reader's way of reading, fitted on the given questions."""
+    """Return the models of the reader's way of reading, fitted on the given questions."""
     way = way_of(reader)
     examples: dict[str, list[Example]] = {name: [] for name in MODELS[way]}
     for sample in samples:

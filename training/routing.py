@@ -27,7 +27,7 @@ from preflight_rag.state.context import Settings
 
 
 def put_at(model: Model, threshold: float, wanted: float) -> Model:
-    """The model with its intercept moved so that what scored `threshold` scores `wanted`."""
+    """Return the model with its intercept moved so that what scored `threshold` scores `wanted`."""
     at, to = (math.log(p / (1 - p)) for p in (min(max(threshold, 0.001), 0.999), wanted))
     return replace(model, bias=round(model.bias + to - at, 3))
 

@@ -38,7 +38,7 @@ NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten
 def cases_of(
     collection: DataSet, library: Library, part: str, limit: int | None, progress: Progress = no_progress
 ) -> list[Case]:
-    """Features and truth of a collection's questions, by the passages that a reader gets."""
+    """Return features and truth of a collection's questions, by the passages that a reader gets."""
     known = [
         KnownQuestion(normalised(query.question), collection.relevant(query.id))
         for query in collection.select(part, limit)
@@ -49,7 +49,7 @@ def cases_of(
 
 
 def train(cases: Mapping[str, Sequence[Case]], embedder: str, start: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The content of the weights' file: the model for use, and one without each group.
+    """Return the content of the weights' file: the model for use, and one without each group.
 
     Args:
         cases: By data set.

@@ -170,7 +170,7 @@ def prepare(chosen: Sequence[Sample]) -> list[Prepared]:
 
 
 def positions(window: Window, spans: Sequence[Span]) -> list[tuple[int, int]]:
-    """First and last token of each stretch of the text that lies in the window."""
+    """Return first and last token of each stretch of the text that lies in the window."""
     found = []
     for start, end in spans:
         inside = [
@@ -198,12 +198,12 @@ def batches(prepared: Sequence[Prepared], rng: random.Random) -> list[list[Prepa
 
 
 def width(batch: Sequence[Window]) -> int:
-    """Tokens of a batch, padding included."""
+    """Return tokens of a batch, padding included."""
     return -(-max(len(window.ids) for window in batch) // WIDTHS) * WIDTHS
 
 
 def feed_of(batch: Sequence[Window]) -> dict[str, torch.Tensor]:
-    """The network's inputs for a batch, each of shape (windows, width)."""
+    """Return the network's inputs for a batch, each of shape (windows, width)."""
     wide = width(batch)
     return {
         name: torch.from_numpy(np.pad(value, ((0, 0), (0, wide - value.shape[1]))))
@@ -212,7 +212,7 @@ def feed_of(batch: Sequence[Window]) -> dict[str, torch.Tensor]:
 
 
 def targets(batch: Sequence[Prepared]) -> Targets:
-    """What the network should give for a batch."""
+    """Return what the network should give for a batch."""
     found = [item.window for item in batch]
     allowed = np.zeros((len(batch), width(found)), dtype=bool)
     for i, window in enumerate(found):
@@ -296,7 +296,7 @@ class Trainer:
             )
 
     def loss(self, batch: Sequence[Prepared], precision: str) -> torch.Tensor:
-        """The loss of a batch."""
+        """Return the loss of a batch."""
         feed = {name: value.to(self.device) for name, value in feed_of([item.window for item in batch]).items()}
         self.network.train()
         with torch.autocast(self.device, dtype=PRECISIONS[precision], enabled=PRECISIONS[precision] is not None):
@@ -362,7 +362,7 @@ class Trainer:
         torch.set_rng_state(state["random"].cpu())
 
     def averaged(self) -> ReaderNetwork:
-        """The network with the averaged weights."""
+        """Return the network with the averaged weights."""
         network = ReaderNetwork()
         network.load_state_dict(self.average, strict=False)
         return network.eval()
@@ -432,7 +432,7 @@ def part_of_rate(done: float, steps: int) -> float:
 
 
 def plan_hash(plan: Sequence[tuple[str, Sequence[Sequence[Prepared]]]]) -> str:
-    """What tells one plan from another: the examples of all batches, in order."""
+    """Return what tells one plan from another: the examples of all batches, in order."""
     told = hashlib.sha256()
     for name, stage in plan:
         told.update(name.encode())
@@ -460,7 +460,7 @@ def record(model: Path, data: Path, trainer: Trainer) -> None:
 
 
 def _clock(text: str) -> float:
-    """The next time at which a clock shows this."""
+    """Return the next time at which a clock shows this."""
     try:
         hour, minute = (int(part) for part in text.split(":"))
         now = datetime.now().astimezone()

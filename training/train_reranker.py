@@ -59,7 +59,7 @@ Examples: TypeAlias = Mapping[str, Sequence[Sequence[Example]]]
 
 
 def gather(collection: DataSet, run: Run, fusion: Fusion = FUSION) -> list[Example]:
-    """The questions of a part that have a relevant document, with their candidates' features."""
+    """Return the questions of a part that have a relevant document, with their candidates' features."""
     import numpy as np
 
     found = []
@@ -133,7 +133,7 @@ def quality(collections: Sequence[Sequence[Example]], weights: np.ndarray) -> fl
 
 
 def train(examples: Examples, report: Callable[[str], object]) -> dict[str, dict[str, Any]]:
-    """What the file of weights holds, apart from its heading."""
+    """Return what the file of weights holds, apart from its heading."""
     fits: dict[tuple[frozenset[str], float], np.ndarray] = {}
 
     def fitted(groups: frozenset[str], penalty: float) -> np.ndarray:
@@ -170,7 +170,7 @@ def folds(groups: Iterable[str]) -> Iterator[tuple[str, frozenset[str]]]:
 
 
 def as_json(trained: Mapping[str, Mapping[str, Any]], examples: Examples) -> str:
-    """The file: a heading, then one line a feature."""
+    """Return the file: a heading, then one line a feature."""
     counts = {group: sum(len(questions) for questions in found) for group, found in sorted(examples.items())}
     about = (
         "Weights of feature_reranker.py, set by training/train_reranker.py on development parts. "
@@ -184,7 +184,7 @@ def as_json(trained: Mapping[str, Mapping[str, Any]], examples: Examples) -> str
 
 
 def _fusion_weight(name: str, groups: Sequence[Sequence[Sequence[Example]]]) -> float:
-    """The dense ranking's weight with the best mean nDCG@10 over the groups."""
+    """Return the dense ranking's weight with the best mean nDCG@10 over the groups."""
     import numpy as np
 
     def mean_quality(weight: float) -> float:

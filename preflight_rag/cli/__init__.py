@@ -31,14 +31,17 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "profile": (
         "profile",
-        "Measure how often a model answers rightly, by where the passage stands, and keep it for the choice of routes.",
+        "Measure how often a model answers correctly by the passage's place in the prompt, for the choice of routes.",
     ),
     "ingest": ("collection", "Add or update documents; unchanged ones are skipped, and one bad file stops nothing."),
     "demo": (
         "demo",
-        "Build a small library of documents that come with the package, and answer four questions, over all routes.",
+        "Build a small library from documents in the package, and answer four questions that take all routes.",
     ),
-    "doctor": ("doctor", "Check versions, the model, the databases and the indices, each with what to do."),
+    "doctor": (
+        "doctor",
+        "Check versions, the model, the databases and the indices; say what to do about each problem.",
+    ),
     "mcp": ("mcp", "Serve a library over MCP: tools that ask, search and read, and its documents as resources."),
     "serve": ("serve", "Serve the library: a web page, an HTTP API, and OpenAI's API for any client of it."),
     "summarize": (
@@ -110,7 +113,7 @@ def _end_at_once() -> None:
 
 
 def _all() -> typer.Typer:
-    """The application with every command."""
+    """Return the application with every command."""
     for file, _ in COMMANDS.values():
         import_module(f"preflight_rag.cli.{file}")
     # In one order, whichever file was imported first.
@@ -123,7 +126,7 @@ def _all() -> typer.Typer:
 
 
 def _overview() -> typer.Typer:
-    """What `preflight --help` shows: the names of commands, which do nothing here."""
+    """Return the commands as `preflight --help` lists them: names and texts without the code behind them."""
     shown = typer.Typer(**_main.LOOKS)
     shown.callback()(_main.root)
     for name, (_, line) in COMMANDS.items():

@@ -45,15 +45,15 @@ Ctrl-C stops an answer. preflight chat --explain shows how each one was found.""
 def ask(
     question: Annotated[str, typer.Argument(help="The question.")],
     library: LibraryOption = DEFAULT_LIBRARY,
-    thread: Annotated[str | None, typer.Option("--thread", "-t", help="A conversation to go on with.")] = None,
+    thread: Annotated[str | None, typer.Option("--thread", "-t", help="Continue this conversation.")] = None,
     model: ModelOption = None,
     json: JsonOption = False,
     explain: ExplainOption = False,
     option: Annotated[
-        list[str] | None, typer.Option("--option", help="A choice of a multiple-choice question; repeat.")
+        list[str] | None, typer.Option("--option", help="One option of a multiple-choice question; repeat.")
     ] = None,
     discard: Annotated[
-        bool, typer.Option("--discard", help="Drop an earlier turn of the thread that was cut off.")
+        bool, typer.Option("--discard", help="Discard an earlier turn of the thread that was cut off.")
     ] = False,
     embedder: EmbedderOption = None,
     threads: ThreadsOption = None,
@@ -98,7 +98,7 @@ def _opened(
 
 
 def _with_way_out(error: PreflightError) -> PreflightError:
-    """The error, with the way to an answer that needs no language model, where that is what fails."""
+    """Return the error, with the way to an answer that needs no language model, where that is what fails."""
     from preflight_rag.graph.model_use import is_lost
 
     if is_lost(error):
@@ -117,7 +117,7 @@ def _notes(preflight: Preflight) -> None:
 def chat(
     library: LibraryOption = DEFAULT_LIBRARY,
     thread: Annotated[
-        str | None, typer.Option("--thread", "-t", help="A conversation to go on with, or the name of a new one.")
+        str | None, typer.Option("--thread", "-t", help="The conversation to continue, or the name of a new one.")
     ] = None,
     model: ModelOption = None,
     explain: ExplainOption = False,

@@ -32,13 +32,13 @@ def calibrate(
             "made of the library's own passages; they are easier than real ones.",
         ),
     ] = None,
-    count: Annotated[int, typer.Option("--count", min=1, help="How many questions are made.")] = MADE,
+    count: Annotated[int, typer.Option("--count", min=1, help="Number of questions to make.")] = MADE,
     recall: Annotated[
         float, typer.Option("--recall", min=0.01, max=1, help="Share of lost key passages that must be predicted.")
     ] = RECALL,
-    seed: Annotated[int, typer.Option("--seed", help="Random seed of the questions that are made.")] = 0,
-    try_only: Annotated[bool, typer.Option("--try", help="Only say what would change.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Write it without asking.")] = False,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed for making the questions.")] = 0,
+    try_only: Annotated[bool, typer.Option("--try", help="Only report what would change.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Fit the preflight's risk of a lost key passage to the library, from questions with known documents."""

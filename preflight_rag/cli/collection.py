@@ -42,7 +42,7 @@ NAME_CHARACTERS = 36
 """Of a file's name beside the bar, whose line stays below 100."""
 MOST_NAMED = 100_000
 """Documents whose names are compared with a given one; a guess."""
-library_commands = typer.Typer(help="The collection itself.", no_args_is_help=True)
+library_commands = typer.Typer(help="Manage the collection of documents.", no_args_is_help=True)
 app.add_typer(library_commands, name="library")
 
 
@@ -53,33 +53,39 @@ def ingest(
         list[Path], typer.Argument(help="Files and folders; docs/documents.md has the kinds that are read.")
     ],
     library: LibraryOption = DEFAULT_LIBRARY,
-    prune: Annotated[bool, typer.Option("--prune", help="Remove documents of these paths that are gone.")] = False,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Remove documents whose files under these paths no longer exist.")
+    ] = False,
     json: JsonOption = False,
     embedder: EmbedderOption = None,
     splitter: Annotated[
         str | None,
         typer.Option(
             "--splitter",
-            help="sentence packs sentences; semantic breaks where the subject changes. Without it: the library's own.",
+            help="sentence: whole sentences; semantic: splits where the subject changes. Default: the library's own.",
         ),
     ] = None,
     max_mb: Annotated[int, typer.Option("--max-mb", min=1, help="Largest file that is read, in megabytes.")] = 200,
     names: Annotated[
-        bool, typer.Option("--names", help="Name every file that is not read, not only their kinds.")
+        bool, typer.Option("--names", help="List every file that cannot be read, not only the kinds.")
     ] = False,
     details: Annotated[
-        bool, typer.Option("--details", help="Say of every document what was read, and what was left out.")
+        bool, typer.Option("--details", help="Report for every document what was read and what was left out.")
     ] = False,
     engine: Annotated[
         str | None,
         typer.Option(
             "--engine",
-            help="ray: with many workers, here or on the cluster of RAY_ADDRESS, for very many files. See --workers.",
+            help="ray: for very many files; many workers, on here or on the cluster of RAY_ADDRESS. See --workers.",
         ),
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option("--workers", min=1, help="Of --engine ray; without it one for each GPU or, with none, each core."),
+        typer.Option(
+            "--workers",
+            min=1,
+            help="Workers of --engine ray. Default: one for each GPU, or without a GPU for each core.",
+        ),
     ] = None,
 ) -> None:
     """Add or update documents; unchanged ones are skipped, and one bad file stops nothing.
@@ -120,9 +126,9 @@ def _check_engine(engine: str | None, workers: int | None, prune: bool) -> None:
     if engine is None:
         return
     if engine != "ray":
-        raise UsageError(f"--engine is {engine!r}", help="The one that there is: --engine ray")
+        raise UsageError(f"--engine is {engine!r}", help="The only engine is: --engine ray")
     if prune:
-        raise UsageError("--engine ray removes nothing", help="Leave out --prune, or --engine ray.")
+        raise UsageError("--engine ray cannot remove documents", help="Leave out --prune or --engine ray.")
     require_extra("ray", "--engine ray")
 
 
@@ -164,7 +170,7 @@ def _watched(take_in: Callable[..., IngestReport], paths: list[Path], *, max_byt
 
 
 def _in_hand(event: IngestEvent) -> str:
-    """What is being done, as the bar says it."""
+    """Return the words of the progress bar for the current step."""
     from rich.markup import escape
 
     if event.stage == "index":
@@ -206,8 +212,10 @@ def _stops() -> Iterator[Event]:
 @command
 def list_documents(
     library: LibraryOption = DEFAULT_LIBRARY,
-    find: Annotated[str, typer.Option("--find", help="Only those whose title, id or source holds this.")] = "",
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Most documents.")] = 100,
+    find: Annotated[
+        str, typer.Option("--find", help="List only documents whose title, id or source contains this text.")
+    ] = "",
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Most documents to list.")] = 100,
     json: JsonOption = False,
 ) -> None:
     """List the documents, the latest first."""
@@ -232,7 +240,7 @@ def show_document(
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:
-    """Show what was read of a document, and what was left out; of a file of several documents, of each."""
+    """Show what was read of a document and what was left out; for a file of several documents, show each one."""
     from preflight_rag.library.opening import open_library
 
     with open_library(library) as collection:
@@ -247,7 +255,7 @@ def show_document(
 
 
 def _with_attachments(collection: OwnCollection, found: list[CatalogueEntry]) -> list[CatalogueEntry]:
-    """Documents, and those that lie inside of the file of one of them."""
+    """Return documents, and those that lie inside of the file of one of them."""
     entries = {entry.id: entry for entry in found}
     for entry in found:
         inside, _ = collection.catalogue.documents(f"{entry.id}/", limit=MOST_NAMED)
@@ -283,7 +291,7 @@ def remove(
 
 
 def _named(collection: OwnCollection, name: str) -> list[CatalogueEntry]:
-    """The documents that a name means: an id or a path, else a file name, else a title; all records of a file.
+    """Return the documents that a name means: an id or a path, else a file name, else a title; all records of a file.
 
     Raises:
         UsageError: There is none, or several that are not of one file.
@@ -299,7 +307,7 @@ def _named(collection: OwnCollection, name: str) -> list[CatalogueEntry]:
     found = called or [entry for entry in near if entry.title.casefold() == name.casefold()]
     if len({entry.origin or entry.id for entry in found}) > 1:
         listed = ", ".join(repr(entry.id) for entry in found[:5])
-        raise UsageError(f"{len(found)} documents go by {name!r}: {listed}", help="Give the id of one.")
+        raise UsageError(f"{len(found)} documents have the name {name!r}: {listed}", help="Give the id of one.")
     if found:
         return found
     from preflight_rag.graph.summarize import close_matches
@@ -312,7 +320,7 @@ def _named(collection: OwnCollection, name: str) -> list[CatalogueEntry]:
 @library_commands.command("stats", epilog="Example: preflight library stats --library my-library")
 @command
 def stats(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
-    """Show what the library holds."""
+    """Show the library's contents: documents, passages, embedder and indices."""
     from preflight_rag.library.opening import open_library
 
     with open_library(library) as collection:
@@ -329,7 +337,7 @@ def stats(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) ->
 @library_commands.command("verify", epilog="Example: preflight library verify --library my-library")
 @command
 def verify(library: LibraryOption = DEFAULT_LIBRARY) -> None:
-    """Check the databases and the indices, and these against each other."""
+    """Check that the databases and indices are intact and agree with each other."""
     from preflight_rag.graph.recovery import threads_problems
     from preflight_rag.graph.sqlite_database import THREADS
     from preflight_rag.library.opening import open_library
@@ -373,7 +381,7 @@ def rebuild(
         ),
     ] = None,
 ) -> None:
-    """Make the indices anew from the database, of another kind if you say so; damaged databases are set aside first."""
+    """Rebuild the indices from the database, with --index as another kind; damaged databases are moved aside first."""
     from preflight_rag.graph.recovery import recover_threads, threads_problems
     from preflight_rag.graph.sqlite_database import THREADS
     from preflight_rag.library import Library
@@ -395,7 +403,7 @@ def rebuild(
         for lost in collection.lost_documents():
             typer.echo(on_one_line(lost))
         if index is not None and not isinstance(collection, Library):
-            raise UsageError(f"{library} has no other kinds of index", help="Without --index it makes its own anew.")
+            raise UsageError(f"{library} has only one kind of index", help="Leave out --index to rebuild it.")
         if isinstance(collection, Library) and index not in (None, collection.index_kind):
             collection.set_index_kind(cast("IndexKind", index))
         else:

@@ -25,12 +25,12 @@ QUESTIONS: tuple[tuple[str, GivenSettings], ...] = (
 @app.command(epilog="Example: preflight demo")
 @command
 def demo(
-    library: Annotated[Path, typer.Option("--library", "-l", help="Where the demo's library is made.")] = Path(
+    library: Annotated[Path, typer.Option("--library", "-l", help="Folder for the demo's library.")] = Path(
         "demo-library"
     ),
     model: ModelOption = "offline",
 ) -> None:
-    """Build a small library of documents that come with the package, and answer four questions, over all routes."""
+    """Build a small library from documents in the package, and answer four questions that take all routes."""
     from uuid import uuid4
 
     from preflight_rag.app import Preflight

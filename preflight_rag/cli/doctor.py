@@ -71,11 +71,11 @@ SERVER_CONNECTIONS = 44
 def doctor(
     library: LibraryOption = DEFAULT_LIBRARY,
     model: ModelOption = None,
-    pubmed: Annotated[bool, typer.Option("--pubmed", help="Also ask NCBI.")] = False,
+    pubmed: Annotated[bool, typer.Option("--pubmed", help="Also check the connection to NCBI.")] = False,
     threads: ThreadsOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Check versions, the model, the databases and the indices, each with what to do."""
+    """Check versions, the model, the databases and the indices; say what to do about each problem."""
     checks: dict[str, Callable[[], Iterator[Finding]]] = {
         "versions": versions,
         "extras": extras,
@@ -108,7 +108,7 @@ def _guarded(name: str, check: Callable[[], Iterator[Finding]]) -> list[Finding]
 
 
 def versions() -> Iterator[Finding]:
-    """The interpreter and the packages."""
+    """Yield the interpreter and the packages."""
     yield Finding("python", "ok", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
     for package in PACKAGES:
         try:
@@ -123,7 +123,7 @@ def versions() -> Iterator[Finding]:
 
 
 def extras() -> Iterator[Finding]:
-    """What doors need besides."""
+    """Yield what doors need besides."""
     for extra in EXTRAS:
         missing = missing_modules(extra)
         advice = f"pip install 'preflight-rag[{extra}]'" if missing else ""
@@ -144,7 +144,7 @@ def sqlite() -> Iterator[Finding]:
 
 
 def embedder() -> Iterator[Finding]:
-    """The default embedder's weights."""
+    """Yield the default embedder's weights."""
     from preflight_rag.models.opening import open_embedder
 
     found = open_embedder()
@@ -153,7 +153,7 @@ def embedder() -> Iterator[Finding]:
 
 
 def reader() -> Iterator[Finding]:
-    """What reads passages without a language model: whether its files are whole, and whether it reads."""
+    """Yield what reads passages without a language model: whether its files are whole, and whether it reads."""
     from preflight_rag.models.opening import open_extractive_reader
     from preflight_rag.models.reading.extractive_reader import NO_READER
 
@@ -169,7 +169,7 @@ def reader() -> Iterator[Finding]:
 
 
 def files() -> Iterator[Finding]:
-    """What keeps those that read files from doing more than that, on this machine: a small file is read for it."""
+    """Check whether the processes that read files are confined on this machine, by reading a small file."""
     from preflight_rag.library.loaders.isolated import IsolatedLoader
 
     with tempfile.TemporaryDirectory() as folder, IsolatedLoader() as loader:
@@ -194,7 +194,7 @@ def files() -> Iterator[Finding]:
 
 
 def language_model(model: str | None) -> Iterator[Finding]:
-    """The model that would answer, and whether its server can be reached."""
+    """Yield the model that would answer, and whether its server can be reached."""
     from preflight_rag.models.chat.chat_models import OFFLINE, model_name, open_chat_model
 
     name = model_name(model)
@@ -218,7 +218,7 @@ def language_model(model: str | None) -> Iterator[Finding]:
 
 
 def local_model(chat_model: BaseChatModel) -> Iterator[Finding]:
-    """A model in this process: what it has room for, how fast it is, and which forms of a reply can be asked of it."""
+    """Check a model that runs in this process: its context window, its speed, and the reply forms it supports."""
     from preflight_rag.models.chat.local_model import LocalModel
 
     if not isinstance(chat_model, LocalModel):
@@ -240,7 +240,7 @@ def local_model(chat_model: BaseChatModel) -> Iterator[Finding]:
 
 
 def _known_of_model(chat_model: BaseChatModel) -> Iterator[Finding]:
-    """How fast the model was at its calls, and whether its server takes a JSON schema, which is tried once."""
+    """Yield how fast the model was at its calls, and whether its server takes a JSON schema, which is tried once."""
     from preflight_rag.models.chat.model_calls import OF_SCHEMA, known_of, schema_option
     from preflight_rag.models.chat.model_errors import refuses
     from preflight_rag.models.chat.runnables import is_openais, name_of
@@ -266,7 +266,7 @@ def _known_of_model(chat_model: BaseChatModel) -> Iterator[Finding]:
 
 
 def ncbi(*, wanted: bool) -> Iterator[Finding]:
-    """Whether PubMed answers; asked only where it is wanted."""
+    """Yield whether PubMed answers; asked only where it is wanted."""
     if not wanted:
         yield Finding("PubMed", "ok", "off (--pubmed)")
         return
@@ -280,7 +280,7 @@ def ncbi(*, wanted: bool) -> Iterator[Finding]:
 
 
 def collection(library: LibraryPlace) -> Iterator[Finding]:
-    """The library's database and indices."""
+    """Yield the library's database and indices."""
     from preflight_rag.library.opening import open_library
 
     if not library.is_there():
@@ -294,7 +294,7 @@ def collection(library: LibraryPlace) -> Iterator[Finding]:
 
 
 def conversations(library: LibraryPlace, threads: str | None) -> Iterator[Finding]:
-    """Where conversations are kept: as `--threads` says, else where the library is."""
+    """Yield where conversations are kept: as `--threads` says, else where the library is."""
     from preflight_rag.graph.sqlite_database import THREADS
 
     if url := threads or library.url:
@@ -315,7 +315,7 @@ def conversations(library: LibraryPlace, threads: str | None) -> Iterator[Findin
 
 
 def shared_conversations(url: str) -> Iterator[Finding]:
-    """The PostgreSQL database that keeps conversations."""
+    """Yield the PostgreSQL database that keeps conversations."""
     from preflight_rag.graph.thread_store import check_address
 
     check_address(url)
@@ -343,7 +343,7 @@ def shared_conversations(url: str) -> Iterator[Finding]:
 
 
 def _schema(found: tuple[int, int] | None, newest: tuple[int, int]) -> Finding:
-    """Which versions the tables have, and whether this installation can use them."""
+    """Return which versions the tables have, and whether this installation can use them."""
     if found is None:
         return Finding("postgresql tables", "note", "none yet", "they are made at the first use")
     versions = f"schema {found[0]} of {newest[0]}, checkpoints {found[1]} of {newest[1]}"

@@ -74,12 +74,12 @@ def list_experiments(json: JsonOption = False) -> None:
 
 
 def by_paper() -> dict[str, list[str]]:
-    """Every experiment's name, by paper; those of no paper last."""
+    """Return every experiment's name, by paper; those of no paper last."""
     return {paper: [name for name, entry in EXPERIMENTS.items() if entry.paper == paper] for paper in PAPERS}
 
 
 def _experiment(name: str) -> dict[str, Any]:
-    """An experiment as JSON."""
+    """Return an experiment as JSON."""
     entry = EXPERIMENTS[name]
     return {
         "name": name,
@@ -91,7 +91,7 @@ def _experiment(name: str) -> dict[str, Any]:
 
 
 def lines(width: int) -> Iterator[str]:
-    """The list, at most so many characters wide."""
+    """Yield the list, at most so many characters wide."""
     column = max(map(len, EXPERIMENTS)) + 4
     for paper, names in by_paper().items():
         yield typer.style(paper, bold=True)
@@ -109,7 +109,7 @@ def lines(width: int) -> Iterator[str]:
 
 
 def _wrapped(text: str, head: str, width: int) -> str:
-    """A paragraph that hangs from its head."""
+    """Return a paragraph that hangs from its head."""
     hang = " " * len(head)
     return fill(
         text, width, initial_indent=head, subsequent_indent=hang, break_on_hyphens=False, break_long_words=False
@@ -145,7 +145,7 @@ def show_case(
 
 
 def _lines_of(run: Path, case: str) -> list[dict[str, Any]]:
-    """The lines of `results.jsonl` about a case, of every experiment and data set that has it."""
+    """Return the lines of `results.jsonl` about a case, of every experiment and data set that has it."""
     path = run / RESULTS if run.is_dir() else run
     if not path.is_file():
         raise UsageError(f"there is no {RESULTS} in {str(run)!r}", help="Give the folder that --out named.")
@@ -160,7 +160,7 @@ def _lines_of(run: Path, case: str) -> list[dict[str, Any]]:
 
 
 def _described(rows: Sequence[Row]) -> Iterator[str]:
-    """The lines that show the rows of a case under one condition."""
+    """Yield the lines that show the rows of a case under one condition."""
     asked = rows[0].details
     yield f"\nQuestion ({asked.get('kind', 'question')}): {asked.get('question', '')}"
     for place, option in enumerate(asked.get("options", [])):
@@ -396,7 +396,7 @@ def _check_use(experiment: str, options: Sequence[str]) -> None:
 
 
 def _model(experiment: str, name: str | None) -> str:
-    """The model of an experiment that asks one, named on stderr; others run offline."""
+    """Return the model of an experiment that asks one, named on stderr; others run offline."""
     if experiment not in EXPERIMENTS or not EXPERIMENTS[experiment].asks:
         return "offline"
     from preflight_rag.cli.show import model_line

@@ -68,7 +68,7 @@ def explanation(found: Answer) -> None:
 
 
 def judgement(statement: Statement) -> str:
-    """What the cited passages say of a statement."""
+    """Return in words whether the cited passages support a statement."""
     marks = "".join(f"[{n}]" for n in statement.citations)
     if statement.supported is None:
         return f"not checked against {marks}"
@@ -78,7 +78,7 @@ def judgement(statement: Statement) -> str:
 
 
 def _sections(found: Answer) -> Iterator[tuple[str, list[str]]]:
-    """Headings with lines, in the order of the turn."""
+    """Yield headings with lines, in the order of the turn."""
     searched = [f"for: {query}" for query in found.queries]
     searched += [f"spelling: {was} -> {now}" for was, now in found.corrections]
     for rung in found.expressions:
@@ -141,7 +141,7 @@ def _numbers(console: Console, route: RouteDecision) -> None:
 
 
 def _stages(console: Console, receipt: Receipt) -> None:
-    """What each stage took, with a bar for its share of the time."""
+    """Print what each stage cost, with a bar for its share of the time."""
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")

@@ -11,10 +11,10 @@ from preflight_rag.cli import show
 from preflight_rag.cli.main import DEFAULT_LIBRARY, JsonOption, LibraryOption, app, command
 from preflight_rag.state.errors import UsageError
 
-keys = typer.Typer(help="Keys of the people who use a server.", no_args_is_help=True)
+keys = typer.Typer(help="Manage the keys of a server's users.", no_args_is_help=True)
 app.add_typer(keys, name="keys")
 
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Whose key it is.")]
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the key's owner.")]
 
 
 @keys.command("add", epilog="Example: preflight keys add anna --write --library my-library")
@@ -22,10 +22,10 @@ NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Whose key it 
 def add_key(
     name: NameArgument,
     library: LibraryOption = DEFAULT_LIBRARY,
-    write: Annotated[bool, typer.Option("--write", help="May upload and delete documents.")] = False,
-    admin: Annotated[bool, typer.Option("--admin", help="May also connect a language model on the page.")] = False,
+    write: Annotated[bool, typer.Option("--write", help="Allow uploading and deleting documents.")] = False,
+    admin: Annotated[bool, typer.Option("--admin", help="Also allow connecting a language model on the page.")] = False,
 ) -> None:
-    """Make a key and print it, once; from then on the server asks for one."""
+    """Create a key and print it once; from then on the server requires a key."""
     from preflight_rag.server.access import KeyRing
 
     typer.echo(KeyRing(library.folder).add(name, write=write, admin=admin))
@@ -35,7 +35,7 @@ def add_key(
 @keys.command("list", epilog="Example: preflight keys list --library my-library")
 @command
 def list_keys(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
-    """List whose keys there are."""
+    """List the owners of all keys."""
     from contextlib import closing
 
     from preflight_rag.server.access import KeyRing
@@ -55,7 +55,7 @@ def list_keys(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False
 @keys.command("revoke", epilog="Example: preflight keys revoke anna --library my-library")
 @command
 def revoke_key(name: NameArgument, library: LibraryOption = DEFAULT_LIBRARY) -> None:
-    """Take a key away, at once; the conversations stay."""
+    """Revoke a key at once; its owner's conversations stay."""
     from preflight_rag.server.access import KeyRing
 
     if not KeyRing(library.folder).revoke(name):

@@ -37,7 +37,7 @@ WRITE_LOCK = ".write.lock"
 
 
 def library_place(context: typer.Context, library: LibraryPlace) -> LibraryPlace:
-    """The place of `--library`; where none was named, a library that lies at the former default is not passed by."""
+    """Return the place of `--library`; without it, exit if a library lies at the former default path."""
     source = context.get_parameter_source("library")
     unnamed = source is not None and source.name == "DEFAULT"
     if unnamed and not library.folder.exists() and (FORMER_DEFAULT / DATABASE).is_file():
@@ -187,7 +187,7 @@ def can_ask(question: str, option: str) -> None:
         UsageError: The input is no terminal.
     """
     if not sys.stdin.isatty():
-        raise UsageError(f"{question} Nobody can be asked here", help=f"Say so with {option}.")
+        raise UsageError(f"{question} The terminal is not interactive", help=f"Confirm with {option}.")
 
 
 def version(shown: bool) -> None:
@@ -239,7 +239,7 @@ def export_spans(environ: Mapping[str, str] | None = None) -> str | None:
 
 
 def _exporter(name: str, environ: Mapping[str, str]) -> SpanExporter:
-    """A span exporter by the name that OTEL_TRACES_EXPORTER knows it by, as installed packages announce them."""
+    """Return a span exporter by the name that OTEL_TRACES_EXPORTER knows it by, as installed packages announce them."""
     from importlib.metadata import entry_points
 
     if name == "console":

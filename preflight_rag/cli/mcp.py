@@ -25,10 +25,11 @@ from preflight_rag.state.extras import require_extra
 def mcp(
     library: LibraryOption = DEFAULT_LIBRARY,
     transport: Annotated[
-        Literal["stdio", "http"], typer.Option("--transport", help="stdio, for a client that starts it, or http.")
+        Literal["stdio", "http"],
+        typer.Option("--transport", help="stdio, for a client that starts the server itself, or http."),
     ] = "stdio",
     host: Annotated[
-        str, typer.Option("--host", help="Where to listen; any other address than this machine's own needs a key.")
+        str, typer.Option("--host", help="Address to listen on; any but this machine's own needs a key.")
     ] = ("127.0.0.1"),
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 for a free one.")] = 8790,
     model: ModelOption = None,

@@ -67,7 +67,7 @@ def _option(name: str) -> inspect.Parameter:
 
 
 def _plain(annotation: Any) -> tuple[type, bool]:
-    """The type that the command line reads, and whether the option may be repeated."""
+    """Return the type that the command line reads, and whether the option may be repeated."""
     if get_origin(annotation) is tuple:
         return str, True
     if get_origin(annotation) is Literal:

@@ -25,12 +25,12 @@ def profile(
     library: LibraryOption = DEFAULT_LIBRARY,
     model: ModelOption = None,
     questions: Annotated[
-        int, typer.Option("--questions", min=1, max=100, help="Questions; each takes about ten calls of the model.")
+        int, typer.Option("--questions", min=1, max=100, help="Number of questions; each takes about ten model calls.")
     ] = QUESTIONS,
-    seed: Annotated[int, typer.Option("--seed", help="Random seed of the questions that are made.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed for making the questions.")] = 0,
     json: JsonOption = False,
 ) -> None:
-    """Measure how often a model answers rightly, by where the passage stands, and keep it for the choice of routes."""
+    """Measure how often a model answers correctly by the passage's place in the prompt, for the choice of routes."""
     from preflight_rag.app import Preflight
     from preflight_rag.routing.model_profile import keep_profile
 

@@ -37,21 +37,21 @@ MOST_WORKERS = 64
 @with_settings(*TURN)
 def serve(
     library: LibraryOption = DEFAULT_LIBRARY,
-    host: Annotated[str, typer.Option("--host", help="Another address than this machine's own needs a key.")] = (
-        "127.0.0.1"
-    ),
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 for a free one.")] = 8765,
+    host: Annotated[
+        str, typer.Option("--host", help="Address to listen on; any but this machine's own needs a key.")
+    ] = ("127.0.0.1"),
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 for a free one.")] = 8765,
     model: ModelOption = None,
     offer: Annotated[
         list[str] | None,
-        typer.Option("--offer", help="Another model that people may choose. Repeat."),
+        typer.Option("--offer", help="A further model that users may choose; repeat."),
     ] = None,
-    create: Annotated[bool, typer.Option("--create", help="Make the library where there is none.")] = False,
+    create: Annotated[bool, typer.Option("--create", help="Create the library if there is none.")] = False,
     cors: Annotated[
-        list[str] | None, typer.Option("--cors", help="An origin whose pages may call the API. Repeat.")
+        list[str] | None, typer.Option("--cors", help="An origin whose pages may call the API; repeat.")
     ] = None,
     rate: Annotated[int, typer.Option("--rate", min=0, help="Requests a minute for each user; 0: no limit.")] = 600,
-    turns: Annotated[int, typer.Option("--turns", min=1, help="Turns at once; others wait.")] = 32,
+    turns: Annotated[int, typer.Option("--turns", min=1, help="Most turns that run at once; others wait.")] = 32,
     user_tokens: Annotated[
         int,
         typer.Option("--user-tokens", min=0, help="Tokens a day that each user may spend on the model; 0: no limit."),
@@ -61,7 +61,7 @@ def serve(
     ] = 0,
     upload_mb: Annotated[int, typer.Option("--upload-mb", min=1, help="Largest upload, in megabytes.")] = 200,
     kept_mb: Annotated[
-        int, typer.Option("--kept-mb", min=1, help="What all uploads may take together, in megabytes.")
+        int, typer.Option("--kept-mb", min=1, help="Most space for all uploads together, in megabytes.")
     ] = 20_000,
     workers: Annotated[
         int,
@@ -73,7 +73,7 @@ def serve(
             help="Processes behind the port: about as many as there are cores. Each opens the library by itself.",
         ),
     ] = 1,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No line for each request.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not print a line for each request.")] = False,
     embedder: EmbedderOption = None,
     threads: ThreadsOption = None,
     *,
@@ -131,7 +131,7 @@ def serve(
 
 
 def _opened(library: LibraryPlace, model: str | None, **how: Any) -> tuple[Preflight, ModelError | None]:
-    """The application; where its model cannot be reached, without it, and why."""
+    """Return the application; where its model cannot be reached, without it, and why."""
     from preflight_rag.app import Preflight
 
     try:

@@ -121,13 +121,13 @@ def _spent(found: Answer) -> str:
 
 
 def way(route: str, reason: str) -> str:
-    """How the passages are read, and why, in words; `--explain` shows the numbers."""
+    """Return in words how the passages are read, and why; `--explain` shows the numbers."""
     why = COMPARISON.sub("", reason)
     return f"{ROUTES[route]}: {why}" if why else ROUTES[route]
 
 
 def _missing(found: Answer) -> None:
-    """What the answer lacks, and how much of the conversation was not read word for word."""
+    """Print what the answer lacks, and how much of the conversation was condensed."""
     for gap in found.gaps:
         echo(f"gap: {gap.stage} {gap.item}: {gap.error}")
     if found.condensed:
@@ -203,7 +203,7 @@ class MarkdownStream(Stream):
 
 @contextmanager
 def streamed_answer() -> Iterator[Stream]:
-    """What shows an answer while it comes."""
+    """Give a function that shows an answer while it is written."""
     if not sys.stdout.isatty():
         yield Stream()
         return
@@ -225,7 +225,7 @@ def drawn(text: str) -> Markdown:
 
 
 def page_name(source: str, page: int | None) -> str:
-    """A page as people call it: of slides and sheets, it is one of those."""
+    """Return a page as people call it: of slides and sheets, it is one of those."""
     if not page:
         return ""
     suffix = Path(source).suffix.lower()
@@ -234,7 +234,7 @@ def page_name(source: str, page: int | None) -> str:
 
 
 def clarification(asked: Clarification) -> None:
-    """What the turn asks, with a number for each choice."""
+    """Print the turn's question to the person, with a number for each choice."""
     echo(f"Which one is meant? ({asked.question})")
     for number, choice in enumerate(asked.choices, 1):
         echo(f"  {number}. {choice.label}")
@@ -246,7 +246,7 @@ MOST_LINES = 20
 
 
 def ingested(report: IngestReport, library: LibraryPlace, passages: int, *, names: bool, details: bool = False) -> None:
-    """What an ingest did, what it could not read, and how to go on."""
+    """Print what an ingest did, what it could not read, and how to continue."""
     if report.stopped:
         files = "1 file is" if report.left == 1 else f"{report.left:,} files are"
         echo(f"stopped: what was done is kept; {files} left. Run the same command again to go on.")
@@ -274,7 +274,7 @@ def ingested(report: IngestReport, library: LibraryPlace, passages: int, *, name
 
 
 def refused(report: IngestReport, library: LibraryPlace) -> None:
-    """On standard error, how much was not taken in: what reads the exit status alone should not take it for all."""
+    """Print on standard error how many documents were rejected, so that the exit status does not stand alone."""
     count, kept = len(report.failed), report.added + report.updated + report.skipped
     files = len({source for source, _ in report.failed})
     of = f"{files} file{'s' if files != 1 else ''}"
@@ -284,7 +284,10 @@ def refused(report: IngestReport, library: LibraryPlace) -> None:
 
 
 def _read(read: Sequence[ReadDocument], *, details: bool) -> None:
-    """What was read of all documents together, and of which of them less than expected; or of each."""
+    """Print what was read of all documents together, and which gave less than expected.
+
+    With `details`, of each document.
+    """
     from preflight_rag.library.loaders.read_report import counted
 
     if details:

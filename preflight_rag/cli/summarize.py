@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def summarize(
     document: Annotated[str, typer.Argument(help="A file, or the id of a document in the library.")],
     library: LibraryOption = DEFAULT_LIBRARY,
-    tokens: Annotated[int, typer.Option("--tokens", min=1, help="Most tokens of the selected sentences.")] = 800,
+    tokens: Annotated[int, typer.Option("--tokens", min=1, help="Token budget of the selected sentences.")] = 800,
     model: ModelOption = None,
     json: JsonOption = False,
     embedder: EmbedderOption = None,

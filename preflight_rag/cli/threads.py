@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from preflight_rag.graph.ledger import Ledger
     from preflight_rag.library.opening import LibraryPlace
 
-group = typer.Typer(help="Conversations: in the library's folder, or where --threads says.", no_args_is_help=True)
+group = typer.Typer(
+    help="Manage conversations, in the library's folder or the database of --threads.", no_args_is_help=True
+)
 app.add_typer(group, name="threads")
 
 CUT_OFF = "cut off; finish it with `preflight threads resume`"
@@ -92,7 +94,7 @@ def resume_thread(
     model: ModelOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Finish a turn that was cut off or failed; what had been done is not done again."""
+    """Finish a turn that was cut off or failed; completed stages are not repeated."""
     from preflight_rag.app import Preflight
 
     with Preflight.open(library, model, threads=threads) as preflight:
@@ -110,11 +112,11 @@ def export_feedback(
     library: LibraryOption = DEFAULT_LIBRARY,
     threads: ThreadsOption = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder for questions.jsonl; without it, list them.")
+        Path | None, typer.Option("--out", help="Folder for questions.jsonl. Default: print the list.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Make questions of the answers that people judged; `preflight eval EXPERIMENT --dataset OUT` reads them."""
+    """Turn the answers that people judged into questions, which `preflight eval EXPERIMENT --dataset OUT` reads."""
     from preflight_rag.app import Preflight
     from preflight_rag.cli.feedback import question_of
 
@@ -143,7 +145,7 @@ def export_feedback(
 def delete_thread(
     thread: ThreadArgument, library: LibraryOption = DEFAULT_LIBRARY, threads: ThreadsOption = None
 ) -> None:
-    """Forget a conversation; the database shrinks."""
+    """Delete a conversation and shrink the database."""
     from preflight_rag.app import Preflight
 
     with Preflight.open(library, "offline", threads=threads) as preflight:
@@ -155,7 +157,7 @@ def delete_thread(
 @group.command("prune", epilog="Example: preflight threads prune --library my-library")
 @command
 def prune_threads(library: LibraryOption = DEFAULT_LIBRARY, threads: ThreadsOption = None) -> None:
-    """Drop intermediate checkpoints of finished turns; the database shrinks. Turns that can be resumed stay."""
+    """Remove intermediate checkpoints of finished turns and shrink the database; turns that can be resumed stay."""
     from preflight_rag.app import Preflight
 
     with Preflight.open(library, "offline", threads=threads) as preflight:

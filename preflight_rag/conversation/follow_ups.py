@@ -1,4 +1,4 @@
-"""Follow-up questions by rule: a message that leans on the questions before it becomes one that stands alone."""
+"""Follow-up questions by rule: a message that depends on earlier questions becomes one that stands alone."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ _ANSWER = re.compile(
 
 
 def resolve_places(message: str, earlier: Earlier) -> tuple[str, tuple[int, ...]]:
-    """The message with the titles of the sources, and the names of the answers, that it counts out of the last answer.
+    """Replace references by place ("the second source") with the source's title or the answer's name.
 
     Returns:
         The message, and the numbers of the sources that were named.
@@ -145,7 +145,7 @@ def resolve_places(message: str, earlier: Earlier) -> tuple[str, tuple[int, ...]
 
 
 def names_by_place(message: str) -> bool:
-    """Whether a message names a source or an answer by its place, which means nothing without the answer before it."""
+    """Return whether a message refers to a source or an answer by its place in the last answer."""
     return bool(_SOURCE.search(message) or _ANSWER.search(message))
 
 
@@ -311,7 +311,10 @@ def _like(stem: str, fragment: str) -> str:
 
 
 def _replaced(question: str, fragment: str) -> str:
-    """The question with the fragment in place of the part that it answers to; empty where there is no such part."""
+    """Return the question with the fragment in place of the part that it replaces.
+
+    "" where there is no such part.
+    """
     stem, fragment = question.rstrip(" ?.!"), fragment.rstrip(" ?.!")
     phrase = re.match(rf"(.*)\b({_PREPOSITIONS})\s+(.+)$", stem, re.I)
     alike = phrase is not None and bool(_PEOPLE.search(phrase[3])) and bool(_PEOPLE.search(fragment))
@@ -365,7 +368,7 @@ def new_names(message: str) -> list[str]:
 
 
 def repeats(citations: Sequence[Citation], answer: str, earlier: EarlierState | None) -> bool:
-    """Whether an answer is the last one again: the same words first, out of the same quote."""
+    """Return whether an answer repeats the last one: it begins with the same words, from the same quote."""
     if not earlier or not earlier["citations"] or not citations:
         return False
     same_quote = citations[0].quote == earlier["citations"][0]["quote"]

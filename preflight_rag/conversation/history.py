@@ -1,4 +1,4 @@
-"""The conversation before a question as a reader gets it: word for word as far as it fits, what is older condensed.
+"""The conversation before a question, as a reader gets it: recent messages word for word, older ones condensed.
 
 Nothing is cut in silence: older messages go into a summary, which a model writes or which is made by rule, and the turn
 says how many messages that are.
@@ -27,14 +27,14 @@ PART_TOKENS = 6_000
 
 @dataclass(frozen=True)
 class PastMessage:
-    """A message of the thread, under the id by which it is found again."""
+    """A message of the thread, with the id by which it is found again."""
 
     id: str
     message: Message
 
 
 def past_messages(messages: Sequence[AnyMessage], question: str) -> list[PastMessage]:
-    """What people and assistants said, oldest first; a question without an answer is marked as such.
+    """Return the messages of people and assistants, oldest first; a question without an answer is marked as such.
 
     One that is asked again now is left out: it says nothing that the question itself does not.
     """
@@ -56,12 +56,15 @@ def past_messages(messages: Sequence[AnyMessage], question: str) -> list[PastMes
 
 
 def tokens_of(text: str) -> int:
-    """Tokens of a message, estimated."""
+    """Return the estimated tokens of a message."""
     return len(text) // 4 + 4
 
 
 def summary_and_rest(history: Sequence[PastMessage], condensed: CondensedState | None) -> tuple[str, list[PastMessage]]:
-    """The summary that stands, and the messages after it; none where its last message is no longer there."""
+    """Return the existing summary and the messages after it.
+
+    Without its last message in the history, the summary is dropped.
+    """
     if condensed:
         places = [i for i, past in enumerate(history) if past.id == condensed["upto"]]
         if places:
@@ -70,7 +73,7 @@ def summary_and_rest(history: Sequence[PastMessage], condensed: CondensedState |
 
 
 def overflow(summary: str, history: Sequence[PastMessage], budget: int) -> int:
-    """How many of the messages, from the oldest on, have to go into the summary for the rest to fit half the budget.
+    """Return how many of the oldest messages must go into the summary so that the rest fits half the budget.
 
     0 while all of them fit the whole of it.
     """
@@ -93,7 +96,7 @@ async def condense_history(
     settings: Settings,
     report: Callable[[int], None] = lambda _: None,
 ) -> Reply[CondensedState]:
-    """The summary of the part of the conversation that does not fit `history_tokens`; what stands where all fits.
+    """Return the summary of the part of the conversation beyond `history_tokens`; the existing one where all fits.
 
     Args:
         reader: What condenses; rules do where it goes by rules, the settings ask for it, or it fails.
@@ -128,7 +131,7 @@ async def condense_history(
 
 
 def summary_parts(messages: Sequence[Message]) -> list[list[Message]]:
-    """Messages in runs that one summary can take in; a longer message is a run of its own, cut."""
+    """Divide messages into runs that one summary call can read; a longer message is cut, in a run of its own."""
     parts: list[list[Message]] = [[]]
     used = 0
     for message in messages:
@@ -144,7 +147,7 @@ def summary_parts(messages: Sequence[Message]) -> list[list[Message]]:
 
 
 def sources_note(earlier: Earlier) -> list[Message]:
-    """What the last answer was made of, as one message: its answers by what they are for, and its sources' titles."""
+    """Return a message that describes the last answer: its answers with their subjects, and its sources' titles."""
     lines = [
         f"answer {n}, for {label}: {beginning(answer, SHORT_CHARS)}"
         for n, (label, answer) in enumerate(earlier.groups, 1)

@@ -13,7 +13,7 @@ LONGEST = 8_000
 
 
 def instructions_of(messages: Sequence[AnyMessage], setting: str, reader: Reader) -> tuple[str, tuple[str, ...]]:
-    """What the turn's reader is told, the setting first, and what has to be said about it.
+    """Return the instructions for the turn's reader, the setting first, and notes on what was ignored.
 
     Args:
         messages: The conversation; its system messages are instructions, equal ones once.

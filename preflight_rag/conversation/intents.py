@@ -1,4 +1,4 @@
-"""Messages that need no search: small talk, thanks, and questions about the conversation itself. By rule.
+"""Recognising, by rule, messages that need no search: small talk, thanks, and questions about the conversation.
 
 A message is one of these only when every part of it is: "thanks, and what about children?" is a question, and so is
 whatever names a thing that is not of the conversation.
@@ -201,7 +201,7 @@ _KNOWN = frozenset(
 
 
 def recognise_talk(message: str) -> Talk | None:
-    """What a message wants when nothing is to be searched for, None for a question."""
+    """Return the intent of a message that needs no search; None for a question."""
     if len(message) > LONGEST_TALK:
         return None
     clauses = _clauses(message)
@@ -217,7 +217,7 @@ def recognise_talk(message: str) -> Talk | None:
 
 
 def without_courtesy(message: str) -> str:
-    """A question without the thanks or the greeting before or after it; anything else as it is."""
+    """Return a question without a greeting or thanks around it; any other message as it is."""
     parts = [part for part in _CLAUSES.split(message) if part.strip()]
     polite = [(talk := _talk(_spoken(part))) is not None and talk.kind in _COURTESY for part in parts]
     if all(polite) or not (polite[0] or polite[-1]):
@@ -242,12 +242,15 @@ _ASKS = re.compile(
 
 
 def is_of_the_conversation(message: str) -> bool:
-    """Whether a message has no word that is not of the conversation itself; what a model calls talk must be so."""
+    """Return whether every word of a message is about the conversation itself.
+
+    A message that a model calls small talk must pass this check.
+    """
     return set(words(message)) <= _KNOWN
 
 
 def numbers_in(text: str) -> tuple[int, ...]:
-    """The numbers and ordinals of a text, in order; -1 for "last"."""
+    """Return the numbers and ordinals of a text, in order; -1 for "last"."""
     named = "|".join(ORDINALS)
     found = re.findall(rf"\b({named})\b|\b([1-9]\d?)(?:st|nd|rd|th)?\b", text, re.IGNORECASE)
     return tuple(dict.fromkeys(ORDINALS[word.lower()] if word else int(digits) for word, digits in found))
@@ -262,7 +265,7 @@ def _talk(clause: str) -> Talk | None:
 
 
 def _stripped(clause: str) -> str:
-    """A clause without the polite words around it."""
+    """Return a clause without the polite words around it."""
     start = _BEFORE.match(clause)
     text = clause[start.end() :] if start else clause
     body, end = text[:-LONGEST_COURTESY], text[-LONGEST_COURTESY:]
@@ -275,6 +278,6 @@ def _clauses(message: str) -> list[str]:
 
 
 def _spoken(part: str) -> str:
-    """A part of a message without pictures, quotation marks and signs at its ends."""
+    """Return a part of a message without emoji, quotation marks and punctuation at its ends."""
     letters = "".join(" " if unicodedata.category(c) in ("So", "Sk", "Cn", "Cf", "Mn") else c for c in part)
     return " ".join(letters.split()).strip(" \"'“”‘’.,:;!?()*_~-–—…")

@@ -29,7 +29,7 @@ LONGEST_QUOTE = 240
 
 @dataclass(frozen=True)
 class Listing:
-    """A list of documents as it is shown, its marks being the places of `passages`, and each one's quote."""
+    """A list of documents as it is shown, with one quote each; its marks count the places of `passages`."""
 
     text: str
     passages: tuple[Passage, ...]
@@ -37,7 +37,7 @@ class Listing:
 
 
 def list_matching(library: Collection, lookup: Lookup, where: Filter | None = None) -> Listing:
-    """The documents that fit, those that speak of the topic most first.
+    """Return the documents that match the question, those that mention the topic most often first.
 
     Args:
         library: The collection.
@@ -63,7 +63,7 @@ def list_matching(library: Collection, lookup: Lookup, where: Filter | None = No
 
 
 def _fits(row: Mapping[str, Any], lookup: Lookup) -> bool:
-    """Whether a document is by the author, of the journal and of the years that were asked for."""
+    """Return whether a document has the requested author, journal and years."""
     if lookup.author:
         asked = set(words(lookup.author))
         if not any(asked <= set(words(name)) for name in row["authors"]):
@@ -80,13 +80,16 @@ def _fits(row: Mapping[str, Any], lookup: Lookup) -> bool:
 
 
 def document_fits(library: Collection, document_id: str, where: Filter) -> bool:
-    """Whether a document fits a filter, by its first passage."""
+    """Return whether a document passes a filter, judged by its first passage."""
     passages = library.document_passages(document_id)
     return bool(passages and library.fitting([passages[0].id], where))
 
 
 def _mentions(library: Collection, topic: str, rows: Mapping[str, Any]) -> tuple[dict[str, Mention], str]:
-    """The documents that hold the topic as a phrase; where none does, those that hold each of its words."""
+    """Return the documents that contain the topic as a phrase.
+
+    Where there are none, those that contain all its words.
+    """
     found = {name: mention for name, mention in library.mentions(topic).items() if name in rows}
     parts = content_words(topic)
     if found or len(parts) < 2:
@@ -133,7 +136,10 @@ def _line(row: Mapping[str, Any], n: int, quote: str) -> str:
 
 
 def _quoted(library: Collection, document_id: str, mention: Mention | None, lookup: Lookup) -> tuple[Passage, str]:
-    """The passage that shows why a document is listed, and its words; its card where its text has none to show."""
+    """Return the passage that shows why a document is listed, and the words to quote.
+
+    It is the document's card where the text shows nothing.
+    """
     if mention is None or not mention.passage_id:
         (card,) = library.passages([card_id(document_id)])
         title, *lines = card.text.split("\n")
@@ -146,7 +152,7 @@ def _quoted(library: Collection, document_id: str, mention: Mention | None, look
 
 
 def _around(text: str, start: int, end: int) -> str:
-    """The sentence around a stretch of a text, cut between words where it is long."""
+    """Return the sentence around a part of a text; a long one is cut between words."""
     first, last = next(((left, right) for left, right in sentence_spans(text) if left <= start < right), (start, end))
     last = max(last, end)
     if last - first > LONGEST_QUOTE:

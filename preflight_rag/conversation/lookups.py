@@ -163,7 +163,7 @@ _LEAD = re.compile(
 
 
 def recognise_lookup(question: str) -> Lookup | None:
-    """What a question wants to know of the documents themselves; None for a question about what they say."""
+    """Return what a question asks about the documents themselves; None for a question about their content."""
     text = re.sub(r"^(?:and|so|ok|okay|then),? ", "", " ".join(question.split()), flags=re.IGNORECASE)
     if not _SPEAKS_OF_DOCUMENTS.search(text):
         return None
@@ -178,7 +178,7 @@ def recognise_lookup(question: str) -> Lookup | None:
 
 
 def lookup_after(message: str, before: str) -> Lookup | None:
-    """What a message wants to know of the documents where it goes on from a question that did: "and naproxen?"."""
+    """Return the lookup of a message that continues one, such as "and naproxen?"; None for any other."""
     text = " ".join(message.split())
     known = recognise_lookup(before) or _shortened(before)
     if known is None:
@@ -189,7 +189,7 @@ def lookup_after(message: str, before: str) -> Lookup | None:
 
 
 def _shortened(text: str) -> Lookup | None:
-    """What is asked of the document that was spoken of."""
+    """Return the lookup of a short question about the document mentioned before, such as "who wrote it?"."""
     for fields, pattern in _SHORT:
         if re.fullmatch(rf"{pattern}\W*", text, re.IGNORECASE):
             return Lookup("metadata", fields=fields)
@@ -197,7 +197,7 @@ def _shortened(text: str) -> Lookup | None:
 
 
 def _filtered(text: str) -> Lookup | None:
-    """Documents by author, journal or year."""
+    """Return the lookup of documents by author, journal or year."""
     for pattern in _FILTER_PATTERNS:
         if (match := pattern.fullmatch(text)) is None:
             continue
@@ -239,6 +239,6 @@ def _metadata(text: str) -> Lookup | None:
 
 
 def _cleaned(topic: str) -> str:
-    """A topic without quotation marks, articles and what says where to look."""
+    """Return a topic without quotation marks, articles and words that say where to look."""
     text = re.sub(rf" {_HERE}$", "", topic.strip(), flags=re.IGNORECASE).strip(_AROUND)
     return _LEAD.sub("", text).strip(_AROUND)

@@ -1,4 +1,4 @@
-"""What is known of a document: who wrote it, where and when it was published, what identifies it.
+"""Answers from a document's metadata: its authors, where and when it was published, its identifiers.
 
 Which document is meant is decided by its title, its text, or an identifier. Where two fit alike, both are shown; where
 none does, or the one that fits does not say, the question is one for the documents' texts.
@@ -60,7 +60,7 @@ _FILE = re.compile(r"(?<![\w.-])[\w.-]+\.(?:pdf|docx|html?|csv|tsv|txt|md|n?xml|
 
 @dataclass(frozen=True)
 class Known:
-    """What the metadata say, its marks being the places of `cards`.
+    """An answer from the metadata; its marks count the places of `cards`.
 
     Attributes:
         text: The sentence, or the documents that may be meant.
@@ -78,7 +78,9 @@ class Known:
 def read_cards(
     library: Collection, lookup: Lookup, earlier: EarlierState | None = None, where: Filter | None = None
 ) -> Known | None:
-    """What the metadata of the document that is meant say; None where no document is, or it does not say.
+    """Return the answer from the metadata of the document that is meant.
+
+    None where no document is meant, or its metadata do not say.
 
     Args:
         library: The collection.
@@ -109,7 +111,10 @@ def read_cards(
 
 
 def _spoken_of(earlier: EarlierState | None, lookup: Lookup) -> list[str]:
-    """The documents that the last answer cites; "it" is one of them only where they were spoken of as documents."""
+    """Return the documents that the last answer cites.
+
+    "it" is one of them only where they were spoken of as documents.
+    """
     citations = earlier["citations"] if earlier else []
     if not lookup.named and not any(is_card(citation["passage_id"]) for citation in citations):
         return []
@@ -117,7 +122,7 @@ def _spoken_of(earlier: EarlierState | None, lookup: Lookup) -> list[str]:
 
 
 def _by_topic(library: Collection, lookup: Lookup, where: Filter | None) -> list[str]:
-    """The document that a topic names, or those that fit it alike."""
+    """Return the document that a topic names, or several that match it equally."""
     if named := _by_identifier(library, lookup.topic):
         return named
     try:
@@ -190,7 +195,7 @@ def _beginning(library: Collection, document_id: str) -> set[str]:
 
 
 def _by_identifier(library: Collection, topic: str) -> list[str]:
-    """The document of a PMID, PMCID, DOI or file name that stands in a topic."""
+    """Return the document whose PMID, PMCID, DOI or file name stands in a topic."""
     match, file = _IDENTIFIER.search(topic), _FILE.search(topic)
     if not match and not file:
         return []
@@ -209,14 +214,14 @@ def _by_identifier(library: Collection, topic: str) -> list[str]:
 
 
 def _line(card: Passage, fields: Sequence[str]) -> str:
-    """The line of a card that answers, empty where it has none."""
+    """Return the line of a card that answers the question; "" where it has none."""
     lines = card.text.split("\n")
     fields = ["Authors" if field in _ONE_AUTHOR else field for field in fields]
     return next((line for field in fields for line in lines if line.startswith(f"{field}: ")), "")
 
 
 def spoken_date(iso: str) -> str:
-    """A date as people write it, "23 September 2017"; empty for what is no ISO date."""
+    """Return a date as people write it, "23 September 2017"; "" for text that is not an ISO date."""
     match = _ISO.fullmatch(iso)
     if match is None:
         return ""
@@ -240,5 +245,5 @@ def _sentence(card: Passage, line: str) -> str:
 
 
 def _according(sentence: str) -> str:
-    """The sentence with its mark, which `plain` would take for one of the document's own."""
+    """Return the sentence with its citation mark, protected from being read as the document's own mark."""
     return f"{plain(sentence)}, according to its metadata [1]."

@@ -1,4 +1,4 @@
-"""Questions that name the file to be asked: "according to report-south.md, what was the largest cost?"."""
+"""Questions that name a file to search: "according to report-south.md, what was the largest cost?"."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAMED = re.compile(
 
 
 def resolve_file(message: str, library: Collection | None) -> tuple[str, list[str]]:
-    """The message without the file that it names, and the ids of that file's documents.
+    """Return the message without the file name in it, and the ids of that file's documents.
 
     A file that the library does not have, or that several folders have, is left in the question.
     """

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def last_question(messages: Sequence[AnyMessage], longest: int) -> str:
-    """The last human message, normalised.
+    """Return the last human message, normalised.
 
     Raises:
         UsageError: There is no such message, it is empty, or it is longer than `longest` characters.
@@ -25,13 +25,18 @@ def last_question(messages: Sequence[AnyMessage], longest: int) -> str:
 
 
 def options_of(given: object) -> list[str]:
-    """The choices of a multiple-choice question; of a graph around ours, another channel of that name is not ours."""
+    """Return the choices of a multiple-choice question.
+
+    In a graph around ours, a channel of that name may hold something else.
+
+    Of a graph around ours, another channel of that name is not ours.
+    """
     texts = [option for option in given if isinstance(option, str)] if isinstance(given, list | tuple) else []
     return texts if len(texts) > 1 and len(texts) == len(given) else []  # type: ignore[arg-type]
 
 
 def messages_before(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
-    """The messages before the last human one."""
+    """Return the messages before the last human one."""
     return messages[: _last_human(messages)]
 
 
@@ -53,7 +58,7 @@ def check_question(question: str, longest: int) -> None:
 
 
 def normalised(text: str) -> str:
-    """Text in Unicode's composed form, without control characters, with single spaces."""
+    """Return a text in Unicode's composed form, without control characters, with single spaces."""
     composed = unicodedata.normalize("NFC", text)
     printable = "".join(c if unicodedata.category(c) not in ("Cc", "Cs") else " " for c in composed)
     return " ".join(printable.split())

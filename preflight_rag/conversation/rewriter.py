@@ -1,4 +1,4 @@
-"""`QueryRewriter`: a question made ready for search, with or without a language model (CPQA, section III.B)."""
+"""`QueryRewriter`: prepares a question for search, with or without a language model (CPQA, section III.B)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ UNREADABLE = "a search expression of the model could not be read and was left ou
 
 
 class QueryRewriter(Runnable[str, Rewrite]):
-    """Turns a message, and the conversation before it, into a question, its parts, concepts and search expressions.
+    """Turns a message and the conversation before it into a question, its parts, concepts and search expressions.
 
     Args:
         library: Whose words spelling is corrected by; without them nothing is corrected.
@@ -66,12 +66,12 @@ class QueryRewriter(Runnable[str, Rewrite]):
         self.pubmed = pubmed
 
     def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> Rewrite:
-        """The rewrite of a message that has no conversation before it."""
+        """Return the rewrite of a message that has no conversation before it."""
         with ThreadPoolExecutor(1) as pool:
             return pool.submit(asyncio.run, self.rewritten(input)).result().value
 
     async def ainvoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> Rewrite:
-        """As `invoke`."""
+        """Return the rewrite as `invoke` does, asynchronously."""
         return (await self.rewritten(input)).value
 
     async def rewritten(
@@ -81,7 +81,7 @@ class QueryRewriter(Runnable[str, Rewrite]):
         questions: Sequence[str] | None = None,
         people: Sequence[str] = (),
     ) -> Reply[Rewrite]:
-        """The rewrite, with what it cost and what had to be assumed.
+        """Return the rewrite, with its cost and the assumptions made.
 
         Args:
             message: What was asked.
@@ -133,7 +133,7 @@ class QueryRewriter(Runnable[str, Rewrite]):
         return Speller(vocabulary) if vocabulary is not None else None
 
     def _searchable(self, reply: Reply[Rewrite]) -> Reply[Rewrite]:
-        """The rewrite with expressions that can be read, an OR as the last of them, and MeSH's terms in them."""
+        """Return the rewrite with valid search expressions: MeSH's terms added, an OR of the core concepts last."""
         made = reply.value
         readable = [text for text in made.expressions if _reads(text)]
         notes = reply.notes if len(readable) == len(made.expressions) else (*reply.notes, UNREADABLE)
@@ -153,11 +153,14 @@ class QueryRewriter(Runnable[str, Rewrite]):
         return self.mesh if isinstance(self.mesh, Mesh) else Mesh.open(self.mesh)
 
     def _known_terms(self, text: str) -> list[str]:
-        """The stretches of a text that MeSH says are one term; none without it."""
+        """Return the parts of a text that MeSH lists as one term; none where MeSH is not loaded."""
         return [] if self._open_mesh is None else self._open_mesh.stretches(text)
 
     def _frequency(self) -> Frequency | None:
-        """From an expression to how many passages of the library fit it; None where that is not known."""
+        """Return the function from an expression to the number of matching passages.
+
+        None where the library cannot count.
+        """
         library = self.library
         if not isinstance(library, BooleanSearch):
             return None
@@ -188,7 +191,9 @@ async def standalone_question(
     reader: Reader | None,
     settings: Settings,
 ) -> tuple[Reply[Rewrite], list[str]]:
-    """A message as a question of its own, and the ids of the documents that it names, by file or as sources before.
+    """Return a message as a question of its own, and the ids of the documents that it names.
+
+    It names them by file, or as sources of the last answer.
 
     Args:
         question: The message.

@@ -1,4 +1,4 @@
-"""Replies to talk without a language model: fixed words, or the conversation's own."""
+"""Replies to small talk without a language model: fixed sentences, or words of the conversation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NO_MODEL = "Without a language model I can only repeat it:\n\n"
 
 
 def talk_reply(talk: Talk, history: Sequence[Message], earlier: Earlier) -> Draft:
-    """The reply to a message of the conversation; its `[n]` are the numbers of the last answer's sources.
+    """Return the reply to small talk; its `[n]` are the numbers of the last answer's sources.
 
     Args:
         talk: What the message wants.
@@ -59,7 +59,7 @@ def talk_reply(talk: Talk, history: Sequence[Message], earlier: Earlier) -> Draf
 
 
 def _sources(numbers: Sequence[int], sources: Sequence[Source]) -> str:
-    """The sources of those numbers, or all, each with its place and its quote."""
+    """Return the sources with these numbers, or all of them, each with its number and quote."""
     if not sources:
         return NO_SOURCES
     by_number = {source.n: source for source in sources}
@@ -93,7 +93,7 @@ def _asked(talk: Talk, history: Sequence[Message]) -> str:
 
 
 def _summary(history: Sequence[Message]) -> str:
-    """Each question with the beginning of its answer; talk is left out."""
+    """Return each question with the beginning of its answer; small talk is left out."""
     lines: list[str] = []
     asking = False
     for turn in history:
@@ -106,7 +106,7 @@ def _summary(history: Sequence[Message]) -> str:
 
 
 def _shorter(earlier: Earlier) -> str:
-    """The first sentence of the answer with its marks; of several answers, one line each."""
+    """Return the first sentence of the answer with its marks; of several answers, one line each."""
     if earlier.groups:
         by_answer = {
             line: "".join(f"[{n}]" for n in numbers)
@@ -128,7 +128,7 @@ def _shorter(earlier: Earlier) -> str:
 
 
 def earlier_answer(known: EarlierState | None) -> Earlier:
-    """The last answer as a reader gets it."""
+    """Return the last answer in the form that readers get."""
     if not known:
         return Earlier()
     citations = [Citation.model_validate(citation) for citation in known["citations"]]

@@ -1,4 +1,4 @@
-"""What could be asked next: of headings that stand beside what an answer cites, and of the things that it tells apart.
+"""Suggested next questions: about headings near the cited passages, and about entities that share a name.
 
 Nothing is suggested that the documents may not answer: a search for the question has to find the passages under the
 heading first. A model's suggestions are held to the passages as well: what they name and count must stand there.
@@ -78,7 +78,7 @@ _NAMED = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-ZÀ-Þ][\w-]+|\d[\d.,]*")
 def suggested_questions(
     answer: Answer, passages: Mapping[str, Sequence[Passage]], titles: Mapping[str, str], search: Search
 ) -> list[str]:
-    """Questions that the documents answer, made without a model; none where nothing is sure.
+    """Return questions that the documents answer, made without a model; none where no candidate is certain.
 
     Args:
         answer: What was answered.
@@ -95,7 +95,7 @@ def suggested_questions(
 
 
 def _of_groups(answer: Answer) -> Iterator[tuple[str, set[str]]]:
-    """The question anew, of one of the things that go by a name in it: as the document is called that tells of it."""
+    """Yield the question about each entity of an ambiguous name, named as its document calls it, with its passages."""
     if len(answer.groups) < 2:
         return
     for group in answer.groups:
@@ -112,7 +112,7 @@ def _of_groups(answer: Answer) -> Iterator[tuple[str, set[str]]]:
 def _of_headings(
     answer: Answer, passages: Mapping[str, Sequence[Passage]], titles: Mapping[str, str]
 ) -> Iterator[tuple[str, set[str]]]:
-    """For each heading of a cited document under which nothing was cited, a question and the passages under it."""
+    """Yield a question, and the passages that answer it, for each heading of a cited document that is not cited yet."""
     asked = _words(answer.question) | _words(answer.standalone_question)
     for document in dict.fromkeys(citation.document_id for citation in answer.citations):
         title = " ".join(titles.get(document, "").split()).rstrip(".")
@@ -134,7 +134,7 @@ def _of_headings(
 
 
 def parts(passage: Passage) -> Iterator[tuple[str, int, int]]:
-    """`(heading, start, end)` of what stands under a heading in a passage, where that is more than a few words."""
+    """Yield `(heading, start, end)` of each part of a passage under a heading, if it is more than a few words."""
     marks = [(0, 0, str(passage.metadata.get("section") or ""))]
     marks += [(match.start(), match.end(), match[1]) for match in _HEADING.finditer(passage.text)]
     ends = [start for start, _, _ in marks[1:]] + [len(passage.text)]
@@ -144,7 +144,7 @@ def parts(passage: Passage) -> Iterator[tuple[str, int, int]]:
 
 
 def topic_of(heading: str) -> str | None:
-    """A heading as the subject of a question, or None where it says nothing of one."""
+    """Return a heading as the subject of a question; None where the heading names no subject."""
     text = _NUMBERING.sub("", " ".join(heading.split())).strip().rstrip(".:")
     words = _words(text)
     if not words or words <= _PLAIN or len(text) > LONGEST_HEADING or text.endswith(("?", "!")):
@@ -158,7 +158,7 @@ def topic_of(heading: str) -> str | None:
 
 
 def names_nothing_new(question: str, passages: Sequence[Passage], asked: str) -> bool:
-    """Whether all that a question names or counts stands in passages, or was asked before."""
+    """Return whether all names and numbers of a question stand in the passages or in an earlier question."""
     if len(question) > LONGEST_QUESTION or question.casefold() == asked.casefold():
         return False
     known = " ".join([asked, *(f"{passage.title} {passage.text}" for passage in passages)]).casefold()

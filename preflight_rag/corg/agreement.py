@@ -1,4 +1,4 @@
-"""Whether two answers say the same: by rule, no reader."""
+"""Whether two answers say the same, decided by rule without a reader."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _VERDICTS = frozenset({"yes", "no"})
 
 
 def same_answer(a: str, b: str) -> bool:
-    """Whether two short answers say the same.
+    """Return whether two short answers say the same.
 
     Dates agree as far as both tell them, amounts when they are equal in a common unit; yes agrees with yes; names when
     one holds the other's words, their first letters standing for them, or when one is the other's initials.
@@ -44,7 +44,7 @@ def same_answer(a: str, b: str) -> bool:
 
 
 def _named(text: str) -> bool:
-    """Whether an answer is a name, which may hold numbers ("Apollo 11"), rather than an amount or a date."""
+    """Return whether an answer is a name, which may hold numbers ("Apollo 11"), rather than an amount or a date."""
     opening = text.lstrip(_EDGES).split()[:3]
     if not opening or not opening[0][0].isalpha() or _all_tokens(text)[:1] != _tokens(text)[:1]:
         return False
@@ -52,7 +52,7 @@ def _named(text: str) -> bool:
 
 
 def _same_words(a: str, b: str) -> bool:
-    """Whether the words of one answer hold those of the other, in any form, with the same numbers."""
+    """Return whether one answer contains all words of the other, in any form, with the same numbers."""
     tokens = _tokens(a), _tokens(b)
     left, right = frozenset(words(a)) or frozenset(tokens[0]), frozenset(words(b)) or frozenset(tokens[1])
     digits = [{word for word in side if any(map(str.isdigit, word))} for side in (left, right)]
@@ -64,7 +64,7 @@ def _same_words(a: str, b: str) -> bool:
 
 
 def numbers_of(text: str) -> frozenset[str]:
-    """The numbers of a text, without thousands' separators."""
+    """Return the numbers in a text, without thousands' separators."""
     return frozenset(re.sub(r",(?=\d{3})", "", found).rstrip(".,") for found in _NUMBER.findall(text))
 
 

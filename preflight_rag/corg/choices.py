@@ -1,4 +1,4 @@
-"""Which of several things of one name a question means: the choices, and what a person's reply chooses of them."""
+"""The choices for an ambiguous name, and which of them a person's reply selects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", 
 
 
 def choices_of(organisation: Organisation, contexts: Sequence[ContextNote]) -> list[Choice]:
-    """What the contexts in groups are about, each once, in the order of the groups."""
+    """Return the entities that the grouped contexts are about, each once, in the order of the groups."""
     by_rank = {context.rank: context for context in contexts}
     found: dict[str, Choice] = {}
     for rank in (rank for group in organisation["groups"] for rank in group):
@@ -31,7 +31,9 @@ def choices_of(organisation: Organisation, contexts: Sequence[ContextNote]) -> l
 
 
 def chosen(reply: object, choices: Sequence[Choice]) -> list[str] | None:
-    """The labels that a reply chooses: by label, descriptor, place from 1, or "all"; None when it says anything else.
+    """Return the labels that a reply selects, by label, descriptor, number from 1, or "all".
+
+    None where it selects nothing.
 
     Args:
         reply: A text that names one or several, a number, or a list of these.
@@ -64,7 +66,7 @@ def _named(text: str, choices: Sequence[Choice]) -> list[str] | None:
 
 
 def _one(text: str, choices: Sequence[Choice]) -> str | None:
-    """The one choice that a text names with its own words, or counts out."""
+    """Return the only choice that a text names by words of its own or by number; None where there is no single one."""
     bare = re.sub(r"(?<!\s)\s++ones?$", "", _LEAD.sub("", text)).strip(" .!?\"'[]()")
     places = [str(n) for n in range(1, len(choices) + 1)]
     if bare in places:
@@ -88,7 +90,7 @@ def _folded(text: object) -> str:
 
 
 def narrowed(organisation: Organisation, contexts: Sequence[ContextNote], labels: Collection[str]) -> Organisation:
-    """The organisation with the contexts of these labels alone; the others are noted as dropped."""
+    """Return the organisation reduced to the contexts with these labels; the others are recorded as dropped."""
     by_rank = {context.rank: context for context in contexts}
 
     def wanted(rank: int) -> bool:
@@ -105,5 +107,5 @@ def narrowed(organisation: Organisation, contexts: Sequence[ContextNote], labels
 
 
 def left_out_note(labels: Sequence[str]) -> str:
-    """A sentence about the choices that were not chosen; empty when none was left out."""
+    """Return a sentence about the choices that were not selected; "" when there are none."""
     return f"\n\nNote: left out, as you chose: {'; '.join(labels)}." if labels else ""

@@ -1,4 +1,4 @@
-"""Whether two answers can contradict each other at all: only where they answer the same thing, and say it of the same.
+"""Whether two answers can contradict each other at all: only where both answer the same thing about the same subject.
 
 An answer is compared within the sentence that it stands in. That sentence may bind it to a time (a year, "at 6 months")
 or to a population (an arm, a sex, an age); where both are bound and differ, the answers stand beside each other and do
@@ -75,7 +75,7 @@ _BAD = re.compile(r"\b(?:harm\w*|ineffective|useless|damag\w*)\b", re.I)
 
 @dataclass(frozen=True)
 class Statement:
-    """A short answer and the sentence that it stands in."""
+    """A short answer and the sentence that contains it."""
 
     answer: str
     sentence: str = ""
@@ -87,19 +87,19 @@ class Statement:
 
 
 def agree(a: Statement, b: Statement) -> bool:
-    """Whether two answers say the same: in words, or that both found no change."""
+    """Return whether two answers say the same: in words, or because both report no change."""
     if same_answer(a.answer, b.answer):
         return not _opposite(direction(a.answer), direction(b.answer))
     return direction(a.answer) == direction(b.answer) == 0 and not (figures_of(a.answer) or figures_of(b.answer))
 
 
 def disagree(a: Statement, b: Statement) -> bool:
-    """Whether two answers say different things of one matter."""
+    """Return whether two answers contradict each other about the same thing."""
     return not agree(a, b) and not about_different_things(a, b)
 
 
 def about_different_things(a: Statement, b: Statement) -> bool:
-    """Whether two different answers are to different things: another attribute, unit, time or population."""
+    """Return whether two different answers concern different things: another attribute, unit, time or population."""
     if _unlike(figures_of(a.answer), figures_of(b.answer)):
         return True
     first, second = a.around, b.around
@@ -114,7 +114,10 @@ def about_different_things(a: Statement, b: Statement) -> bool:
 
 
 def direction(text: str) -> int | None:
-    """Of an effect that a text reports: 1 up or good, -1 down or bad, 0 none; None where it reports none."""
+    """Return the direction of a reported effect: 1 up or good, -1 down or bad, 0 none.
+
+    None where the text reports no effect.
+    """
     if _LEVEL.search(text):
         return 0
     for up, down in ((_UP, _DOWN), (_GOOD, _BAD)):
@@ -126,12 +129,12 @@ def direction(text: str) -> int | None:
 
 
 def is_short(answer: str) -> bool:
-    """Whether an answer is short enough to be held against another one."""
+    """Return whether an answer is short enough to be compared with another one."""
     return len(answer.split()) <= SHORT_ANSWER
 
 
 def sure(*, told: bool, confidence: float | None) -> bool:
-    """Whether a context's answer is sure enough that a contradiction with it is announced.
+    """Return whether a context's answer is certain enough for a contradiction with it to be announced.
 
     Args:
         told: Whether a reader said it; what is read off by rule is never sure.
@@ -141,7 +144,7 @@ def sure(*, told: bool, confidence: float | None) -> bool:
 
 
 def sentence_around(text: str, start: int, end: int) -> str:
-    """The sentence of a text that holds a stretch of it; of several, all."""
+    """Return the sentence that contains a part of a text; where the part spans several, all of them."""
     spans = [span for span in sentence_spans(text) if span[0] < end and start < span[1]]
     return text[spans[0][0] : spans[-1][1]] if spans else text[start:end]
 
@@ -151,14 +154,14 @@ def _opposite(a: int | None, b: int | None) -> bool:
 
 
 def _unlike(a: Figures, b: Figures) -> bool:
-    """Whether figures are of different dimensions, or a date stands against an amount."""
+    """Return whether figures have different dimensions, or one is a date and the other an amount."""
     if a.amounts and b.amounts:
         return not any(_one_dimension(x, y) for x in a.amounts for y in b.amounts)
     return bool(a and b) and not (a.dates and b.dates)
 
 
 def _one_dimension(a: Amount, b: Amount) -> bool:
-    """Whether amounts are of one dimension; a share is not what a bare number is."""
+    """Return whether amounts have one dimension; a percentage and a bare number do not."""
     if a.dimension and b.dimension:
         return a.dimension == b.dimension
     return "share" not in (a.dimension, b.dimension) or a.dimension == b.dimension
@@ -174,7 +177,7 @@ def _years(text: str) -> set[str]:
 
 
 def _periods(text: str) -> set[str]:
-    """Lengths of time from a start, in days."""
+    """Return the lengths of time since a start that a text names, in days."""
     found = set()
     for match in _PERIOD.finditer(text):
         number, unit = next(
@@ -189,6 +192,6 @@ def _periods(text: str) -> set[str]:
 
 
 def _arms(text: str) -> set[str]:
-    """What names the arms, groups or phases that a text speaks of."""
+    """Return the names of the arms, groups or phases in a text."""
     found = {(match["before"], (match["after"] or "").casefold()) for match in _ARM.finditer(text)}
     return {named or before for named, before in found if named or before not in _NO_ARM}

@@ -1,4 +1,6 @@
-"""One answer out of the groups' drafts: every answer with its entity and descriptor, contradictions side by side.
+"""Composing one answer from the groups' drafts.
+
+Each answer has its entity and descriptor; contradictions stand side by side.
 
 Contexts that answer differently for one name, of which only some say which entity they mean, are shown side by side
 behind the answer. COrg relates such a pair by `none` (section 2.1); that is no contradiction, since they may mean
@@ -43,7 +45,7 @@ _DATE = re.compile(r"\d{4}(?:-\d\d){0,2}")
 
 @dataclass
 class Item:
-    """One answer: that of context `rank`, quoted at `span`; `ranks` are all contexts that say it.
+    """One answer: that of context `rank`, quoted at `span`; `ranks` are all contexts that give it.
 
     `noted` answers are those of the comparison, not of a group's reply. An answer is `verified` when the quote given
     for it, else words that say it, stand in the passage and hold a number of it, if it has one.
@@ -61,7 +63,7 @@ class Item:
 
 @dataclass
 class Composed:
-    """The draft, its entries, what had to be filled in, and the contexts that are said to contradict each other."""
+    """The draft, its entries, the gaps that were filled, and the contexts announced as contradicting each other."""
 
     draft: Draft
     entries: list[EntryState]
@@ -71,7 +73,7 @@ class Composed:
 
 @dataclass(frozen=True)
 class Groups:
-    """What is known when the groups have been answered; `sources` are the contexts by number."""
+    """The input of the composition, once the groups are answered; `sources` are the contexts by number."""
 
     question: str
     drafts: Sequence[GroupDraft]
@@ -83,20 +85,20 @@ class Groups:
 
     @cached_property
     def counterfactual(self) -> set[frozenset[int]]:
-        """The pairs of contexts that are."""
+        """The pairs of contexts whose relation is counterfactual."""
         return {frozenset((one.a, one.b)) for one in self.relations if one.kind == "counterfactual"}
 
     def further(self, rank: int) -> list[int]:
-        """The contexts that were dropped in favour of this one."""
+        """Return the contexts that were dropped in favour of this one."""
         return self.organisation["sources"].get(str(rank), [])
 
     def text(self, rank: int) -> str:
-        """A context's text."""
+        """Return a context's text."""
         return self.sources[rank].text if rank in self.sources else ""
 
 
 def compose(groups: Groups) -> Composed:
-    """The answer of all groups; not found when no group has one."""
+    """Return the answer of all groups; not found when no group has one."""
     gaps: list[dict[str, str]] = []
     items = _without_echoes([item for draft in groups.drafts for item in _items(draft, groups, gaps)])
     quotes: dict[tuple[int, str], None] = {}
@@ -123,7 +125,7 @@ def compose(groups: Groups) -> Composed:
 
 
 def _items(draft: GroupDraft, groups: Groups, gaps: list[dict[str, str]]) -> list[Item]:
-    """The answers of one group, and for each context that none of them cites what was noted of it."""
+    """Return the answers of one group; a context that none of them cites contributes the answer in its note."""
     items: dict[int, Item] = {}
     loose: list[Item] = []
     for statement, ranks in _statements(draft, groups):
@@ -151,7 +153,7 @@ def _items(draft: GroupDraft, groups: Groups, gaps: list[dict[str, str]]) -> lis
 
 
 def _without_echoes(items: Sequence[Item]) -> list[Item]:
-    """The items without those that cite no context of their group and say what another one says of the same ones."""
+    """Return the items without repetitions: items that cite no context of their group and say what another one says."""
     own = [item for item in items if item.rank]
     return [
         item
@@ -161,7 +163,7 @@ def _without_echoes(items: Sequence[Item]) -> list[Item]:
 
 
 def _about(draft: GroupDraft, groups: Groups) -> tuple[str, str | None]:
-    """What all contexts of a group are about, as far as they agree."""
+    """Return the entity and descriptor that all contexts of a group share, as far as they agree."""
     contexts = [groups.contexts[rank] for rank in draft["ranks"]]
     entities = {context.entity for context in contexts}
     descriptors = {context.descriptor for context in contexts}
@@ -171,7 +173,10 @@ def _about(draft: GroupDraft, groups: Groups) -> tuple[str, str | None]:
 
 
 def _statements(draft: GroupDraft, groups: Groups) -> Iterable[tuple[str, list[int]]]:
-    """The statements of a group's text with the ranks they cite; without marks, those of the context that says it."""
+    """Yield the statements of a group's text with the ranks they cite.
+
+    Without marks, those of the context that says it.
+    """
     for line in draft["text"].splitlines():
         cited, at = [], 0
         for marked in MARKS.finditer(line):
@@ -188,7 +193,7 @@ def _statements(draft: GroupDraft, groups: Groups) -> Iterable[tuple[str, list[i
 
 
 def _without_label(statement: str, context: ContextNote) -> str:
-    """A statement without the name before its colon, where that is the context's; a descriptor may hold colons, too."""
+    """Return a statement without the context's name before its colon. Descriptors may contain colons, too."""
     own = re.escape(labelled(context.entity, context.descriptor))
     whole = re.match(rf"[*_]{{0,2}}{own}[*_]{{0,2}}\s*:\s+", statement)
     if context.entity and whole:
@@ -201,7 +206,10 @@ def _without_label(statement: str, context: ContextNote) -> str:
 
 
 def _noted(rank: int, draft: GroupDraft, groups: Groups) -> Item | None:
-    """A context's answer as noted; by rule only where the reply was unusable or a relation says that it answers."""
+    """Return the answer in a context's note as an item; None where the note has none.
+
+    A note made by rule counts only where the reply was unusable or a relation says that the context answers.
+    """
     context = groups.contexts[rank]
     if not context.answer or not context.relevant:
         return None
@@ -235,7 +243,7 @@ def _verify(item: Item, groups: Groups) -> None:
 
 
 def _quote(rank: int, answer: str, quotes: Sequence[str], groups: Groups, *, noted: bool) -> Span | None:
-    """Where a context says an answer, verbatim: a quote given for it, else the sentence that supports or holds it.
+    """Return where a context states an answer: a quote given for it, else the sentence that supports or contains it.
 
     Where the answer is the comparison's own (`noted`), the sentence that holds what was noted, or that is nearest to
     the question, serves too.
@@ -253,14 +261,14 @@ def _quote(rank: int, answer: str, quotes: Sequence[str], groups: Groups, *, not
 
 
 def _sentence_with(answer: str, text: str) -> Span | None:
-    """The sentence that holds a short answer as whole words."""
+    """Return the sentence that contains a short answer as whole words."""
     pattern = re.compile(rf"(?<!\w){re.escape(answer.strip(' .'))}(?!\w)", re.IGNORECASE)
     spans = (span for span in sentence_spans(text) if pattern.search(text[slice(*span)]))
     return next(spans, None) if re.search(r"\w", answer) else None
 
 
 def _verbatim(items: Sequence[Item], groups: Groups) -> str:
-    """Of a single group the reader's own text, with what it leaves out and who agrees; empty for anything else."""
+    """Return a single group's own text, completed by the answers and sources that it omits; "" for anything else."""
     if len(groups.drafts) != 1 or groups.drafts[0]["status"] != "answered" or _sides(items, groups, least=2):
         return ""
     text = groups.drafts[0]["text"]
@@ -275,7 +283,7 @@ def _verbatim(items: Sequence[Item], groups: Groups) -> str:
 
 
 def _paragraphs(items: Sequence[Item], groups: Groups) -> list[str]:
-    """One paragraph for each answer that nothing contradicts, one with all sides for each contradiction."""
+    """Return one paragraph for each uncontradicted answer, and one with all sides for each contradiction."""
     sides = _sides(items, groups, least=2)
     done: set[int] = set()
     out = []
@@ -289,7 +297,10 @@ def _paragraphs(items: Sequence[Item], groups: Groups) -> list[str]:
 
 
 def _sides(items: Sequence[Item], groups: Groups, *, least: int) -> list[list[Item]]:
-    """Items of counterfactual contexts, in sets of at least so many; equal answers do not stand against each other."""
+    """Return sets of at least `least` items whose contexts are counterfactual.
+
+    Equal answers are not set against each other.
+    """
     found: list[list[Item]] = []
     for item in items:
         touching = [side for side in found if any(_against(item, other, groups) for other in side)]
@@ -305,13 +316,15 @@ def _against(a: Item, b: Item, groups: Groups) -> bool:
 
 
 def _statement(item: Item, groups: Groups) -> Statement:
-    """An answer with the sentence that it is quoted from."""
+    """Return an answer with the sentence that it is quoted from."""
     text = groups.text(item.rank)
     return Statement(item.answer, sentence_around(text, *item.span) if item.span else "")
 
 
 def _agree(a: Item, b: Item, groups: Groups) -> bool:
-    """Whether two answers are one, by the short answers noted of their contexts, since statements share much besides.
+    """Return whether two answers are equal, judged by their contexts' short answers.
+
+    Whole statements share many other words.
 
     Two statements that are alike but for some words, where each has words of its own, are an edit and not one answer.
     """
@@ -327,7 +340,7 @@ def _agree(a: Item, b: Item, groups: Groups) -> bool:
 
 
 def _contradiction(items: Sequence[Item], groups: Groups) -> list[str]:
-    """The sides, newest first; those that surely contradict each other are said to, apart from the others."""
+    """Return the sides, newest first; sides that contradict each other for certain are announced as such."""
     ordered = sorted(items, key=lambda item: item.rank)
     ordered.sort(key=lambda item: _date(item, groups), reverse=True)
     place = {source.n: i for i, source in enumerate(newest_first(list(groups.sources.values())))}
@@ -347,7 +360,7 @@ def _contradiction(items: Sequence[Item], groups: Groups) -> list[str]:
 
 
 def _announced(a: Item, b: Item, groups: Groups) -> bool:
-    """Whether it is said that two answers contradict each other.
+    """Return whether the answer announces that these two contradict each other.
 
     Both are short, verified, of different documents, and surely the answer that their document gives; and what their
     documents say of which one they mean has some word in common, where both say it.
@@ -364,7 +377,7 @@ def _announced(a: Item, b: Item, groups: Groups) -> bool:
 
 
 def _are_versions(a: Item, b: Item, groups: Groups) -> bool:
-    """Whether two answers are of documents of which one replaces the other: they differ, and do not contradict."""
+    """Return whether two answers come from versions of one document, which differ without a contradiction."""
     both = [groups.sources[item.rank] for item in (a, b) if item.rank in groups.sources]
     return len(both) == 2 and are_versions(*both)
 
@@ -375,7 +388,7 @@ def _sure(item: Item, groups: Groups) -> bool:
 
 
 def _doubted(item: Item, groups: Groups) -> bool:
-    """Whether its reader knows how sure an answer is, and it is not."""
+    """Return whether the reader rates an answer as uncertain."""
     context = groups.contexts.get(item.rank)
     return context is not None and context.confidence == 0
 
@@ -398,14 +411,16 @@ def _line(item: Item, groups: Groups) -> str:
 
 
 def undescribed(a: ContextNote, b: ContextNote) -> bool:
-    """Whether two contexts answer differently for one name, and only one says which entity of it is meant."""
+    """Return whether two contexts answer differently for one name, and only one of them has a descriptor."""
     if not (a.answer and b.answer and a.entity) or (a.descriptor is None) == (b.descriptor is None):
         return False
     return a.entity.casefold() == b.entity.casefold() and not same_answer(a.answer, b.answer)
 
 
 def undescribed_answers(contexts: Mapping[int, ContextNote], relations: Sequence[Relation[int]]) -> list[str]:
-    """A paragraph for each name whose contexts differ and do not all say which entity they mean, with what contradicts.
+    """Return a paragraph for each name whose contexts differ and do not all have a descriptor.
+
+    Contexts that contradict these are included.
 
     Args:
         contexts: What is known of each context, by rank; only what a reader said counts.
@@ -423,7 +438,7 @@ def undescribed_answers(contexts: Mapping[int, ContextNote], relations: Sequence
 
 
 def _paragraph(notes: Sequence[ContextNote]) -> str:
-    """The answers of contexts, equal ones together, each with its descriptor."""
+    """Return the contexts' answers, equal ones together, each with its descriptor."""
     alike: list[list[ContextNote]] = []
     for note in notes:
         same = next((same for same in alike if _one_answer(same[0], note)), None)
@@ -445,18 +460,18 @@ def _one_answer(a: ContextNote, b: ContextNote) -> bool:
 
 
 def label(item: Item) -> str:
-    """What an answer is the answer to."""
+    """Return the words that say what an answer is about."""
     return labelled(item.entity, item.descriptor)
 
 
 def _marks(ranks: Sequence[int], item: Item, groups: Groups) -> str:
-    """Marks of the contexts that say it: the item's own, and each other one whose words for it were found."""
+    """Return the citation marks of an item: its own contexts, and others in which its words were found."""
     cited = [r for r in ranks if r == item.rank or not item.rank or _quote(r, item.answer, [], groups, noted=True)]
     return "".join(f"[{rank}]" for rank in cited)
 
 
 def _count(ranks: Sequence[int], groups: Groups) -> int:
-    """Documents among the contexts: two records of one table are one source."""
+    """Return the number of documents among the contexts; two records of one table count once."""
     return len({groups.sources[rank].document_id for rank in ranks if rank in groups.sources})
 
 

@@ -1,4 +1,6 @@
-"""Contexts: what one document says. COrg relates these, not passages (section 2.1: a context has several sentences).
+"""Contexts: all that one document says.
+
+COrg relates contexts, not passages (section 2.1: a context has several sentences).
 
 The retrieved passages of a document are put together in the document's order; what two neighbours both hold stands
 once. So a document is never held against itself for having a table, several study arms or a history. Of a list of
@@ -23,14 +25,14 @@ if TYPE_CHECKING:
     from preflight_rag.state.schema import EntryState
 
 BETWEEN = "\n\n"
-"""Between passages that do not overlap."""
+"""Text between passages that do not overlap."""
 OF_PROMPT = 2
 """Contexts of the greatest length that fit one relation prompt: a pivot and one that it is compared with."""
 _REPEATED = re.compile(r"(\[\d+\])(?:\s*\1)+")
 
 
 def contexts_of(sources: Sequence[Source], tokens: Mapping[int, int] | None = None, most: int = 0) -> list[Source]:
-    """The contexts of passages, by number; their `parts` are the passages in the order of the document.
+    """Return the contexts of passages, by number; `parts` are the passages in the document's order.
 
     Args:
         sources: The passages.
@@ -53,7 +55,7 @@ def contexts_of(sources: Sequence[Source], tokens: Mapping[int, int] | None = No
 
 
 def _joined(first: Source, parts: Sequence[Source]) -> Source:
-    """One source of a document's passages; a part's text is what it adds to those before it."""
+    """Join a document's passages into one source; a part's text is what it adds to the parts before it."""
     if len(parts) == 1:
         return replace(first, parts=(first,))
     text, end, own = "", 0, []
@@ -70,7 +72,10 @@ def _joined(first: Source, parts: Sequence[Source]) -> Source:
 def in_passages(
     draft: Draft, entries: Sequence[EntryState], contexts: Mapping[int, Source]
 ) -> tuple[Draft, list[EntryState]]:
-    """A draft over contexts as one over passages: each quote and mark is given the passage that holds its words."""
+    """Turn a draft over contexts into one over passages.
+
+    Each quote and mark gets the passage that contains its words.
+    """
     if all(len(context.parts) < 2 for context in contexts.values()):
         return draft, list(entries)
     quotes = tuple((_holder(n, quote, contexts), quote) for n, quote in draft.quotes)
@@ -96,14 +101,14 @@ def in_passages(
 
 
 def _holder(n: int, quote: str, contexts: Mapping[int, Source]) -> int:
-    """The passage of a context that holds a quote, else the context's own."""
+    """Return the passage of a context that contains a quote; where none does, the context's own number."""
     parts = contexts[n].parts if n in contexts else ()
     exact = next((part.n for part in parts if quote in part.text), None)
     return exact or next((part.n for part in parts if locate(quote, part.text)), n)
 
 
 def by_context(draft: Draft, contexts: Sequence[Source]) -> Draft:
-    """A draft over the passages of contexts as one over the contexts."""
+    """Turn a draft over passages into one over their contexts."""
     of = {part.n: context.n for context in contexts for part in context.parts}
 
     def renumbered(text: str) -> str:
@@ -113,5 +118,5 @@ def by_context(draft: Draft, contexts: Sequence[Source]) -> Draft:
 
 
 def passages_of(contexts: Sequence[Source]) -> list[Source]:
-    """The passages that contexts are made of."""
+    """Return the passages of which contexts consist."""
     return [part for context in contexts for part in context.parts or (context,)]

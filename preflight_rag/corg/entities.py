@@ -1,4 +1,4 @@
-"""What a context is about, by rule: its entity, the descriptor that tells it from others of that name, its answer.
+"""The subject of a context, by rule: its entity, the descriptor that sets it apart from others of its name, its answer.
 
 "Broken Bow, Oklahoma", "Bobby Carpenter (American football)" and "Araki Station is a railway station in Abiko" each
 hold a surface name and a descriptor (COrg, section 2.1).
@@ -53,14 +53,14 @@ _MAX_WORDS = 10
 
 @dataclass(frozen=True)
 class NamedEntity:
-    """An entity that a passage tells from others of its name: index terms of the descriptor, and the words for it."""
+    """An entity that a passage sets apart from others of its name: the descriptor's index terms and words."""
 
     words: frozenset[str]
     shown: str
 
 
 def note_by_rule(question: str, source: Source) -> ContextNote:
-    """What a context is about, from its title, its opening and its nearest sentence; it always has an answer."""
+    """Return the note of a context, from its title, opening and nearest sentence; it always has an answer."""
     name = surface_name(question)
     title = " ".join(source.title.split())
     holds = bool(name) and name.casefold() in f"{title} {source.text}".casefold()
@@ -71,7 +71,7 @@ def note_by_rule(question: str, source: Source) -> ContextNote:
 
 
 def own_name(name: str, heading: str) -> str:
-    """The name asked for, as a text of this heading may be given it.
+    """Return the name in the question, in the form that a text with this heading may give it.
 
     Of "Broken Bow, Nebraska" the first part alone, where the heading is "Broken Bow, Oklahoma": that is a namesake.
     """
@@ -81,14 +81,14 @@ def own_name(name: str, heading: str) -> str:
 
 
 def answer_by_rule(question: str, text: str) -> str:
-    """The value that the question asks for in the sentence nearest to it, else that sentence."""
+    """Return the value that answers the question in the sentence nearest to it; without a value, that sentence."""
     sentence = nearest_sentence(question, text)
     found = values(sentence, asked_kind(question), question)
     return found[0].text if found else sentence
 
 
 def nearest_sentence(question: str, text: str) -> str:
-    """Of the sentences with a value of the kind asked for, else of all, the one that shares most with the question."""
+    """Return the sentence that shares most with the question, preferring those with a value of the requested kind."""
     asked, kind = frozenset(words(question)), asked_kind(question)
     sentences = [text[slice(*span)].strip() for span in sentence_spans(text)] or [text.strip()]
 
@@ -104,7 +104,10 @@ def _head(title: str) -> str:
 
 
 def heading_of(text: str) -> str:
-    """The heading that a text begins with when its first sentence repeats the heading's first word; else empty."""
+    """Return the heading at a text's beginning, when the first sentence repeats the heading's first word.
+
+    Return "" for any other text.
+    """
     tokens = list(re.finditer(r"\S+", text[:_OPENING]))
     for i, token in enumerate(tokens[1:13], 1):
         after = tokens[i + 1].group() if i + 1 < len(tokens) else ""
@@ -116,7 +119,10 @@ def heading_of(text: str) -> str:
 
 
 def descriptor_of(name: str, title: str, text: str) -> str | None:
-    """What tells the entity of a name from others: of the title, the text's heading, or what stands behind the name."""
+    """Return the disambiguating descriptor of a name.
+
+    It comes from the title, the text's heading, or the words after the name.
+    """
     head = re.split(r"[,(]", name)[0].strip()
     if not head:
         return None
@@ -145,7 +151,7 @@ def _from_heading(head: str, name: str, heading: str) -> str | None:
 
 
 def _behind(rest: str, name: str) -> str | None:
-    """The descriptor that stands right behind a name: in parentheses, after a comma, or as "is a …"."""
+    """Return the descriptor right after a name: in parentheses, after a comma, or as "is a …"."""
     asked = set(words(name))
     parentheses = re.match(r"\s?\(\s?([^()]{2,60}?)\s?\)", rest)
     if parentheses and not _LIFE_DATES.search(parentheses[1]):
@@ -162,7 +168,7 @@ def _behind(rest: str, name: str) -> str | None:
 
 
 def _fuller_name(head: str, text: str) -> str | None:
-    """A longer name at the beginning of the text that ends with the same word."""
+    """Return a longer name at the beginning of the text that ends with the same word."""
     last = head.split()[-1]
     for match in NAME.finditer(text[:_OPENING]):
         run = match.group().rstrip(".'’-")
@@ -174,7 +180,7 @@ def _fuller_name(head: str, text: str) -> str | None:
 
 
 def leading_names(title: str, text: str, question: Name) -> list[Name]:
-    """What stands before the descriptor in a title and in the text's opening, where the question holds it."""
+    """Return the names before the descriptor in a title and in the text's opening that the question contains."""
     found = []
     for head in (tokens(_TITLE_END.split(title, maxsplit=1)[0]), tokens(_LEAD_END.split(text[:_LEAD], maxsplit=1)[0])):
         if any(token not in STOP_WORDS for token in head) and position(head, question) >= 0:
@@ -183,7 +189,7 @@ def leading_names(title: str, text: str, question: Name) -> list[Name]:
 
 
 def named_entity(name: Name, title: str, text: str, asked: frozenset[str]) -> NamedEntity | None:
-    """The entity of a name that the passage speaks of, or None where it does not tell it from others of that name.
+    """Return the entity of this name that the passage describes; None where the passage does not disambiguate it.
 
     Args:
         name: The surface name.
@@ -217,7 +223,7 @@ def _pattern(name: Name) -> re.Pattern[str]:
 
 
 def _describes(aside: str, name: Name) -> bool:
-    """Whether a parenthesis holds a descriptor: neither dates of life, nor figures, nor another name of the same."""
+    """Return whether a parenthesis holds a descriptor, and not dates of life, figures, or a synonym."""
     if re.fullmatch(r"[12]\d{3}", aside):
         return True
     if not _DESCRIBING.fullmatch(aside) or len(re.findall(r"\d{3,4}", aside)) > 1 or _SAME_THING.match(aside):
@@ -227,5 +233,8 @@ def _describes(aside: str, name: Name) -> bool:
 
 
 def _terms(descriptor: str, name: Name, asked: frozenset[str]) -> frozenset[str]:
-    """Index terms of a descriptor, without the name, the question and what sites add to titles."""
+    """Return the index terms of a descriptor.
+
+    The name, the question's words and what web sites add to titles are left out.
+    """
     return frozenset(words(descriptor)) - asked - _SITE - frozenset(words(" ".join(name)))

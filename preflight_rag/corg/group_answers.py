@@ -1,4 +1,4 @@
-"""The answer of one group of contexts: whether it is asked for in the plural, and what is kept of the reply."""
+"""The answer of one group of contexts: whether to ask in the plural, and what is kept of the reply."""
 
 from __future__ import annotations
 
@@ -19,24 +19,27 @@ MAX_SHOWN = 8
 
 
 def asked_in_plural(sources: Sequence[Source], settings: Settings) -> bool:
-    """Whether the question is put in the plural: several contexts may speak of several entities (COrg, section 4)."""
+    """Return whether to put the question in the plural.
+
+    Several contexts may be about several entities (COrg, section 4).
+    """
     return len(sources) > 1 and not settings.no_reformulation
 
 
 def answered_or_nothing(draft: Draft) -> GroupStatus:
-    """Whether the reader found an answer in the group."""
+    """Return the group's status: whether the reader found an answer in it."""
     return "answered" if draft.found else "nothing"
 
 
 def unusable(error: ModelError) -> Reply[Draft]:
-    """No answer, with the cost and the message of the call that failed."""
+    """Return an empty draft for a call that failed, with its cost and error message."""
     return Reply(Draft("", found=False), Usage.of_failed(error.spent), (str(error),))
 
 
 def as_evidence(
     draft: Draft, entries: Sequence[EntryState], sources: Mapping[int, Source]
 ) -> tuple[Draft, list[EntryState]]:
-    """Answers that are not sure enough to be claimed, as what the documents say, word for word, with what it is about.
+    """Return uncertain answers as evidence: quotes with their subjects instead of claims.
 
     Args:
         draft: The composed answers, with their quotes.
@@ -72,7 +75,7 @@ def as_evidence(
 
 
 def _of_version(label: str, source: Source | None) -> str:
-    """What an answer is about, with the year, the number or the date of its version."""
+    """Return an answer's label with the year, the number or the date of its document's version."""
     name = version_name(source) if source else ""
     return label if not name or name in label else f"{label} ({name})".lstrip()
 
@@ -80,7 +83,7 @@ def _of_version(label: str, source: Source | None) -> str:
 def group_draft(
     number: int, sources: Sequence[Source], draft: Draft, status: GroupStatus, *, spared: bool = False
 ) -> GroupDraft:
-    """A group's draft as the state holds it; what is not an answer has no text."""
+    """Return a group's draft as the state stores it; without an answer its text is empty."""
     found: GroupDraft = {
         "group": number,
         "ranks": [source.n for source in sources],
@@ -94,7 +97,9 @@ def group_draft(
 
 
 def chosen(drafts: Sequence[GroupDraft], organisation: Organisation) -> str | None:
-    """The option that the groups with the most contexts chose, those counted too that a context stands for.
+    """Return the option that the groups with the most contexts chose.
+
+    Contexts for which another one stands are counted.
 
     Of equals it is the one that the first group chose; None where no group chose any.
     """

@@ -1,4 +1,4 @@
-"""COrg's organiser (section 4): which contexts stand for others, and which go into one group. Pure, no model.
+"""COrg's organiser (section 4): which contexts represent others, and which form a group. Pure functions, no model.
 
 Of ambiguous contexts those without descriptor go, of duplicated ones all but one; what goes is remembered as a further
 source of the one that stays. Contexts that are counterfactual to each other go to different groups: a colouring of the
@@ -32,7 +32,7 @@ def organise(
     no_grouping: bool = False,
     seed: int | None = None,
 ) -> Organisation:
-    """Groups of contexts that agree or speak of different things; in each the best-ranked first.
+    """Return groups of contexts that agree or concern different entities; each group's best-ranked context comes first.
 
     Args:
         contexts: All contexts, best-ranked first.
@@ -77,7 +77,7 @@ def _standing(
     undescribed: bool,
     seed: int | None,
 ) -> tuple[list[int], list[DroppedContext]]:
-    """The contexts that stay, and those for which one that stays, directly related, speaks: no answer is lost."""
+    """Return the contexts that stay, and those represented by a directly related one that stays: no answer is lost."""
     kinds = {frozenset((relation.a, relation.b)): relation.kind for relation in relations}
     order = list(relevant)
     if seed is not None:
@@ -119,7 +119,7 @@ def _groups(kept: Sequence[int], apart: Sequence[tuple[int, int]]) -> list[list[
 
 
 def _fewest_colours(graph: nx.Graph) -> dict[int, int]:
-    """A colouring of the graph; of least size up to `EXACT_CONTEXTS` coloured contexts, else by DSATUR."""
+    """Colour the graph: with the fewest colours up to `EXACT_CONTEXTS` contexts, beyond that by DSATUR."""
     import networkx as nx
 
     coloured = graph.subgraph(n for n, degree in graph.degree if degree)
@@ -131,7 +131,7 @@ def _fewest_colours(graph: nx.Graph) -> dict[int, int]:
 
 
 def _colouring(graph: nx.Graph, count: int) -> dict[int, int] | None:
-    """A colouring with at most so many colours, by search in the order of degrees; None where there is none."""
+    """Return a colouring with at most `count` colours, searched in the order of degrees; None where there is none."""
     order = sorted(graph, key=lambda n: -graph.degree[n])
     colours: dict[int, int] = {}
 
@@ -153,7 +153,7 @@ def _colouring(graph: nx.Graph, count: int) -> dict[int, int] | None:
 
 
 def _evened(graph: nx.Graph, colours: Mapping[int, int], count: int) -> dict[int, int]:
-    """The colouring with contexts moved from larger to smaller groups, as long as one can be moved."""
+    """Return the colouring after moving contexts from larger to smaller groups as long as that is possible."""
     even = dict(colours)
     moved = True
     while moved:

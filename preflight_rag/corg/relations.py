@@ -1,4 +1,4 @@
-"""COrg's Algorithm 1 as a state machine: which contexts to compare next, and what follows from what was said.
+"""COrg's Algorithm 1 as a state machine: which contexts to compare next, and what follows from the replies.
 
 A relation between two relevant contexts rests on their descriptors and answers (COrg, section 2.1):
 
@@ -74,7 +74,7 @@ CONTEXT_OVERHEAD = 32
 
 @dataclass(frozen=True)
 class Related:
-    """The contexts of a question, related.
+    """The contexts of a question with their relations.
 
     Attributes:
         contexts: What each is about, in the order given.
@@ -97,7 +97,9 @@ async def relate_all(
     settings: Settings,
     settled: Callable[[int], None] = lambda _: None,
 ) -> Related:
-    """Have the reader compare pivots with the contexts still open until every two are related; a failed call is a gap.
+    """Have the reader compare pivots with the contexts still open until every pair is related.
+
+    A failed call becomes a gap.
 
     Args:
         reader: What compares; a step's prompts are asked at once, up to `max_concurrency` of them.
@@ -146,7 +148,7 @@ def _graph(contexts: Sequence[int], mode: CorgMode, *, by_rule: bool) -> Relatio
 async def _compare(
     reader: Reader, question: str, pivot: Source, others: Sequence[Source], *, printed: bool
 ) -> Reply[RelationReply]:
-    """What the reader says; a call that fails says nothing, and its cost and error are kept."""
+    """Return the reader's reply about a pivot; a failed call gives an empty reply that keeps its cost and error."""
     try:
         return await reader.relate(question=question, pivot=pivot, others=others, printed=printed)
     except ModelError as error:
@@ -158,7 +160,10 @@ def _notes_by_rule(question: str, sources: Mapping[int, Source]) -> dict[int, Co
 
 
 def cut(pivot: int, others: Sequence[int], tokens: Mapping[int, int], most: int) -> Iterator[list[int]]:
-    """The others in runs that fit one prompt of `most` tokens beside the pivot; one context at least is in each."""
+    """Yield the other contexts in runs that fit, with the pivot, into one prompt of `most` tokens.
+
+    Each run has at least one context.
+    """
     run: list[int] = []
     left = most - tokens[pivot]
     for n in others:
@@ -172,7 +177,10 @@ def cut(pivot: int, others: Sequence[int], tokens: Mapping[int, int], most: int)
 
 
 def merged(parts: Sequence[RelationReply]) -> RelationReply:
-    """The replies about one pivot as one; the first note of a context counts, one with an answer before one without."""
+    """Merge the replies about one pivot.
+
+    The first note of a context counts, one with an answer before one without.
+    """
     kinds: dict[int, RelationKind] = {}
     notes: dict[int, ContextNote] = {}
     for part in parts:
@@ -184,7 +192,7 @@ def merged(parts: Sequence[RelationReply]) -> RelationReply:
 
 
 class RelationGraph:
-    """The contexts of one question while they are related: ask `next`, `absorb` the reply, at last read `relations`.
+    """The state of Algorithm 1: call `next`, `absorb` the reader's reply, and finally read `relations`.
 
     Args:
         contexts: Their numbers, best-ranked first.
@@ -209,7 +217,7 @@ class RelationGraph:
         self._known: dict[int, bool] = {}
 
     def next(self) -> tuple[int, list[int]] | None:
-        """The next pivot and the contexts to compare it with, or None when nothing more is to be asked."""
+        """Return the next pivot and the contexts to compare it with; None when all relations are known."""
         if len(self.pivots) > max(1, self._classes_shown()):
             return None
         return self._next_class() or self._most_open()
@@ -217,7 +225,7 @@ class RelationGraph:
     def absorb(
         self, pivot: int, others: Collection[int], reply: RelationReply, parts: Sequence[Sequence[int]] = ()
     ) -> None:
-        """Take in a reply; a context without a kind is unreadable, and numbers that were not asked about are ignored.
+        """Record a reply; a context without a kind is unreadable, and unrequested numbers are ignored.
 
         A context that relates to another by its answer has one, whatever its note says.
 
@@ -249,11 +257,11 @@ class RelationGraph:
         self._known = self._descriptors_known()
 
     def settled(self) -> int:
-        """How many contexts have no relation left that was neither asked about nor follows."""
+        """Return how many contexts have no open relation left."""
         return sum(n not in self._live or not self._open(n) for n in self.contexts)
 
     def relations(self, by_rule: Mapping[int, ContextNote]) -> list[Relation[int]]:
-        """The relation of every two relevant contexts.
+        """Return the relation of every pair of relevant contexts.
 
         Args:
             by_rule: Notes for contexts that no reply has noted.
@@ -261,7 +269,7 @@ class RelationGraph:
         return [self._relation(a, b, by_rule) for a, b in combinations(self.relevant, 2)]
 
     def context(self, n: int, by_rule: Mapping[int, ContextNote]) -> ContextNote:
-        """What is known of a context: as the replies said, and by rule where they left it out."""
+        """Return the note of a context from the replies, completed by rule."""
         note, ruled = self.notes.get(n, by_rule[n]), by_rule[n]
         return replace(
             note,
@@ -273,7 +281,7 @@ class RelationGraph:
         )
 
     def described(self, n: int, by_rule: Mapping[int, ContextNote]) -> bool:
-        """Whether a context tells its entity from others of that name."""
+        """Return whether a context has a descriptor."""
         if n in self.notes:
             return self.notes[n].descriptor is not None
         known = self._known.get(n)
@@ -294,20 +302,20 @@ class RelationGraph:
         return self.notes.get(n) or by_rule[n]
 
     def _possible(self, a: int, b: int) -> Kinds:
-        """What can hold between two contexts, by what was said of each and a third."""
+        """Return the relations that are still possible between two contexts, given how each relates to the pivots."""
         possible, known = ANY, self._known
         for pivot in self.pivots:
             to_a, to_b = self._asked[pivot].get(a), self._asked[pivot].get(b)
             if to_a is None or to_b is None or pivot not in self._live:
                 continue
-            left = follows(to_a, to_b, described=known.get(pivot))
-            possible = possible & left or possible
+            allowed = follows(to_a, to_b, described=known.get(pivot))
+            possible = possible & allowed or possible
             if len(possible) == 1:
                 break
         return possible
 
     def _open(self, n: int) -> list[int]:
-        """The contexts whose relation to this one was neither asked about nor follows."""
+        """Return the contexts whose relation to this one is neither stated in a reply nor inferred."""
         return [
             other
             for other in self.relevant
@@ -319,11 +327,11 @@ class RelationGraph:
         ]
 
     def _read_off(self, a: int, b: int) -> bool:
-        """Whether the relation of two contexts follows from their notes alone."""
+        """Return whether the relation of two contexts follows from their notes alone."""
         return self.mode == "notes" and frozenset({a, b}) in self._noted_together
 
     def _next_class(self) -> tuple[int, list[int]] | None:
-        """A pivot of a class that had none; contexts whose replies or notes show a descriptor come first."""
+        """Return a pivot from a class without one; contexts known to have a descriptor come first."""
         of = self._classes()
         had = {of[n] for n in self.pivots if n in of}
         waiting = [n for n in self.relevant if of[n] not in had]
@@ -331,7 +339,7 @@ class RelationGraph:
         return next(((n, others) for n in waiting if (others := self._open(n))), None)
 
     def _most_open(self) -> tuple[int, list[int]] | None:
-        """The context with the most relations that notes don't settle either."""
+        """Return the context with the most open relations as the next pivot."""
 
         def unsettled(n: int) -> list[int]:
             return [other for other in self._open(n) if not (n in self.notes and other in self.notes)]
@@ -340,7 +348,7 @@ class RelationGraph:
         return (best, others) if best is not None and (others := unsettled(best)) else None
 
     def _classes(self) -> dict[int, int]:
-        """For each context the first one of its class, by the replies; those without descriptor are one."""
+        """Return for each context the first context of its class; those without descriptor form one class."""
         of = {n: n for n in self.relevant}
         undescribed = {n for n in self.relevant if self._known.get(n) is False}
         for a, b in combinations(self.relevant, 2):
@@ -350,7 +358,9 @@ class RelationGraph:
         return of
 
     def _classes_shown(self) -> int:
-        """At least so many descriptors there are: one for each pivot's class, and one if a context shows another.
+        """Return a lower bound of the number of descriptors.
+
+        Each pivot's class counts one, and one more counts if a context shows another.
 
         `none` shows nothing, since it is also said of what does not answer.
         """
@@ -370,7 +380,7 @@ class RelationGraph:
         return self._descriptor(n) is not None
 
     def _descriptors_known(self) -> dict[int, bool]:
-        """Of contexts whose relations say so, whether they have a descriptor.
+        """Return whether contexts have a descriptor, for those whose relations decide it.
 
         Only two that have one are distracting; of two that are ambiguous or none one has it and the other has not.
         """
@@ -388,7 +398,7 @@ class RelationGraph:
 
 
 class PrintedGraph(RelationGraph):
-    """Algorithm 1 as the paper prints it, but for the edges of two lines.
+    """Algorithm 1 as the paper prints it, except for the edges of two lines.
 
     `C`, the pivot `C[0]`, and the edges are in its order, until `C` is empty.
 
@@ -405,14 +415,14 @@ class PrintedGraph(RelationGraph):
         self._edges: dict[int, dict[int, RelationKind]] = {n: {} for n in contexts}
 
     def next(self) -> tuple[int, list[int]] | None:
-        """The first context of `C` and the rest of it."""
+        """Return the first context of `C` and the rest of `C`."""
         left = [n for n in self._open_contexts if n in self._live]
         return (left[0], left[1:]) if len(left) > 1 else None
 
     def absorb(
         self, pivot: int, others: Collection[int], reply: RelationReply, parts: Sequence[Sequence[int]] = ()
     ) -> None:
-        """One pass of the outer loop."""
+        """Make one pass of the outer loop."""
         super().absorb(pivot, others, reply, parts)
         left = []
         for n in others:
@@ -428,7 +438,7 @@ class PrintedGraph(RelationGraph):
         self._open_contexts = left
 
     def settled(self) -> int:
-        """How many contexts are no longer in `C`."""
+        """Return how many contexts have left `C`."""
         return len(self.contexts) - sum(n in self._live for n in self._open_contexts)
 
     def _add(self, a: int, b: int, kind: RelationKind) -> None:
@@ -441,7 +451,7 @@ class PrintedGraph(RelationGraph):
 
 
 def related(a: ContextNote, b: ContextNote) -> RelationKind:
-    """The relation of two contexts by the definitions of section 2.1; both have an answer."""
+    """Return the relation of two contexts by the definitions of section 2.1; both have an answer."""
     same = same_answer(a.answer or "", b.answer or "")
     if same_descriptor(a.descriptor or "", b.descriptor or ""):
         return "duplicated" if same else "counterfactual"
@@ -451,13 +461,16 @@ def related(a: ContextNote, b: ContextNote) -> RelationKind:
 
 
 def same_descriptor(a: str, b: str) -> bool:
-    """Whether two descriptors name the same thing, up to case, spaces and punctuation at their ends."""
+    """Return whether two descriptors name the same thing, up to case, spaces and punctuation at their ends."""
     first, second = (" ".join(text.casefold().split()).strip(" .,;()") for text in (a, b))
     return first == second
 
 
 def follows(to_a: RelationKind, to_b: RelationKind, *, described: bool | None) -> Kinds:
-    """What can hold between two contexts that relate so to a pivot, which has a descriptor, has none, or may have."""
+    """Return the possible relations of two contexts, given how each relates to a pivot.
+
+    `described` says whether the pivot has a descriptor; None means unknown.
+    """
     if "duplicated" in (to_a, to_b):
         return frozenset({to_b if to_a == "duplicated" else to_a})
     with_one, without = _FOLLOWS[frozenset({to_a, to_b})]
@@ -467,7 +480,7 @@ def follows(to_a: RelationKind, to_b: RelationKind, *, described: bool | None) -
 
 
 def _settled(possible: Kinds, a: ContextNote, b: ContextNote) -> RelationKind:
-    """The one of the possible relations that fits the notes best."""
+    """Return the possible relation that fits the notes best."""
     if len(possible) == 1:
         return next(iter(possible))
     found = related(a, b)

@@ -82,7 +82,7 @@ _RAW_TOKEN = re.compile(r"\w+(?:[.,]\d+)*")
 
 @dataclass(frozen=True)
 class Signal:
-    """A score in [0, 1], and what it rests on in a few words."""
+    """A score in [0, 1], with its reason in a few words."""
 
     score: float = 0.0
     reason: str = ""
@@ -90,13 +90,13 @@ class Signal:
 
 @dataclass(frozen=True)
 class CorgSignals:
-    """What speaks for COrg: the signals by name, and the probability that they make together."""
+    """The signals for COrg by name, and the probability computed from them."""
 
     signals: Mapping[str, Signal]
     score: float
 
     def as_numbers(self) -> dict[str, float]:
-        """`corg` and `corg_<signal>`, as the router's decision holds them."""
+        """Return `corg` and `corg_<signal>`, as the router's decision stores them."""
         each = {f"corg_{name}": round(signal.score, 4) for name, signal in self.signals.items()}
         return {"corg": self.score, **each}
 
@@ -114,14 +114,14 @@ class Model:
     weights: Mapping[str, float]
 
     def score(self, scores: Mapping[str, float]) -> float:
-        """Probability, to four decimals, for the signals' scores by name."""
+        """Return the probability, to four decimals, for the signals' scores by name."""
         total = self.bias + sum(weight * scores[name] for name, weight in self.weights.items())
         return round(1 / (1 + math.exp(-total)), 4)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A context with what the signals need of it.
+    """A context with the features that the signals need.
 
     Attributes:
         source: The context.
@@ -146,7 +146,7 @@ Pair = tuple[Reading, Reading]
 
 @lru_cache(maxsize=1)
 def trained() -> dict[str, Model]:
-    """The models in `signals.json`: `none` without a reader, `reader` with one."""
+    """Return the models in `signals.json`: `none` without a reader, `reader` with one."""
     found = json.loads(WEIGHTS.read_text(encoding="utf-8"))
     return {name: Model(model["bias"], model["weights"]) for name, model in found.items()}
 
@@ -157,7 +157,7 @@ def read_signals(
     sources: Sequence[Source],
     extractive: ExtractiveReader | None = None,
 ) -> CorgSignals:
-    """The signals of the retrieved passages.
+    """Return the signals of the retrieved passages.
 
     Args:
         question: The standalone question.
@@ -177,7 +177,7 @@ def measure(
     sources: Sequence[Source],
     extractive: ExtractiveReader | None = None,
 ) -> dict[str, Signal]:
-    """The signals by name."""
+    """Return the signals by name."""
     if comparison_of(question):
         # Two things are to differ in what is asked of them: that is no sign of a contradiction.
         return dict.fromkeys((*SIGNALS, *([] if extractive is None else [ANSWERS])), Signal())
@@ -197,7 +197,9 @@ def measure(
 def answering(
     question: str, read: Sequence[Reading], sources: Sequence[Source], extractive: ExtractiveReader
 ) -> Signal:
-    """Answers: how likely the best answer is that differs from the likeliest one and stands in another document.
+    """Return the signal `answers`.
+
+    It is the likelihood of the best answer that differs from the likeliest one and stands in another document.
 
     Passages are read whole, as the reader that answers reads them afterwards: so each is read once. Of one document
     none is read, since there is no other that could say something else.
@@ -237,7 +239,7 @@ def statement_of(text: str, passage: PassageReading, kind: Kind) -> tuple[float,
 
 @dataclass(frozen=True)
 class Wording:
-    """What a context's text says whatever is asked.
+    """The features of a context's text that do not depend on the question.
 
     Attributes:
         title: The index terms of its title.
@@ -254,7 +256,10 @@ class Wording:
 
 @lru_cache(maxsize=512)
 def wording(title: str, text: str) -> Wording:
-    """The wording of a context; it took a fifth of a turn's work, and a conversation's passages come again."""
+    """Return the wording of a context, cached.
+
+    It took a fifth of a turn's work, and conversations return to the same passages.
+    """
     sentences = [text[slice(*span)] for span in sentence_spans(text)] or [""]
     all_tokens = tokens(f"{title} {text}")
     return Wording(
@@ -266,7 +271,7 @@ def wording(title: str, text: str) -> Wording:
 
 
 def readings(question: str, refs: Sequence[PassageRef], passages: Sequence[Source]) -> list[Reading]:
-    """The contexts of the passages, read for a question."""
+    """Return the contexts of the passages, read for a question."""
     asked = frozenset(words(question))
     cosines = {source.n: ref["cosine"] for ref, source in zip(refs, passages, strict=True)}
     sources = contexts_of(passages)
@@ -300,31 +305,34 @@ def readings(question: str, refs: Sequence[PassageRef], passages: Sequence[Sourc
 
 
 def bearing(read: Sequence[Reading]) -> list[Reading]:
-    """The passages whose nearness is close to the best one's, the nearest first."""
+    """Return the passages nearly as close to the question as the best one, the nearest first."""
     ordered = sorted(read, key=lambda reading: -reading.nearness)[:MOST_PASSAGES]
     return [reading for reading in ordered if reading.nearness >= ordered[0].nearness - MARGIN]
 
 
 def on_subject(question: str, read: Sequence[Reading]) -> list[Reading]:
-    """The passages without those of which the nearest sentences are about something else than the question."""
+    """Return the passages except those whose nearest sentences are about something other than the question."""
     fit = SentenceFit(question, [reading.source for reading in read])
     return [item for item in read if not all(fit.other_subject(item.source.n, text) for _, text in _nearest(item))]
 
 
 def _nearest(read: Reading) -> list[tuple[float, str]]:
-    """The sentences of a passage that hold as much of the question as any other."""
+    """Return the sentences of a passage that share most with the question; several where they tie."""
     return [(share, sentence) for share, sentence in read.sentences if share == read.sentences[0][0]]
 
 
 def naming(question: str, read: Sequence[Reading]) -> list[Reading]:
-    """The passages that hold the most names of the question."""
+    """Return the passages that contain the most names of the question."""
     names = surface_names(question)
     counts = [sum(position(name, reading.tokens) >= 0 for name in names) for reading in read]
     return [reading for reading, count in zip(read, counts, strict=True) if count == max(counts)]
 
 
 def distinguished(question: str, read: Sequence[Reading]) -> Signal:
-    """Names: how many entities of one name the passages tell apart, and how near to the question the second stands."""
+    """Return the signal `names`: how many entities of one name the passages tell apart.
+
+    It is weighted by how near the second one is to the question.
+    """
     asked, place = frozenset(words(question)), tokens(question)
     names = set(surface_names(question))
     for reading in read:
@@ -344,7 +352,10 @@ def distinguished(question: str, read: Sequence[Reading]) -> Signal:
 
 
 def differing(question: str, pairs: Sequence[Pair]) -> tuple[Signal, list[Pair]]:
-    """Values: how near to the question those sentences stand whose answer candidates differ, and their passages."""
+    """Return the signal `values` and its passages.
+
+    It tells how near the sentences with differing answer candidates are to the question.
+    """
     kind = answer_kind(question)
     if kind is None:
         return Signal(), []
@@ -364,13 +375,16 @@ def differing(question: str, pairs: Sequence[Pair]) -> tuple[Signal, list[Pair]]
 
 
 def answer_kind(question: str) -> Kind | None:
-    """The kind of value that can be compared as an answer; None where the answer is an explanation or a verdict."""
+    """Return the kind of value that can be compared as an answer to the question.
+
+    None where the answer is an explanation or a verdict.
+    """
     kind = asked_kind(question)
     return None if kind == "verdict" or _EXPLAINING.match(question.strip()) else kind
 
 
 def answers_of(read: Reading, kind: Kind, question: str) -> tuple[float, list[Value]]:
-    """The candidates in the sentence nearest to the question that holds any, and its share of the terms."""
+    """Return the candidates in the nearest sentence that has any, and the share of the question's terms in it."""
     for share, sentence in read.sentences[:MOST_SENTENCES]:
         if share < read.sentences[0][0] - WITHIN:
             break
@@ -383,7 +397,7 @@ def answers_of(read: Reading, kind: Kind, question: str) -> tuple[float, list[Va
 
 
 def copied(pairs: Sequence[Pair]) -> tuple[Signal, Signal, list[Pair]]:
-    """Duplicates, edited copies (for the values), and the pairs that are either."""
+    """Return the signals of duplicates and of edited copies, and the pairs that are either."""
     duplicates, edited, copies = Signal(), Signal(), []
     for a, b in pairs:
         shared = len(a.shingles & b.shingles) / (min(len(a.shingles), len(b.shingles)) or 1)
@@ -399,7 +413,7 @@ def copied(pairs: Sequence[Pair]) -> tuple[Signal, Signal, list[Pair]]:
 
 
 def first_edit(a: Sequence[str], b: Sequence[str]) -> tuple[str, str] | None:
-    """The first place where two copies hold different names or numbers after and before the same two words."""
+    """Return the first names or numbers that differ between two copies, between the same two words on either side."""
     counts = Counter(pairwise(b))
     places = {pair: i for i, pair in enumerate(pairwise(b)) if counts[pair] == 1}
     for i in range(2, len(a)):
@@ -413,13 +427,13 @@ def first_edit(a: Sequence[str], b: Sequence[str]) -> tuple[str, str] | None:
 
 
 def far_apart(pairs: Sequence[Pair]) -> Signal:
-    """Dates: how many years lie between documents of a pair."""
+    """Return the signal `dates`: how many years lie between the documents of a pair."""
     years = max((abs(a.year - b.year) for a, b in pairs if a.year and b.year), default=0)
     return Signal(min(1.0, years / FAR_YEARS), f"written {years} years apart") if years else Signal()
 
 
 def _until_equal(a: Sequence[str], b: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """What stands in each sequence before the first two words that they share, or before the end of both."""
+    """Return what stands in each sequence before their first two shared words, or before the end of both."""
     following = {tuple(b[j : j + 2]): j for j in range(len(b) - 2, 0, -1)}
     for i in range(1, len(a) - 1):
         j = following.get(tuple(a[i : i + 2]))
@@ -441,5 +455,5 @@ def _ratio(a: float, b: float) -> float:
 
 
 def _is_name(text: str) -> bool:
-    """Whether a candidate is no abbreviation, code or figure."""
+    """Return whether a candidate is a name, and not an abbreviation, code or figure."""
     return any(map(str.islower, text)) and not any(map(str.isdigit, text))

@@ -1,4 +1,4 @@
-"""What the rest of the application needs of a collection of documents, wherever it is kept.
+"""The interface of a collection of documents, wherever it is stored.
 
 Kept by `Library` (a folder on disk), by `PostgresLibrary` (a database that many processes share), and by
 `ExternalLibrary` (somebody's own retriever or vector store).
@@ -37,7 +37,7 @@ class Collection(Protocol):
 
     @property
     def name(self) -> str:
-        """What people call it: its folder, or the class of the retriever that it asks."""
+        """The collection's name for people: its folder, or the class of its retriever."""
 
     @property
     def path(self) -> Path:
@@ -45,7 +45,7 @@ class Collection(Protocol):
 
     @property
     def embedder(self) -> Embedder:
-        """What compares its passages with questions, opened at the first use."""
+        """The embedder of its passages, opened at the first use."""
 
     @property
     def embedder_revision(self) -> str:
@@ -53,15 +53,15 @@ class Collection(Protocol):
 
     @property
     def is_complete(self) -> bool:
-        """Whether it knows all of its documents, not only what searches have returned so far."""
+        """Whether the collection knows all of its documents, not only those that searches have returned so far."""
 
     @property
     def vocabulary(self) -> Vocabulary | None:
-        """Its words, for spelling; None where they are not known."""
+        """The words of its documents, for spelling; None where they are not known."""
 
     @property
     def notes(self) -> list[str]:
-        """What a user should know of its index."""
+        """Notes for the user about its index."""
 
     @property
     def fields(self) -> list[str]:
@@ -69,7 +69,7 @@ class Collection(Protocol):
 
     @property
     def catalogue(self) -> Catalogue:
-        """Its documents and passages as people look at them."""
+        """Its documents and passages for display."""
 
     def search(
         self,
@@ -81,7 +81,7 @@ class Collection(Protocol):
         fusion: Fusion = ...,
         where: Filter | None = None,
     ) -> Rankings:
-        """The `k` best passages for a query by vectors, by words, and by both, of those that fit a filter."""
+        """Return the `k` best passages for a query by vectors, by words, and by both, of those that fit a filter."""
 
     def candidates(
         self, query: str, *, depth: int = ..., rrf_k: int = ..., fusion: Fusion = ..., where: Filter | None = None
@@ -89,33 +89,33 @@ class Collection(Protocol):
         """The first `depth` passages of the fused ranking, best first, with their places in the other rankings."""
 
     def fitting(self, ids: Sequence[str], where: Filter) -> list[str]:
-        """Those of the passages that fit a filter, in the order of `ids`."""
+        """Return the ids of those passages that pass a filter, in the order of `ids`."""
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
-        """Passages in the order of `ids`.
+        """Return passages in the order of `ids`.
 
         Raises:
             LibraryCorrupt: One of them is not in the collection.
         """
 
     def vectors(self, ids: Sequence[str]) -> np.ndarray:
-        """Vectors (n, d) float32 of passages, in the order of `ids`.
+        """Return vectors (n, d) float32 of passages, in the order of `ids`.
 
         Raises:
             LibraryCorrupt: One of them is not in the collection.
         """
 
     def document_passages(self, document_id: str) -> list[Passage]:
-        """A document's passages in the order of its text; none where there is no such document."""
+        """Return a document's passages in the order of its text; none where there is no such document."""
 
     def all_passage_ids(self) -> list[str]:
-        """Ids of all passages, ordered by id."""
+        """Return ids of all passages, ordered by id."""
 
     def documents(self) -> Iterator[dict[str, Any]]:
-        """Rows of all documents, ordered by id."""
+        """Return rows of all documents, ordered by id."""
 
     def mentions(self, phrase: str) -> dict[str, Mention]:
-        """The documents whose text or title holds a phrase, by id, counted over all of them."""
+        """Return the documents whose text or title holds a phrase, by id, counted over all of them."""
 
     def intern(self, documents: Sequence[Document], *, deadline: float = ...) -> InternReport:
         """Store documents that a turn found elsewhere, such as in PubMed, so that their passages are found by id."""
@@ -124,10 +124,10 @@ class Collection(Protocol):
         """Delete a document, its passages and vectors; false where there is none."""
 
     def stats(self) -> dict[str, Any]:
-        """Counts, sizes in bytes, and what it was made with."""
+        """Return counts, sizes in bytes, and what it was made with."""
 
     def verify(self) -> list[str]:
-        """What is wrong with what is kept, one line a problem."""
+        """Return the problems of the stored data, one line each."""
 
     def warm(self) -> None:
         """Load what the first search needs ahead of it."""
@@ -182,7 +182,7 @@ class OwnCollection(Collection, TakesFiles, Protocol):
         """Make the indices anew from what is stored, and give back the room of what was deleted."""
 
     def lost_documents(self) -> list[str]:
-        """What an index is made of and the database does not hold any more, one line a document."""
+        """Return the documents that an index was built from and the database no longer holds, one line each."""
 
     def __enter__(self) -> Self:
         """Close it at the end of a block."""
@@ -194,7 +194,7 @@ class OwnCollection(Collection, TakesFiles, Protocol):
 
 
 def own_collection(collection: Collection) -> OwnCollection:
-    """The collection as one whose documents can be changed.
+    """Return the collection as one whose documents can be changed.
 
     Raises:
         UsageError: Its documents are somebody else's.
@@ -212,7 +212,7 @@ class BooleanSearch(Protocol):
     """A collection that takes Boolean expressions, too."""
 
     def match(self, expression: str, limit: int = ...) -> tuple[list[str], int]:
-        """Ids of documents that fit an expression in PubMed's syntax, best first, and how many passages fit."""
+        """Return ids of documents that fit an expression in PubMed's syntax, best first, and how many passages fit."""
 
 
 @runtime_checkable
@@ -220,7 +220,7 @@ class PhraseSearch(Protocol):
     """A collection whose index finds passages by phrases."""
 
     def passages_with(self, phrases: Sequence[str], limit: int = ...) -> list[str]:
-        """Ids of passages whose words hold one of the phrases, best first by BM25, at most `limit`."""
+        """Return ids of passages whose words hold one of the phrases, best first by BM25, at most `limit`."""
 
 
 @runtime_checkable
@@ -228,12 +228,12 @@ class IndexedTerms(Protocol):
     """A collection whose index holds the terms of its passages."""
 
     def indexed_terms(self, ids: Sequence[str]) -> list[PassageTerms] | None:
-        """The terms of passages in the order of `ids`; None where the index lacks those of one."""
+        """Return the terms of passages in the order of `ids`; None where the index lacks those of one."""
         ...
 
 
 def indexed_terms(collection: Collection, ids: Sequence[str]) -> list[PassageTerms] | None:
-    """The terms of passages in the order of `ids`; None where they have to be read from the texts."""
+    """Return the terms of passages in the order of `ids`; None where they have to be read from the texts."""
     if not ids or not isinstance(collection, IndexedTerms):
         return None
     return collection.indexed_terms(ids)

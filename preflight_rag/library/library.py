@@ -124,7 +124,7 @@ class Library(FolderCollection):
 
     @property
     def notes(self) -> list[str]:
-        """What a user should know of the index: that it was rebuilt, or that documents wait for the next ingest."""
+        """Notes on the index: that it was rebuilt, or that documents wait for the next ingest."""
         return [*self._index.notes(), *self._store.notes()]
 
     def ingest(
@@ -162,7 +162,7 @@ class Library(FolderCollection):
         max_bytes: int = DEFAULT_MAX_BYTES,
         stop: Stop | None = None,
     ) -> IngestReport:
-        """As `ingest`, with many workers on this machine or on a Ray cluster (`RAY_ADDRESS`), for very many files.
+        """Ingest with many workers, on this machine or on a Ray cluster (`RAY_ADDRESS`), for very many files.
 
         A file that was stored whole by such a run is passed by as long as it does not change, without reading it.
 
@@ -241,7 +241,7 @@ class Library(FolderCollection):
         fusion: Fusion = FUSION,
         where: Filter | None = None,
     ) -> Rankings:
-        """The `k` best passages for a query by vectors, by words, and by both.
+        """Return the `k` best passages for a query by vectors, by words, and by both.
 
         An index that is missing or damaged is rebuilt from the database first; `notes` then says so.
 
@@ -277,7 +277,7 @@ class Library(FolderCollection):
         return found if where is None else replace(found, note=self.filter_note(where))
 
     def indexed_terms(self, ids: Sequence[str]) -> list[PassageTerms] | None:
-        """The terms of passages in the order of `ids`; None where the index lacks those of one.
+        """Return the terms of passages in the order of `ids`; None where the index lacks those of one.
 
         That is where an older version built it, and where one was stored since.
         """
@@ -306,7 +306,7 @@ class Library(FolderCollection):
         return self._index.get().vocabulary
 
     def match(self, expression: str, limit: int = ENOUGH) -> tuple[list[str], int]:
-        """Documents that fit a Boolean expression, and how many passages fit.
+        """Return documents that fit a Boolean expression, and how many passages fit.
 
         Args:
             expression: In PubMed's syntax, as `text.boolean.parse` takes it; field tags count for nothing.
@@ -331,7 +331,9 @@ class Library(FolderCollection):
             return self._matching(self._index.after(error, index), tree, limit)
 
     def passages_with(self, phrases: Sequence[str], limit: int = ENOUGH) -> list[str]:
-        """Ids of passages whose words hold one of the phrases, best first by BM25; of an older index, all its words.
+        """Return ids of passages whose words hold one of the phrases, best first by BM25.
+
+        Of an older index, all its words.
 
         Raises:
             LibraryEmpty: There is no passage to find.

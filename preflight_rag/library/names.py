@@ -35,7 +35,7 @@ class DocumentNames:
         self._paths: dict[str, list[str]] = {}
 
     def name(self, document_id: str) -> str:
-        """The name of a document; of one that is gone, its file's own name."""
+        """Return the name of a document; of one that is gone, its file's own name."""
         if not is_path(document_id):
             return document_id
         parts = _parts(document_id)
@@ -47,7 +47,7 @@ class DocumentNames:
         return document_id
 
     def document_id(self, name: str) -> str:
-        """The id of a document by its name, or by its id; what names none is given back as it is.
+        """Return the id of a document by its name, or by its id; what names none is given back as it is.
 
         Raises:
             UsageError: Several documents have that name.
@@ -80,13 +80,13 @@ class DocumentNames:
         return self.shown(value)
 
     def source(self, source: str) -> str:
-        """Where a document came from: of a file its name, anything else as it is."""
+        """Return the source of a document for display: a file's name; any other source as it is."""
         if not is_path(source):
             return source
         return self.name(source) if source in self._called(_parts(source)[-1]) else _parts(source)[-1]
 
     def _called(self, file: str) -> Sequence[str]:
-        """Ids that are paths of files of that name."""
+        """Return ids that are paths of files of that name."""
         with self._reading:
             generation = self._catalogue.generation()
             if generation != self._generation:
@@ -101,12 +101,12 @@ _KEPT: WeakKeyDictionary[Collection, DocumentNames] = WeakKeyDictionary()
 
 
 def names_of(library: Collection) -> DocumentNames:
-    """The names of a library's documents, kept as long as the library is."""
+    """Return the names of a library's documents, kept as long as the library is."""
     return _KEPT.setdefault(library, DocumentNames(library.catalogue))
 
 
 def is_path(text: str) -> bool:
-    """Whether an id or a source is a path from a disk's root."""
+    """Return whether an id or a source is a path from a disk's root."""
     return _PATH.match(text) is not None and bool(_parts(text))
 
 

@@ -30,7 +30,7 @@ DIGITS = 8
 
 @dataclass(frozen=True)
 class LibraryPlace:
-    """Where a library is: a folder, or a database.
+    """The place of a library: a folder, or a database.
 
     Attributes:
         given: What `--library` was given; of a database with its password, so that it is shown nowhere.
@@ -40,7 +40,7 @@ class LibraryPlace:
 
     @classmethod
     def read(cls, given: str | Path | LibraryPlace) -> LibraryPlace:
-        """The place that `--library` names; nothing is looked at yet."""
+        """Return the place that `--library` names; nothing is looked at yet."""
         return given if isinstance(given, LibraryPlace) else cls(str(given))
 
     @property
@@ -76,11 +76,11 @@ class LibraryPlace:
 
     @property
     def option(self) -> str:
-        """What to write behind `--library` in an advice, without a password."""
+        """The value of `--library` for a help text, without a password."""
         return self.given if self.url is None else "URL"
 
     def is_there(self) -> bool:
-        """Whether a folder holds a library; a database has to be asked, and counts as one here."""
+        """Return whether a folder holds a library; a database has to be asked, and counts as one here."""
         return self.url is not None or (self.folder / DATABASE).is_file()
 
 

@@ -29,7 +29,7 @@ MOST_NAMED = 20
 
 @dataclass(frozen=True)
 class Recovery:
-    """What became of a damaged library.
+    """The result of recovering a damaged library.
 
     Attributes:
         kept: The damaged database, under the name that it has now.
@@ -43,7 +43,7 @@ class Recovery:
 
 
 def lost_documents(store: Store, root: Path) -> list[str]:
-    """What the current index is made of and the database does not hold, one line a document."""
+    """Return the documents that the current index was built from and the database lacks, one line each."""
     _, known = read_contents(root)
     if not known or (manifest := read_manifest(root)) is None:
         return []
@@ -117,12 +117,12 @@ def recover_library(folder: Path) -> Recovery:
         sources = list(dict.fromkeys(document["origin"] or document["source"] for document in known))
         raise DatabaseCorrupt(
             f"Nothing of {path} can be kept; it is now {kept.name}",
-            help=f"Make it anew: preflight ingest {named(sources) or 'PATH'} --library {folder}",
+            help=f"Create it again: preflight ingest {named(sources) or 'PATH'} --library {folder}",
         ) from error
 
 
 def named(names: Iterable[str], most: int = MOST_NAMED) -> str:
-    """The names in one line, the first of them where there are many."""
+    """Return the names in one line, the first of them where there are many."""
     names = list(names)
     return " ".join(names[:most]) + (f" … ({len(names)} in all)" if len(names) > most else "")
 
@@ -190,7 +190,7 @@ def _drop_damaged(connection: sqlite3.Connection, known: list[dict[str, Any]]) -
 
 
 def _gaps(connection: sqlite3.Connection, known: list[dict[str, Any]]) -> set[str]:
-    """Documents of whose passages some are missing, by their numbers or by how many the index knew."""
+    """Return documents of whose passages some are missing, by their numbers or by how many the index knew."""
     sql = """SELECT d.id, d.content_hash, count(p.row), coalesce(max(p.position), -1) + 1 FROM documents d
         LEFT JOIN passages p ON p.document_id = d.id AND p.retired IS NULL WHERE d.retired IS NULL GROUP BY d.id"""
     counts = {(document["id"], document["content_hash"]): document["passages"] for document in known}

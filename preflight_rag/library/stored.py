@@ -42,26 +42,26 @@ class ReadStore(EmbedderStore, PassageReader, Protocol):
         """Close what is open."""
 
     def documents(self) -> Iterator[dict[str, Any]]:
-        """Rows of all documents, ordered by id."""
+        """Return rows of all documents, ordered by id."""
 
     def all_passage_ids(self) -> list[str]:
-        """Ids of all passages, ordered by id."""
+        """Return ids of all passages, ordered by id."""
 
     def rows(self, ids: Sequence[str]) -> dict[str, int]:
-        """The row of each passage that exists."""
+        """Return the row of each passage that exists."""
 
     def vectors(self, ids: Sequence[str]) -> dict[str, np.ndarray]:
-        """Vectors of those of the passages that exist, by id."""
+        """Return vectors of those of the passages that exist, by id."""
 
     def passages_like(self, pattern: str) -> Iterator[tuple[str, str, str]]:
         """`(id, document id, text)` of the passages whose text is LIKE a pattern, of each document in its order."""
 
     def titles(self) -> list[tuple[str, str]]:
-        """`(id, title)` of all documents."""
+        """Return `(id, title)` of all documents."""
 
 
 class DocumentRemover(Protocol):
-    """Who takes documents out."""
+    """The interface for removing documents."""
 
     def delete_documents(self, document_ids: Sequence[str]) -> int:
         """Delete documents, their passages and vectors; how many there were."""
@@ -119,7 +119,7 @@ class StoredCollection(ABC):
         fusion: Fusion = FUSION,
         where: Filter | None = None,
     ) -> Rankings:
-        """The `k` best passages for a query by vectors, by words, and by both."""
+        """Return the `k` best passages for a query by vectors, by words, and by both."""
 
     @property
     def embedder(self) -> Embedder:
@@ -152,7 +152,7 @@ class StoredCollection(ABC):
         fusion: Fusion = FUSION,
         where: Filter | None = None,
     ) -> list[Candidate]:
-        """The first `depth` passages of the fused ranking, best first, with their places in the other rankings.
+        """Return the first `depth` passages of the fused ranking, best first, with their places in the other rankings.
 
         With a filter, of the passages that fit it: none where none does, which `filter_note` then says.
 
@@ -167,7 +167,7 @@ class StoredCollection(ABC):
         return again_where_replaced(fetched)
 
     def fitting(self, ids: Sequence[str], where: Filter) -> list[str]:
-        """Those of the passages that fit a filter, in the order of `ids`; they need not be in the index yet.
+        """Return the passages that pass a filter, in the order of `ids`; they need not be in the index yet.
 
         Raises:
             UsageError: No document has a field of the filter.
@@ -177,7 +177,7 @@ class StoredCollection(ABC):
         return [name for name in ids if found.get(name) in rows]
 
     def filter_note(self, where: Filter) -> str:
-        """How many passages fit a filter, and how many documents it leaves out for want of a date.
+        """Return how many passages fit a filter, and how many documents it leaves out for want of a date.
 
         Raises:
             UsageError: No document has a field of the filter.
@@ -210,7 +210,7 @@ class StoredCollection(ABC):
         return np.stack([found[name] for name in ids]) if ids else np.empty((0, self.embedder.dimension), np.float32)
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
-        """Passages in the order of `ids`.
+        """Return passages in the order of `ids`.
 
         Raises:
             PassageGone: One of them is not in the library.
@@ -225,19 +225,19 @@ class StoredCollection(ABC):
         return [found[name] for name in ids]
 
     def document_passages(self, document_id: str) -> list[Passage]:
-        """A document's passages in the order of its text; none where there is no such document."""
+        """Return a document's passages in the order of its text; none where there is no such document."""
         return list(passages_of(self._store, [document_id]))
 
     def all_passage_ids(self) -> list[str]:
-        """Ids of all passages, ordered by id."""
+        """Return ids of all passages, ordered by id."""
         return self._store.all_passage_ids()
 
     def documents(self) -> Iterator[dict[str, Any]]:
-        """Rows of all documents, ordered by id."""
+        """Return rows of all documents, ordered by id."""
         return self._store.documents()
 
     def mentions(self, phrase: str) -> dict[str, Mention]:
-        """The documents whose text or title holds a phrase, by id; see `search/mentions.py`."""
+        """Return the documents whose text or title holds a phrase, by id; see `search/mentions.py`."""
         from preflight_rag.library.search.mentions import find_mentions
 
         return find_mentions(phrase, self._store.passages_like, self._store.titles())
@@ -269,7 +269,7 @@ class FolderCollection(StoredCollection):
 
     @property
     def catalogue(self) -> Catalogue:
-        """Its documents and passages as people look at them."""
+        """Its documents and passages for display."""
         from preflight_rag.library.storage.catalogue import Catalogue
 
         return Catalogue(self._store, self.path)
@@ -285,7 +285,7 @@ class FolderCollection(StoredCollection):
         return also_in(self._store, quotes)
 
     def stats(self) -> dict[str, Any]:
-        """Counts, sizes in bytes, and what the library was made with."""
+        """Return counts, sizes in bytes, and what the library was made with."""
         store = self._store
         manifest = read_manifest(self._root)
         index = None
@@ -311,7 +311,7 @@ class FolderCollection(StoredCollection):
         }
 
     def lost_documents(self) -> list[str]:
-        """What the index is made of and the database does not hold any more, one line a document."""
+        """Return the documents that the index was built from and the database lacks, one line each."""
         from preflight_rag.library.recovery import lost_documents
 
         return lost_documents(self._store, self._root)

@@ -10,7 +10,7 @@ MOST_TAGS, TAG_CHARACTERS = 30, 60  # of one document: guesses, far above what p
 
 
 def check_tags(tags: Sequence[str]) -> list[str]:
-    """The tags as they are kept: in one line each, none twice.
+    """Return the tags as they are kept: in one line each, none twice.
 
     Raises:
         UsageError: There are too many, one is too long, or one holds a comma or a quote, which filters give a meaning.

@@ -267,7 +267,7 @@ class Writer:
 
 
 def recorded_splitter(store: SettingsStore, embedder: Embedder, given: SplitterName | None) -> Splitter:
-    """How documents are split, which a library remembers: as `given`, or else as before."""
+    """Return the splitter: `given`, which the library records, or else the recorded one."""
     recorded = store.meta("splitter")
     splitter = open_splitter(given or (recorded or {"name": DEFAULT_SPLITTER})["name"], embedder)
     if recorded != splitter.settings():

@@ -43,7 +43,7 @@ class PassageRead(BaseModel):
 
 
 def documents(library: Collection, query: str, offset: int, limit: int) -> DocumentPage:
-    """Documents whose title, id or source holds the query, ordered by id."""
+    """Return documents whose title, id or source holds the query, ordered by id."""
     wanted = query.casefold()
     found = [row for row in library.documents() if wanted in _searched(row)]
     rows = [_row(row, names_of(library)) for row in found[offset : offset + limit]]
@@ -51,7 +51,7 @@ def documents(library: Collection, query: str, offset: int, limit: int) -> Docum
 
 
 def document_text(library: Collection, document_id: str) -> tuple[str, str]:
-    """A document's title and its text, put together from its passages.
+    """Return a document's title and its text, put together from its passages.
 
     Raises:
         UsageError: There is no such document, or there are several of that name.
@@ -76,7 +76,7 @@ def joined(passages: Sequence[Passage]) -> str:
 
 
 def read_passage(library: Collection, passage_id: str) -> PassageRead:
-    """A passage by its id.
+    """Return a passage by its id.
 
     Raises:
         UsageError: There is no such passage.
@@ -98,7 +98,7 @@ def read_passage(library: Collection, passage_id: str) -> PassageRead:
 
 
 def shown(library: Collection, passage: Passage) -> Passage:
-    """A passage as a client is shown it: its document by its name, not by a path of this machine."""
+    """Return a passage as a client is shown it: its document by its name, not by a path of this machine."""
     return Passage.model_validate(names_of(library).shown(passage.model_dump()))
 
 

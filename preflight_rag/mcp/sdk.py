@@ -48,7 +48,7 @@ Handler = Callable[[Call, dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
 def make_server(handlers: Mapping[str, Handler], *, name: str, title: str, version: str, instructions: str) -> Any:
-    """A server of the SDK's low level.
+    """Return a server of the SDK's low level.
 
     Args:
         handlers: By the names of `REQUESTS`.
@@ -68,14 +68,14 @@ def make_server(handlers: Mapping[str, Handler], *, name: str, title: str, versi
 
 
 def protocol_error(code: int, message: str, data: Any = None) -> Exception:
-    """The SDK's exception that becomes an error reply."""
+    """Return the SDK's exception that becomes an error reply."""
     if "code" in signature(MCPError).parameters:
         return MCPError(code, message, data)
     return MCPError(types.ErrorData(code=code, message=message, data=data))  # type: ignore[call-arg, arg-type]
 
 
 def _second(request: str, handle: Handler) -> Callable[[Any, Any], Awaitable[Any]]:
-    """A handler for the second line, which passes the context."""
+    """Return a handler for the second line, which passes the context."""
 
     async def answer(context: Any, params: Any) -> Any:
         async def report(count: int, note: str) -> None:
@@ -87,7 +87,7 @@ def _second(request: str, handle: Handler) -> Callable[[Any, Any], Awaitable[Any
 
 
 def _first(server: Any, request: str, handle: Handler) -> Callable[[Any], Awaitable[Any]]:
-    """A handler for the first line, whose server knows the context of the call in hand."""
+    """Return a handler for the first line, whose server knows the context of the call in hand."""
 
     async def answer(asked: Any) -> Any:
         context = server.request_context

@@ -95,7 +95,7 @@ def serve_http(app: Preflight, host: str, port: int, started: Callable[[str], No
 
 
 def http_app(app: Preflight, host: str, keys: KeyRing) -> ASGIApp:
-    """The web application: with keys each request must show one, without them only this machine is served.
+    """Return the web application: with keys each request must show one, without them only this machine is served.
 
     Raises:
         UsageError: The host is not this machine's own, and the library has no keys.
@@ -136,7 +136,7 @@ class _Verifier:
         self._keys = keys
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """The token's owner, or None."""
+        """Return the token's owner, or None."""
         key = (await self._keys.read()).find(token)
         return AccessToken(token=token, client_id=key.name, subject=key.name, scopes=[]) if key else None
 

@@ -46,7 +46,7 @@ class Handlers:
         self.app = app
 
     async def list_tools(self, call: Call, params: dict[str, Any]) -> dict[str, Any]:
-        """All tools with their schemas."""
+        """Return all tools with their schemas."""
         return {"tools": [_described(name, tool) for name, tool in TOOLS.items()]}
 
     async def call_tool(self, call: Call, params: dict[str, Any]) -> dict[str, Any]:
@@ -67,7 +67,7 @@ class Handlers:
         return {"content": [_text(text)], "structuredContent": value.model_dump(mode="json", by_alias=True)}
 
     async def list_resources(self, call: Call, params: dict[str, Any]) -> dict[str, Any]:
-        """A page of the documents; the cursor is the number of those before it."""
+        """Return a page of the documents; the cursor is the number of those before it."""
         offset = _offset(params.get("cursor"))
         page = await asyncio.to_thread(collection.documents, self.app.library, "", offset, PAGE)
         resources = [
@@ -84,7 +84,7 @@ class Handlers:
         return {"resources": resources, "nextCursor": str(offset + PAGE) if more else None}
 
     async def list_templates(self, call: Call, params: dict[str, Any]) -> dict[str, Any]:
-        """What can be read by its id."""
+        """Return what can be read by its id."""
         documents = {
             "uriTemplate": DOCUMENTS + "{document_id}",
             "name": "document",
@@ -100,7 +100,7 @@ class Handlers:
         return {"resourceTemplates": [documents, passages]}
 
     async def read_resource(self, call: Call, params: dict[str, Any]) -> dict[str, Any]:
-        """A document's or a passage's text."""
+        """Return a document's or a passage's text."""
         uri = params["uri"]
         try:
             text = await asyncio.to_thread(self._text_of, uri)
@@ -132,7 +132,7 @@ class _Progress:
 
 
 def make_server(app: Preflight) -> Any:
-    """The SDK's server of one library, for any transport."""
+    """Return the SDK's server of one library, for any transport."""
     handlers = Handlers(app)
     answered = {
         "list_tools": handlers.list_tools,
@@ -147,7 +147,7 @@ def make_server(app: Preflight) -> Any:
 
 
 def owner_of(call: Call) -> str:
-    """What a caller's threads are stored under: `NAME/` for a key's owner, nothing without keys."""
+    """Return what a caller's threads are stored under: `NAME/` for a key's owner, nothing without keys."""
     return f"{call.user}/" if call.user is not None else ""
 
 
@@ -196,7 +196,7 @@ def _described(name: str, tool: Tool) -> dict[str, Any]:
 
 
 def _schema(kinds: tuple[type[BaseModel], ...]) -> dict[str, Any]:
-    """The schema of a result that is an object of one of several kinds."""
+    """Return the schema of a result that is an object of one of several kinds."""
     if len(kinds) == 1:
         return kinds[0].model_json_schema(mode="serialization")
     by_kind, whole = models_json_schema([(kind, "serialization") for kind in kinds])

@@ -55,7 +55,7 @@ class Ask(Arguments):
     )
     route: Route = Field(default="auto", description="How the passages are read; auto decides by itself.")
     options: list[str] = Field(default_factory=list, description="The choices of a multiple-choice question.")
-    where: list[str] = Field(default_factory=list, description="Only passages whose metadata fit, as year>=2020.")
+    where: list[str] = Field(default_factory=list, description="Only passages whose metadata match, as year>=2020.")
     clarify: bool = Field(default=False, description="Ask back where a name stands for many things.")
 
 
@@ -64,7 +64,7 @@ class Search(Arguments):
 
     query: str = Field(description="What to search for.")
     k: int = Field(default=8, ge=1, le=100, description="How many passages.")
-    where: list[str] = Field(default_factory=list, description="Only passages whose metadata fit, as year>=2020.")
+    where: list[str] = Field(default_factory=list, description="Only passages whose metadata match, as year>=2020.")
 
 
 class ReadPassage(Arguments):
@@ -109,7 +109,7 @@ class Tool:
 
 
 async def ask(app: Preflight, given: Ask, owner: str, progress: Progress) -> tuple[str, BaseModel]:
-    """One turn; `owner` is what the thread is stored under; it is not shown."""
+    """Return one turn; `owner` is what the thread is stored under; it is not shown."""
     thread_id = given.thread_id if given.thread_id is not None else new_thread_id("mcp")
     settings: dict[str, Any] = {"route": given.route, "where": tuple(given.where) or None, "clarify": given.clarify}
     use = ModelUse(or_offline=True)  # the gaps, which the text names too, say so
@@ -134,7 +134,7 @@ async def ask(app: Preflight, given: Ask, owner: str, progress: Progress) -> tup
 
 
 async def search(app: Preflight, given: Search, owner: str, progress: Progress) -> tuple[str, BaseModel]:
-    """Retrieval only."""
+    """Return retrieval only."""
     found = await asyncio.to_thread(app.search, given.query, k=given.k, where=tuple(given.where) or None)
     passages = await asyncio.to_thread(app.library.passages, [hit.passage_id for hit in found.selected])
     rows = [
@@ -147,14 +147,14 @@ async def search(app: Preflight, given: Search, owner: str, progress: Progress) 
 
 
 async def read_passage(app: Preflight, given: ReadPassage, owner: str, progress: Progress) -> tuple[str, BaseModel]:
-    """A passage, with the ids of its neighbours."""
+    """Return a passage, with the ids of its neighbours."""
     read = await asyncio.to_thread(collection.read_passage, app.library, given.passage_id)
     around = f"before: {read.before or '-'}, after: {read.after or '-'}"
     return f"{NOTICE}\n\n{_fenced(read.passage)}\n{around}", read
 
 
 async def list_documents(app: Preflight, given: ListDocuments, owner: str, progress: Progress) -> tuple[str, BaseModel]:
-    """A page of the list of documents."""
+    """Return a page of the list of documents."""
     page = await asyncio.to_thread(collection.documents, app.library, given.query, given.offset, given.limit)
     rows = [
         f"{inert_line(row.document_id)}: {inert_line(row.title) or '(no title)'} (passages: {row.passages})"
@@ -194,7 +194,7 @@ TOOLS = {
 
 
 def read_arguments(tool: Tool, arguments: dict[str, Any]) -> Arguments:
-    """A tool's arguments as its model.
+    """Return a tool's arguments as its model.
 
     Raises:
         UsageError: One is missing, unknown, or of the wrong kind.
@@ -209,7 +209,7 @@ def read_arguments(tool: Tool, arguments: dict[str, Any]) -> Arguments:
 
 
 def answer_text(answer: Answer, thread_id: str) -> str:
-    """An answer with its sources and the thread to go on with, for people and models."""
+    """Return an answer with its sources and the thread to go on with, for people and models."""
     lines = [answer.answer]
     if answer.citations:
         lines += ["", "Sources:"]
@@ -229,14 +229,14 @@ def answer_text(answer: Answer, thread_id: str) -> str:
 
 
 def clarification_text(asked: Clarification, thread_id: str) -> str:
-    """A question back, with its choices and how to answer it."""
+    """Return a question back, with its choices and how to answer it."""
     choices = [f"{number}. {inert_line(choice.label)}" for number, choice in enumerate(asked.choices, 1)]
     way = f'Ask again with thread_id {thread_id} and one of these as the question, or "all".'
     return "\n".join([inert_line(asked.question), *choices, way])
 
 
 def _fenced(passage: Passage, **attributes: str) -> str:
-    """A passage's text in its fence, which says where it is from."""
+    """Return a passage's text in its fence, which says where it is from."""
     attributes |= {"id": passage.id, "document": inert_line(passage.document_id), "title": inert_line(passage.title)}
     attributes |= {"source": _source(passage.source), "page": str(passage.page or ""), "date": passage.date or ""}
     named = " ".join(f'{name}="{escape(value)}"' for name, value in attributes.items() if value)

@@ -16,7 +16,7 @@ MEGABYTES = 1500
 
 
 def may_load_ahead() -> bool:
-    """Whether there is memory for it; where not, NumPy is kept to one thread, too."""
+    """Return whether there is memory for it; where not, NumPy is kept to one thread, too."""
     try:
         need_memory(MEGABYTES, "to load what a turn needs ahead of it")
     except OutOfMemory:

@@ -98,11 +98,11 @@ class Budget:
             await purse.settle(tokens, spent)
 
     def seconds_left(self) -> float:
-        """How long the turn may still call its model."""
+        """Return how long the turn may still call its model."""
         return self._end - time.monotonic()
 
     def out_of_time(self) -> BudgetUsedUp:
-        """The error of a call for which no time is left."""
+        """Return the error of a call for which no time is left."""
         return self._refused(f"the turn's {self._seconds:g} s for its model are used up", self._time_setting)
 
     def _refused(self, why: str, setting: str) -> BudgetUsedUp:

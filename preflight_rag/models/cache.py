@@ -34,7 +34,7 @@ class PureCache(Generic[K, V]):
         self._in_the_making: dict[K, Future[Mapping[K, V]]] = {}
 
     def get(self, keys: Sequence[K], make: Callable[[Sequence[K]], Sequence[V]]) -> list[V]:
-        """The value of each key, in order.
+        """Return the value of each key, in order.
 
         Args:
             keys: What the values are made of.
@@ -87,7 +87,7 @@ class SharedModels(Generic[K, V]):
         self._last: V | None = None
 
     def get(self, key: K, load: Callable[[], V]) -> V:
-        """The model of a key, loaded by whichever thread comes first.
+        """Return the model of a key, loaded by whichever thread comes first.
 
         Args:
             key: What the model is made of: its files (`file_identity`), and what it is loaded with.
@@ -103,7 +103,7 @@ class SharedModels(Generic[K, V]):
 
 
 def file_identity(path: Path) -> tuple[str, int, int, int, int]:
-    """What differs between two files, and between a file and what was written over it.
+    """Return what differs between two files, and between a file and what was written over it.
 
     Raises:
         OSError: There is no such file.

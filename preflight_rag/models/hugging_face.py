@@ -57,7 +57,7 @@ def model_folder(name: str, error: type[PreflightError], convert: str) -> str:
         raise error(problem, help=help)
     if foreign := _foreign_code(folder):
         raise error(
-            f"{name!r} is opened by code of its own ({foreign}), which is not run",
+            f"{name!r} needs code of its own ({foreign}), which is not run",
             help="Choose a model that needs nothing but sentence-transformers and transformers",
         )
     return str(folder)
@@ -74,7 +74,10 @@ def _is_beside_safetensors(path: Path) -> bool:
 
 
 def _foreign_code(folder: Path) -> str:
-    """The first module of a folder that is none of sentence-transformers' own, or lies elsewhere; else nothing."""
+    """Return the first module of a folder that is none of sentence-transformers' own, or lies elsewhere.
+
+    Else nothing.
+    """
     for path in sorted([*folder.rglob("modules.json"), *folder.rglob("router_config.json")]):
         settings = json.loads(path.read_text(encoding="utf-8"))
         if isinstance(settings, dict):  # a router's
@@ -106,7 +109,7 @@ def quiet_loading() -> Iterator[None]:
 
 
 def fast_tokenizer(tokenizer: Any) -> Tokenizer | None:
-    """A copy of a transformers tokenizer's fast one, without padding and truncation; None where it has none."""
+    """Return a copy of a transformers tokenizer's fast one, without padding and truncation; None where it has none."""
     from tokenizers import Tokenizer
 
     backend = tokenizer if isinstance(tokenizer, Tokenizer) else getattr(tokenizer, "backend_tokenizer", None)

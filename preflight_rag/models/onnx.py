@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def quiet_onnxruntime() -> Any:
-    """The module `onnxruntime`, whose telemetry is off, also where somebody else has imported it before."""
+    """Return the module `onnxruntime`, whose telemetry is off, also where somebody else has imported it before."""
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
 
@@ -24,7 +24,7 @@ def quiet_onnxruntime() -> Any:
 
 
 def one_core_session(model: Path | bytes) -> InferenceSession:
-    """A network whose forward passes run on one core each, and which prints nothing."""
+    """Return a network whose forward passes run on one core each, and which prints nothing."""
     onnxruntime = quiet_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1

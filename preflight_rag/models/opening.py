@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def open_embedder(spec: str | Path | Embeddings | None = None) -> Embedder:
-    """The embedder that `spec` names.
+    """Return the embedder that `spec` names.
 
     Args:
         spec: None or "default" for all-MiniLM-L6-v2; the name or path of a SentenceTransformer; "pair:QUERY|PASSAGE"
@@ -78,7 +78,7 @@ def embedder_for_many(embedder: Embedder, count: int) -> Embedder:
 
 
 def open_extractive_reader(name: str = BUNDLED) -> ExtractiveReader | None:
-    """The reader of a name: `default` (the bundled one), `none`, or a SQuAD-v2 model of the Hub or in a folder.
+    """Return the reader of a name: `default` (the bundled one), `none`, or a SQuAD-v2 model of the Hub or in a folder.
 
     Raises:
         ExtractiveReaderError: The model is missing, damaged, or cannot be loaded; the message says what to do.
@@ -95,7 +95,7 @@ def open_extractive_reader(name: str = BUNDLED) -> ExtractiveReader | None:
 
 
 def open_reranker(spec: str, *, batch_size: int | None = None, extractive_reader: str = BUNDLED) -> Reranker | None:
-    """The reranker that `spec` names, or None for "none".
+    """Return the reranker that `spec` names, or None for "none".
 
     Args:
         spec: "none"; "features", which needs no model, and "features:GROUP", the same with the weights that were

@@ -31,17 +31,17 @@ class HasSpeed(Protocol):
     """A reader that may know how fast it reads and writes."""
 
     def speed(self) -> Speed | None:
-        """Tokens a second, or None where nothing was measured."""
+        """Return tokens a second, or None where nothing was measured."""
         ...
 
 
 def speed_of(reader: object) -> Speed | None:
-    """How fast a reader reads and writes, where that is known."""
+    """Return how fast a reader reads and writes, where that is known."""
     return reader.speed() if isinstance(reader, HasSpeed) else None
 
 
 def expected_seconds(route: str, tokens: int, passages: int, settings: Settings, speed: Speed) -> float:
-    """How long a turn's calls take, made one after the other.
+    """Return how long a turn's calls take, made one after the other.
 
     Args:
         route: "plain", "map_reduce" or "corg".
@@ -63,14 +63,14 @@ def expected_seconds(route: str, tokens: int, passages: int, settings: Settings,
 
 
 def takes_too_long(route: str, tokens: int, passages: int, settings: Settings, speed: Speed) -> bool:
-    """Whether a turn is expected to take longer than the person wants to wait; never of a fast model's."""
+    """Return whether a turn is expected to take longer than the person wants to wait; never of a fast model's."""
     if not settings.answer_seconds or speed.reads >= FAST_READING:
         return False
     return expected_seconds(route, tokens, passages, settings, speed) > settings.answer_seconds
 
 
 def within_time(settings: Settings, reader: object) -> Settings:
-    """The settings of a turn that is expected to end within `answer_seconds`; the same where it would anyway.
+    """Return the settings of a turn that is expected to end within `answer_seconds`; the same where it would anyway.
 
     With a slow model fewer tokens are read, calls are made one after the other, so that each of them is whole when the
     time ends, in fewer and larger partitions; and what is not there by then is gone on without.
@@ -99,7 +99,7 @@ def within_time(settings: Settings, reader: object) -> Settings:
 
 
 def plan_note(reader: object, chosen: int, wanted: int) -> str:
-    """What is said of a turn that reads fewer passages than usual, since its model is slow."""
+    """Return what is said of a turn that reads fewer passages than usual, since its model is slow."""
     speed = speed_of(reader)
     known = f"reads {speed.reads:,.0f} tokens a second here" if speed else "is slow"
     return f"this model {known}: {chosen} of {wanted} passages"

@@ -8,7 +8,7 @@ CPU_INFO = Path("/proc/cpuinfo")
 
 
 def processor_flags(path: Path = CPU_INFO) -> frozenset[str]:
-    """What the processor can do, as Linux lists it; nothing on other systems."""
+    """Return what the processor can do, as Linux lists it; nothing on other systems."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

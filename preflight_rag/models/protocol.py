@@ -76,7 +76,7 @@ class Reader(Protocol):
         ...
 
     def count_tokens(self, text: str) -> int:
-        """Tokens that the text takes in a prompt, by the reader's own tokenizer or an estimate of it."""
+        """Return tokens that the text takes in a prompt, by the reader's own tokenizer or an estimate of it."""
         ...
 
 
@@ -85,7 +85,7 @@ class HasContextWindow(Protocol):
     """A reader that may know how many tokens go into one call, the reply's included."""
 
     def context_window(self) -> int | None:
-        """Tokens, or None where that is not known."""
+        """Return tokens, or None where that is not known."""
         ...
 
 
@@ -94,7 +94,7 @@ class TakesInstructions(Protocol):
     """A reader that can be told how to write: tone, language, length, format."""
 
     def instructed(self, instructions: str) -> Reader:
-        """The same reader, whose answers are written so."""
+        """Return the same reader, whose answers are written so."""
         ...
 
 
@@ -103,7 +103,7 @@ class TakesSampling(Protocol):
     """A reader whose model can be told how to choose its words."""
 
     def sampled(self, options: Mapping[str, Any]) -> Reader:
-        """The same reader, whose model's calls have these options, such as `temperature`."""
+        """Return the same reader, whose model's calls have these options, such as `temperature`."""
         ...
 
 
@@ -112,22 +112,22 @@ class TakesBudget(Protocol):
     """A reader whose calls can be counted, and end with what may be spent."""
 
     def limited(self, budget: Budget) -> Reader:
-        """The same reader, whose calls are counted against the budget."""
+        """Return the same reader, whose calls are counted against the budget."""
         ...
 
 
 def limited(reader: Reader, budget: Budget) -> Reader:
-    """The reader within a budget; itself where it makes no calls, or counts none."""
+    """Return the reader within a budget; itself where it makes no calls, or counts none."""
     return reader.limited(budget) if isinstance(reader, TakesBudget) else reader
 
 
 def sampled(reader: Reader, options: Mapping[str, Any]) -> Reader:
-    """The reader whose model samples so; itself where nothing is said, or it has no model."""
+    """Return the reader whose model samples so; itself where nothing is said, or it has no model."""
     return reader.sampled(options) if options and isinstance(reader, TakesSampling) else reader
 
 
 def instructed(reader: Reader, instructions: str) -> Reader:
-    """The reader that writes as the instructions say; itself where there are none, or it takes none."""
+    """Return the reader that writes as the instructions say; itself where there are none, or it takes none."""
     return reader.instructed(instructions) if instructions and isinstance(reader, TakesInstructions) else reader
 
 
@@ -144,7 +144,7 @@ LEAST_ROOM = 512
 
 
 def within_window(settings: Settings, reader: object, instructions: str = "") -> Settings:
-    """The settings of a turn whose prompts fit into the reader's context window, as far as that is known.
+    """Return the settings of a turn whose prompts fit into the reader's context window, as far as that is known.
 
     `k`, `budget_tokens` and `relation_prompt_tokens` become no larger than what a prompt has room for.
     """

@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 
 def side_by_side(run: Callable[[T], R], items: Sequence[T], at_once: int) -> Iterator[R]:
-    """What `run` makes of each item, in order; it must not call this function itself.
+    """Return what `run` makes of each item, in order; it must not call this function itself.
 
     Args:
         run: Called from several threads at once.

@@ -21,7 +21,7 @@ SENTENCES = {
 
 
 def unfinished(error: ModelError, options: Sequence[str] = ()) -> Reply[Draft]:
-    """What a reply that broke off says, as far as it came.
+    """Return what a reply that broke off says, as far as it came.
 
     Where it broke off among its quotes, the answer above them is whole. With options it has to have named one.
 
@@ -43,7 +43,7 @@ FELL_SHORT = ("length", "deadline", "unfinished", "repetition", "empty")
 
 
 def may_be_spared(error: ModelError) -> bool:
-    """Whether a turn may go on without a reply that did not come, or is none that can be used.
+    """Return whether a turn may go on without a reply that did not come, or is none that can be used.
 
     What is wrong with the model itself is not among these: its server, its key, its name. Whoever named it has to know.
     Nor is a refusal, which is an answer of the model's.
@@ -53,7 +53,7 @@ def may_be_spared(error: ModelError) -> bool:
 
 
 def incomplete_note(draft: Draft) -> str:
-    """A line below an answer that is only the beginning of one, or all that was found until then; else empty."""
+    """Return a line below an answer that is only the beginning of one, or all that was found until then; else empty."""
     if not draft.incomplete:
         return ""
     return f"\n\nNote: this answer is not complete: {SENTENCES[draft.incomplete]}."

@@ -129,14 +129,14 @@ class Named:
 
 
 def asked_names(question: str) -> tuple[AskedName, ...]:
-    """The names of a question, but for years and quarters."""
+    """Return the names of a question, but for years and quarters."""
     named = [" ".join(name) for name in surface_names(_FISCAL_YEAR.sub("", question))]
     names = [AskedName(frozenset(words(name)), _letters(name)) for name in named]
     return tuple(name for name in names if not _QUARTER.fullmatch(name.letters) and name.terms - _PERIOD)
 
 
 def asked_of(question: str, terms: Collection[str], counted: Collection[str] = ()) -> Asked:
-    """What a question says.
+    """Return what a question says.
 
     Args:
         question: The standalone question.
@@ -161,7 +161,7 @@ def asked_of(question: str, terms: Collection[str], counted: Collection[str] = (
 
 
 def may_be_claimed(asked: Asked, cell: Named) -> bool:
-    """Whether the words around a cell are all of the question's, and no others but few."""
+    """Return whether the words around a cell are all of the question's, and no others but few."""
     return (
         _are_said(asked, cell)
         and all(name.stands_with(cell.terms | cell.around, cell.source) for name in asked.names)
@@ -191,7 +191,7 @@ def _of_the_years(asked: Asked, cell: Named) -> bool:
 
 
 def _of_the_quarter(asked: Asked, cell: Named) -> bool:
-    """A part of a year only where one is asked for, and of the quarter that is."""
+    """Return a part of a year only where one is asked for, and of the quarter that is."""
     own = f"{cell.column} {cell.row}"
     if not asked.part_of_year:
         return not _PART_OF_YEAR.search(own) and not _PART_OF_YEAR.search(cell.table)
@@ -199,7 +199,7 @@ def _of_the_quarter(asked: Asked, cell: Named) -> bool:
 
 
 def _says_little_else(text: str, label: frozenset[str], asked: Asked, source: Source) -> bool:
-    """Whether most of a label's terms are the question's or the document's title's.
+    """Return whether most of a label's terms are the question's or the document's title's.
 
     What stands in brackets does not count, nor do codes and figures.
     """

@@ -20,7 +20,7 @@ from preflight_rag.text.words import words
 
 
 def compare(question: str, fit: SentenceFit, lead: str) -> Draft | None:
-    """The one of two things that a question asks for, or what is said of each; None of another question.
+    """Return the one of two things that a question asks for, or what is said of each; None of another question.
 
     Args:
         question: What was asked.
@@ -56,7 +56,7 @@ def compare(question: str, fit: SentenceFit, lead: str) -> Draft | None:
 def _of_one(
     fit: SentenceFit, name: Collection[str], other: Collection[str], shared: frozenset[str]
 ) -> list[PlacedSentence]:
-    """The sentences about one thing alone that hold most of the question's other words."""
+    """Return the sentences about one thing alone that hold most of the question's other words."""
     own, rival = frozenset(name), frozenset(other)
     every = [item for items in fit.sentences.values() for item in items]
     about = [item for item in every if own - rival <= item.covered and not (rival - own) & item.covered]
@@ -69,7 +69,10 @@ def _of_one(
 
 
 def _figure(text: str, question: str) -> Amount | None:
-    """The only amount of a sentence, beside those that the question names; None where there are none or several."""
+    """Return the only amount of a sentence, beside those that the question names.
+
+    None where there are none or several.
+    """
     named = figures_of(question).amounts
     left = [amount for amount in figures_of(text).amounts if not any(amount.agrees(known) for known in named)]
     return left[0] if len(left) == 1 else None

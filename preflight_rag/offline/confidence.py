@@ -98,7 +98,7 @@ class QuestionTerms:
     unseen: frozenset[str]
 
     def share(self, terms: Collection[str]) -> float:
-        """The share of the question's weight that some terms hold, in [0, 1]."""
+        """Return the share of the question's weight that some terms hold, in [0, 1]."""
         total = sum(self.weights.values())
         return sum(weight for term, weight in self.weights.items() if term in terms) / total if total else 1.0
 
@@ -134,7 +134,7 @@ def question_terms(question: str, library: HasVocabulary | None, sources: Sequen
 
 
 def topics_nowhere(question: str, library: HasVocabulary | None, terms: QuestionTerms) -> list[str]:
-    """The names and topics of a question that stand in no document of a library, as the question has them.
+    """Return the names and topics of a question that stand in no document of a library, as the question has them.
 
     Of none where the library's words are not known; short words and words that ask are not looked up. A topic is a word
     that stands by itself behind an article or a preposition, or that "What is ...?" asks for; any other one may be a
@@ -156,7 +156,7 @@ def answer_features(
     read: Sequence[ReadPassage],
     terms: QuestionTerms,
 ) -> dict[str, float]:
-    """What speaks for and against an answer, but for `SUPPORTED`, which takes a reading of its own.
+    """Return what speaks for and against an answer, but for `SUPPORTED`, which takes a reading of its own.
 
     Args:
         question: The standalone question.
@@ -205,7 +205,7 @@ def answer_features(
 
 
 def _of_another_name(question: str, source: Source, quote: str) -> bool:
-    """Whether a quote is a table's row, of which nothing says that it is about the names of the question."""
+    """Return whether a quote is a table's row, of which nothing says that it is about the names of the question."""
     terms = frozenset(words_by_token(f"{source.title} {quote}"))
     return is_row(quote) and not all(name.stands_with(terms, source) for name in asked_names(question))
 
@@ -225,12 +225,12 @@ def _of_another_year(question: str, title: str, sentence: str) -> bool:
 
 
 def supported(reading: PassageReading) -> float:
-    """How far the answer's sentence says yes to question and answer as one statement, for which it was read."""
+    """Return how far the answer's sentence says yes to question and answer as one statement, for which it was read."""
     return log_odds(reading.verdict[0] if reading.verdict else 0.5)
 
 
 def ground_features(terms: QuestionTerms, source: Source, sentence: str) -> dict[str, float]:
-    """Whether what the question speaks of stands where the answer was found."""
+    """Return whether what the question speaks of stands where the answer was found."""
     title = frozenset(words_by_token(source.title))
     passage = title | frozenset(words_by_token(source.text))
     sentence_words = title | frozenset(words_by_token(sentence))
@@ -249,7 +249,7 @@ def ground_features(terms: QuestionTerms, source: Source, sentence: str) -> dict
 
 
 def type_features(question: str, answer: str) -> dict[str, float]:
-    """Whether the answer is of the type that is asked for."""
+    """Return whether the answer is of the type that is asked for."""
     terms, asked = frozenset(words(answer)), frozenset(words(question))
     short = _short_for(answer, question)
     question = last_question(question)
@@ -304,7 +304,7 @@ def prose(sentence: str) -> float:
 
 
 def log_odds(probability: float) -> float:
-    """The logarithm of a probability's odds, bounded."""
+    """Return the logarithm of a probability's odds, bounded."""
     bounded = min(max(probability, LEAST), 1 - LEAST)
     return math.log(bounded / (1 - bounded))
 
@@ -336,28 +336,28 @@ class ConfidenceModel:
     evidence: float
 
     def bounds(self, features: Mapping[str, float]) -> tuple[float, float]:
-        """The least and the largest probability for features of which `SUPPORTED` may not be known yet."""
+        """Return the least and the largest probability for features of which `SUPPORTED` may not be known yet."""
         known = [features[SUPPORTED]] if SUPPORTED in features else [log_odds(0), log_odds(1)]
         ends = [self.probability({**features, SUPPORTED: value}) for value in known]
         return min(ends), max(ends)
 
     def may_claim(self, features: Mapping[str, float]) -> bool:
-        """Whether an answer with these features may be claimed, whatever `SUPPORTED` will be."""
+        """Return whether an answer with these features may be claimed, whatever `SUPPORTED` will be."""
         return self.bounds(features)[1] >= self.answered and not any(features[name] for name in VETOES)
 
     def claims(self, features: Mapping[str, float]) -> bool:
-        """Whether an answer with these features may be claimed."""
+        """Return whether an answer with these features may be claimed."""
         return self.probability(features) >= self.answered and not any(features[name] for name in VETOES)
 
     def probability(self, features: Mapping[str, float]) -> float:
-        """The probability, to four decimals."""
+        """Return the probability, to four decimals."""
         total = self.bias + sum(weight * features[name] for name, weight in self.weights.items())
         return round(1 / (1 + math.exp(-max(-30.0, min(30.0, total)))), 4)
 
 
 @lru_cache(maxsize=1)
 def confidence_model() -> ConfidenceModel:
-    """The model in `confidence.json`.
+    """Return the model in `confidence.json`.
 
     Raises:
         UsageError: The file is missing or damaged.

@@ -52,20 +52,22 @@ class Drafts:
         )
 
     def draft(self, question: str, sources: Sequence[Source], options: Sequence[str]) -> Draft:
-        """What answers; see `OfflineReader.answer`."""
+        """Return what answers; see `OfflineReader.answer`."""
         passages = passages_of(sources)
         if self._answers is None:
             return by_context(self.sentences.draft(question, sentences_of(passages), options), sources)
         return by_context(self._answers.draft(question, passages, options), sources)
 
     def extract(self, question: str, sources: Sequence[Source]) -> Extract:
-        """What bears on the question; see `OfflineReader.extract`."""
+        """Return what bears on the question; see `OfflineReader.extract`."""
         if self._answers is None:
             return self.sentences.extract(question, sentences_of(sources))
         return replace(self._answers.extract(question, sources), sources=tuple(sources))
 
     def reduce(self, question: str, extracts: Sequence[Extract], options: Sequence[str]) -> Draft:
-        """The answer of the passages behind the extracts; of an extract without them, its sentences are the passages.
+        """Return the answer of the passages behind the extracts.
+
+        Of an extract without them, its sentences are the passages.
 
         Sentences are ranked alone either way, so without an extractive reader those of the extracts are enough.
         """
@@ -75,7 +77,7 @@ class Drafts:
         return self.draft(question, behind, options)
 
     def group_draft(self, question: str, sources: Sequence[Source], plural: bool) -> Draft:
-        """One line for each answer; see `OfflineReader.answer_group`."""
+        """Return one line for each answer; see `OfflineReader.answer_group`."""
         lines: dict[str, list[tuple[int, ContextAnswer]]] = {}
         whole = self.extractive is None or form_of(question) == "explanation"
         for source, reading in zip(sources, self.contexts.read_all(question, sources), strict=True):
@@ -105,11 +107,11 @@ class Drafts:
         return draft if whole or len(lines) > 1 else replace(draft, short=plain(first), confidence=max(sure) or None)
 
     def _sure(self, question: str, source: Source, answer: str) -> float:
-        """The probability that a context's answer is right, where it is enough for a claim; else 0."""
+        """Return the probability that a context's answer is right, where it is enough for a claim; else 0."""
         return self._answers.confidence(question, passages_of([source]), answer) if self._answers else 0.0
 
     def relate(self, question: str, pivot: Source, others: Sequence[Source]) -> RelationReply:
-        """The relations, and how surely each context gives its answer."""
+        """Return the relations, and how surely each context gives its answer."""
         found = self.contexts.compare(question, pivot, others)
         if self._answers is None:
             return found
@@ -122,7 +124,7 @@ class Drafts:
 
 
 def _alike(a: ContextAnswer, b: ContextAnswer, *, whole: bool) -> bool:
-    """Whether two contexts say the same: in whole sentences, or in short answers."""
+    """Return whether two contexts say the same: in whole sentences, or in short answers."""
     if not whole:
         return same_answer(a.value.text, b.value.text)
     first, second = (Sentence(0, answer.sentence, "", answer.terms, frozenset()) for answer in (a, b))

@@ -122,7 +122,7 @@ class SentenceReader:
         self.embedder, self.threshold = embedder, threshold
 
     def draft(self, question: str, sentences: Sequence[Sentence], options: Sequence[str]) -> Draft:
-        """One to three sentences, best first; with options, the one that agrees best with them."""
+        """Return one to three sentences, best first; with options, the one that agrees best with them."""
         ranked = self.rank(question, sentences)
         if not ranked or ranked[0].score < self.threshold:
             return Draft(NOT_ANSWERED, found=False)
@@ -132,13 +132,13 @@ class SentenceReader:
         return Draft("\n\n".join(statement(group) for group in groups), tuple(quotes), choice=choice)
 
     def extract(self, question: str, sentences: Sequence[Sentence]) -> Extract:
-        """The best sentences, one a line under its passage's title."""
+        """Return the best sentences, one a line under its passage's title."""
         ranked = self.rank(question, sentences)
         kept = [item.sentence for item in ranked[:MAX_EXTRACTED] if item.score >= EXTRACT_THRESHOLD]
         return extract_of([(sentence.n, sentence.title, sentence.text) for sentence in kept])
 
     def rank(self, question: str, sentences: Sequence[Sentence], most: int = MAX_EMBEDDED) -> list[Scored]:
-        """The `most` sentences with the largest lexical shares, scored, best first; ties in their order."""
+        """Return the `most` sentences with the largest lexical shares, scored, best first; ties in their order."""
         if not sentences:
             return []
         shares = _lexical_shares(frozenset(words(_TAKES_PART.sub("participated", question))), sentences)
@@ -157,7 +157,7 @@ class SentenceReader:
         return sorted(scored, key=lambda item: -item.score)
 
     def agreement(self, question: str, options: Sequence[str], evidence: Sequence[Scored]) -> list[float]:
-        """How well each option agrees with sentences: by vectors with the nearest, by words with all of them."""
+        """Return how well each option agrees with sentences: by vectors with the nearest, by words with all of them."""
         claims = _unit(self.embedder.encode_passages([encodable(f"{question} {option}") for option in options]))
         there = frozenset[str]().union(*(item.sentence.terms for item in evidence))
         found = []
@@ -168,7 +168,7 @@ class SentenceReader:
         return found
 
     def choose(self, question: str, evidence: Sequence[Scored], options: Sequence[str]) -> str:
-        """The option that agrees best with the quoted sentences; the first of equals."""
+        """Return the option that agrees best with the quoted sentences; the first of equals."""
         by_name = verdict_options(options)
         if by_name:
             return by_name.get(_verdict(question, evidence, by_name), options[0])
@@ -182,14 +182,20 @@ def weighted(similarity: float, share: float, weight: float = SIMILARITY_WEIGHT)
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:
-    """Vectors divided by their lengths; embedders that are compared by inner product do not return unit vectors."""
+    """Return vectors divided by their lengths.
+
+    Embedders that are compared by inner product do not return unit vectors.
+    """
     lengths = (vectors**2).sum(axis=-1, keepdims=True) ** 0.5
     unit: np.ndarray = vectors / (lengths + (lengths == 0))
     return unit
 
 
 def _lexical_shares(question: frozenset[str], sentences: Sequence[Sentence]) -> list[float]:
-    """Share of the question's terms that each sentence holds, by inverse document frequency; a title's count half."""
+    """Return share of the question's terms that each sentence holds, by inverse document frequency.
+
+    A title's count half.
+    """
     found = Counter(term for sentence in sentences for term in sentence.terms & question)
     count = max(len(sentences), LEAST_COLLECTION)
     weights = {term: math.log(1 + count / (0.5 + found[term])) for term in sorted(question)}
@@ -221,18 +227,21 @@ def sentences_of(sources: Sequence[Source]) -> list[Sentence]:
 
 
 def line(n: int, title: str, text: str) -> str:
-    """A sentence under its passage's title, as extracts hold it."""
+    """Return a sentence under its passage's title, as extracts hold it."""
     title = " ".join(title.split())
     return f"{title}: {plain(text)} [{n}]" if title else f"{plain(text)} [{n}]"
 
 
 def extract_of(kept: Sequence[tuple[int, str, str]]) -> Extract:
-    """An extract of (n, title, quote), one a line."""
+    """Return an extract of (n, title, quote), one a line."""
     return Extract("\n".join(line(*item) for item in kept), tuple((n, quote) for n, _, quote in kept))
 
 
 def extracted(extract: Extract) -> list[Source]:
-    """The sentences of an extract; the titles are read from its lines where these are as `extract_of` writes them."""
+    """Return the sentences of an extract.
+
+    The titles are read from its lines where these are as `extract_of` writes them.
+    """
     lines = extract.text.split("\n")
     found = []
     for i, (n, quote) in enumerate(extract.quotes):
@@ -243,7 +252,7 @@ def extracted(extract: Extract) -> list[Source]:
 
 
 def agreeing(ranked: Sequence[Scored], *, least: float) -> list[list[Scored]]:
-    """The first sentences that say different things, each with those of other sources that say the same."""
+    """Return the first sentences that say different things, each with those of other sources that say the same."""
     groups: list[list[Scored]] = []
     for item in ranked:
         group = next((group for group in groups if same_statement(group[0].sentence, item.sentence)), None)
@@ -255,7 +264,7 @@ def agreeing(ranked: Sequence[Scored], *, least: float) -> list[list[Scored]]:
 
 
 def same_statement(a: Sentence, b: Sentence) -> bool:
-    """Whether two sentences differ in a few words at most, and in no number and no negation."""
+    """Return whether two sentences differ in a few words at most, and in no number and no negation."""
     if len(a.terms & b.terms) < _SAME_WORDS * len(a.terms | b.terms):
         return False
     if any(any(map(str.isdigit, term)) for term in a.terms ^ b.terms):
@@ -264,7 +273,7 @@ def same_statement(a: Sentence, b: Sentence) -> bool:
 
 
 def statement(group: Sequence[Scored]) -> str:
-    """The first sentence with the marks of all that say the same."""
+    """Return the first sentence with the marks of all that say the same."""
     numbers = sorted({item.sentence.n for item in group})
     return f"{plain(group[0].sentence.text)} " + "".join(f"[{n}]" for n in numbers)
 
@@ -318,7 +327,7 @@ def _is_shown(sentence: str, shown: Mapping[int, str]) -> bool:
 def unread_quotes(
     question: str, sources: Sequence[Source], sentences: SentenceReader, most: int = MAX_QUOTED
 ) -> list[tuple[int, str]]:
-    """The sentences most like the question, one a passage and each once, where nothing reads its language."""
+    """Return the sentences most like the question, one a passage and each once, where nothing reads its language."""
     nearest: dict[int, str] = {}
     for item in sentences.rank(question, sentences_of(sources)):
         if not _is_shown(item.sentence.text, nearest):
@@ -347,7 +356,7 @@ def of_versions(quotes: Sequence[tuple[int, str]], fit: SentenceFit, lead: str) 
 
 
 def evidence(quotes: Sequence[tuple[int, str]], lead: str, why: str = "") -> Draft:
-    """Quotes, one a paragraph, under a line that says what they are; it claims nothing. NOTHING where none is.
+    """Return quotes, one a paragraph, under a line that says what they are; it claims nothing. NOTHING where none is.
 
     Args:
         quotes: What is shown, with the numbers of the passages.

@@ -113,19 +113,19 @@ class AnswerGroup:
         return "".join(f"[{n}]" for n in sorted({item.source.n for item in self.cited}))
 
     def line(self) -> str:
-        """The answer with its marks, and the sentence around it where that says more."""
+        """Return the answer with its marks, and the sentence around it where that says more."""
         quote = plain(self.found[0].quote)
         if quote.strip(" .").casefold() == self.text.strip(" .").casefold():
             return f"{quote} {self.marks}"
         return f"{self.text} {self.marks}\n\n{quote} [{self.found[0].source.n}]"
 
     def quotes(self) -> list[tuple[int, str]]:
-        """The sentence around each cited passage's answer."""
+        """Return the sentence around each cited passage's answer."""
         return [(item.source.n, item.quote) for item in self.cited]
 
 
 def _says(item: FoundAnswer, answer: str) -> bool:
-    """Whether a passage's sentence has all words of an answer, or its answer the same figures in other words."""
+    """Return whether a passage's sentence has all words of an answer, or its answer the same figures in other words."""
     figures = figures_of(answer)
     return frozenset(words(answer)) <= frozenset(words_by_token(item.quote)) or (
         bool(figures) and figures == figures_of(item.text)
@@ -133,7 +133,7 @@ def _says(item: FoundAnswer, answer: str) -> bool:
 
 
 def answers_of(item: ReadPassage, *, several: bool = False) -> list[FoundAnswer]:
-    """The different answers of a passage, best first.
+    """Return the different answers of a passage, best first.
 
     The spans of a passage share its probability, as alternatives of which one is right; with `several`, where more
     than one may be, each has it as far as the span is better than none.
@@ -155,7 +155,7 @@ def answers_of(item: ReadPassage, *, several: bool = False) -> list[FoundAnswer]
 
 
 def within_sentences(text: str, spans: Sequence[Span]) -> list[Span]:
-    """Spans of a text cut where the sentence that they begin in ends; a short answer is not longer."""
+    """Return spans of a text cut where the sentence that they begin in ends; a short answer is not longer."""
     ends = sentence_spans(text) if spans else []
     found = []
     for span in spans:
@@ -167,12 +167,12 @@ def within_sentences(text: str, spans: Sequence[Span]) -> list[Span]:
 
 
 def _above_none(margin: float) -> float:
-    """Probability of a span against that of "no answer here", from its margin in logits."""
+    """Return probability of a span against that of "no answer here", from its margin in logits."""
     return 1 / (1 + math.exp(-max(-30.0, min(30.0, margin))))
 
 
 def grouped(found: Sequence[FoundAnswer]) -> list[AnswerGroup]:
-    """The answers of all passages, equal ones together, the best before the others.
+    """Return the answers of all passages, equal ones together, the best before the others.
 
     A passage is read by itself; that the search found it before others says something of it that the reading does not.
     """
@@ -188,7 +188,7 @@ def grouped(found: Sequence[FoundAnswer]) -> list[AnswerGroup]:
 
 
 def agree(a: str, b: str) -> bool:
-    """Whether two spans say the same; one that says much more than the other says something else."""
+    """Return whether two spans say the same; one that says much more than the other says something else."""
     return abs(len(a.split()) - len(b.split())) <= MAX_MORE and same_answer(a, b)
 
 

@@ -54,19 +54,19 @@ class Line:
 
 
 def stands_alone(line: str) -> bool:
-    """Whether a line is read by itself: a row, a log's line, or a setting."""
+    """Return whether a line is read by itself: a row, a log's line, or a setting."""
     return is_row(line) or is_log_line(line) or is_setting(line)
 
 
 def definite_strings(question: str, sources: Sequence[Source]) -> tuple[str, ...]:
-    """The question's exact strings that one of the passages holds, and that name one thing each."""
+    """Return the question's exact strings that one of the passages holds, and that name one thing each."""
     strings = [each for each in exact_strings(question) if any(holds(source.text, each) for source in sources)]
     texts = [source.text for source in sources] if strings else []
     return tuple(each for each in strings if is_definite(each, texts))
 
 
 def narrowed(question: str, sources: Sequence[Source]) -> list[Source]:
-    """The passages that bear on what a question names exactly, without rows and lines about other things.
+    """Return the passages that bear on what a question names exactly, without rows and lines about other things.
 
     Where a definite string stands in some passages, the others go, of rows and lines those without it, and sentences
     from one on that has another string of its form up to the next that has it. Where a question names a dose or a
@@ -87,7 +87,7 @@ def narrowed(question: str, sources: Sequence[Source]) -> list[Source]:
 
 
 def named_lines(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
-    """`(passage, line)` of the rows and lines that a question names, best first; [] where it names none.
+    """Return `(passage, line)` of the rows and lines that a question names, best first; [] where it names none.
 
     They are named by exact strings, else as errors that share a word with the question, else by a cell that the
     question has word for word.
@@ -106,14 +106,14 @@ def named_lines(question: str, sources: Sequence[Source]) -> list[tuple[int, str
 
 
 def asks_for_lines(question: str) -> bool:
-    """Whether a question wants what stands on a string, or errors, and nothing more of it."""
+    """Return whether a question wants what stands on a string, or errors, and nothing more of it."""
     strings = exact_strings(question)
     left = set(words(question)) - {term for each in strings for term in words(each)}
     return asks_errors(question) or (bool(strings) and len(left) < 2)
 
 
 def exact_sentences(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
-    """`(passage, sentence)` of the sentences that hold a question's definite strings, most of them first."""
+    """Return `(passage, sentence)` of the sentences that hold a question's definite strings, most of them first."""
     strings = definite_strings(question, sources)
     if not strings:
         return []
@@ -131,7 +131,7 @@ def _all(source: Source) -> str:
 
 
 def _about(source: Source, strings: Sequence[str]) -> Source:
-    """A passage without the sentences that begin to speak of another string of the same form."""
+    """Return a passage without the sentences that begin to speak of another string of the same form."""
     kept: list[tuple[int, int]] = []
     is_about = True
     spans = sentence_spans(source.text)
@@ -149,7 +149,7 @@ def _about(source: Source, strings: Sequence[str]) -> Source:
 
 
 def _with_lines(source: Source, keeps: Callable[[str], bool]) -> Source:
-    """A passage without the rows and lines that are not wanted, if some are; the rest of its text stays."""
+    """Return a passage without the rows and lines that are not wanted, if some are; the rest of its text stays."""
     lines = source.text.split("\n")
     if not any(stands_alone(line) and keeps(line) for line in lines):
         return source
@@ -203,7 +203,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _best(found: Sequence[tuple[float, Line]]) -> list[tuple[int, str]]:
-    """The lines that are named best, each once, in the order of the passages."""
+    """Return the lines that are named best, each once, in the order of the passages."""
     most = max((worth for worth, _ in found), default=0.0)
     if most <= 0:
         return []
@@ -215,7 +215,7 @@ def _best(found: Sequence[tuple[float, Line]]) -> list[tuple[int, str]]:
 
 
 def _named_cells(question: str, line: str) -> float:
-    """How many characters of cells a question has word for word; 0 where it names none."""
+    """Return how many characters of cells a question has word for word; 0 where it names none."""
     row = parse_row(line) if is_row(line) else None
     if row is None:
         return 0.0
@@ -226,7 +226,7 @@ def _named_cells(question: str, line: str) -> float:
 
 @lru_cache(maxsize=4096)
 def _names(cell: str) -> tuple[str, ...]:
-    """What a cell may be called by: all of it, or its part before a comma, a semicolon or a bracket."""
+    """Return what a cell may be called by: all of it, or its part before a comma, a semicolon or a bracket."""
     whole = [_alike(part).strip() for part in (cell, re.split(r"[,;(/]", cell)[0])]
     return tuple(
         text for text in dict.fromkeys(whole) if len(text) >= _SHORTEST_CELL and words(text) and not text.isdigit()

@@ -68,21 +68,27 @@ class OfflineReader:
         return self.drafts.contexts
 
     async def rewrite(self, *, message: str, history: Sequence[Message]) -> Reply[Rewrite]:
-        """The message by itself; the rewriter joins it with earlier questions and asks no reader that goes by rule."""
+        """Return the message by itself.
+
+        The rewriter joins it with earlier questions and asks no reader that goes by rule.
+        """
         from preflight_rag.text.concepts import rewrite_by_rules
 
         return Reply(rewrite_by_rules(" ".join(message.split())))
 
     async def answer(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Draft]:
-        """The short answer and the sentence around it; without an extractive reader one to three sentences."""
+        """Return the short answer and the sentence around it; without an extractive reader one to three sentences."""
         return Reply(await self._in_thread(lambda drafts: drafts.draft(question, sources, options)))
 
     async def extract(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Extract]:
-        """The partition's sentences that answer, one a line under its passage's title; options are for `reduce`."""
+        """Return the partition's sentences that answer, one a line under its passage's title.
+
+        Options are for `reduce`.
+        """
         return Reply(await self._in_thread(lambda drafts: drafts.extract(question, sources)))
 
     async def reduce(self, *, question: str, extracts: Sequence[Extract], options: Sequence[str] = ()) -> Reply[Draft]:
-        """What `answer` makes of the passages that the extracts are from."""
+        """Return what `answer` makes of the passages that the extracts are from."""
         return Reply(await self._in_thread(lambda drafts: drafts.reduce(question, extracts, options)))
 
     async def relate(
@@ -92,7 +98,7 @@ class OfflineReader:
         return Reply(await self._in_thread(lambda drafts: drafts.relate(question, pivot, others)))
 
     async def answer_group(self, *, question: str, sources: Sequence[Source], plural: bool) -> Reply[Draft]:
-        """The answer of each context that answers; with `plural`, behind the name of what it is about."""
+        """Return the answer of each context that answers; with `plural`, behind the name of what it is about."""
         return Reply(await self._in_thread(lambda drafts: drafts.group_draft(question, sources, plural)))
 
     async def summarize(
@@ -108,24 +114,24 @@ class OfflineReader:
         return Reply(Draft(text, tuple((item.n, item.text) for section in sections for item in section)))
 
     async def converse(self, *, message: str, talk: Talk, history: Sequence[Message], earlier: Earlier) -> Reply[Draft]:
-        """The last answer again; the stage `converse` has words of its own where a reader goes by rule."""
+        """Return the last answer again; the stage `converse` has words of its own where a reader goes by rule."""
         quotes = tuple((source.n, source.text) for source in earlier.sources)
         return Reply(Draft(earlier.answer, quotes, found=bool(earlier.answer)))
 
     async def condense(self, *, summary: str, messages: Sequence[Message]) -> Reply[str]:
-        """Each question with the beginning of its answer."""
+        """Return each question with the beginning of its answer."""
         from preflight_rag.text.condense import condense
 
         return Reply(condense(summary, messages))
 
     def count_tokens(self, text: str) -> int:
-        """Word pieces of the embedder's tokenizer."""
+        """Return word pieces of the embedder's tokenizer."""
         return self.embedder.count_tokens(encodable(text))
 
     def rank(self, question: str, sentences: Sequence[Sentence]) -> list[Scored]:
-        """The sentences with the largest lexical shares, scored, best first; ties in their order."""
+        """Return the sentences with the largest lexical shares, scored, best first; ties in their order."""
         return self.drafts.sentences.rank(question, sentences)
 
     async def _in_thread(self, work: Callable[[Drafts], T]) -> T:
-        """What `work` makes with the drafts, which may have to be imported first."""
+        """Return what `work` makes with the drafts, which may have to be imported first."""
         return await asyncio.to_thread(lambda: work(self.drafts))

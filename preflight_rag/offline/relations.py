@@ -158,11 +158,11 @@ class ContextReader:
         return models()[SENTENCES if self._extractive is None else SPANS]
 
     def read(self, question: str, source: Source) -> ContextReading:
-        """What a context says on a question."""
+        """Return what a context says on a question."""
         return self.read_all(question, [source])[0]
 
     def read_all(self, question: str, sources: Sequence[Source]) -> list[ContextReading]:
-        """What contexts say on a question: each by its passages, and those that are new are read together."""
+        """Return what contexts say on a question: each by its passages, and those that are new are read together."""
         parts = [source.parts or (source,) for source in sources]
         keys = [(question, part.title, part.text) for of_one in parts for part in of_one]
         read = iter(self._readings.get(keys, self._read))
@@ -182,7 +182,7 @@ class ContextReader:
         ]
 
     def note(self, question: str, source: Source) -> ContextNote:
-        """A context's entity, descriptor and answer; no answer where it does not bear on the question."""
+        """Return a context's entity, descriptor and answer; no answer where it does not bear on the question."""
         reading = self.read(question, source)
         heading = " ".join(source.title.split()) or heading_of(source.text)
         entity = own_name(surface_name(question), heading) or heading
@@ -197,7 +197,7 @@ class ContextReader:
         )
 
     def answers(self, reading: ContextReading) -> bool:
-        """Whether a context counts as answering: as the reader's threshold says, or by model and sentence score.
+        """Return whether a context counts as answering: as the reader's threshold says, or by model and sentence score.
 
         One about something else does not answer, whatever its sentences look like, nor does a word where a figure is
         asked for.
@@ -211,7 +211,7 @@ class ContextReader:
         return high and probability(model, reading.features) >= model["threshold"]
 
     def compare(self, question: str, pivot: Source, others: Sequence[Source]) -> RelationReply:
-        """The pivot's relation to each other context, and the notes of all."""
+        """Return the pivot's relation to each other context, and the notes of all."""
         mine, *rest = self.read_all(question, [pivot, *others])
         known = {source.n: self.note(question, source) for source in (pivot, *others)}
         kinds: dict[int, RelationKind] = {
@@ -224,7 +224,7 @@ class ContextReader:
 
 
 def of_document(parts: Sequence[ContextReading]) -> ContextReading:
-    """The readings of a document's passages as one: its answers are those of the passage that answers best.
+    """Return the readings of a document's passages as one: its answers are those of the passage that answers best.
 
     What the others answer is kept beside that: a document that gives several values agrees with another that gives one.
     """
@@ -320,7 +320,7 @@ def by_spans(question: str, source: Source, passage: PassageReading, behind: flo
 
 
 def _latest_first(text: str, spans: Sequence[Span], kind: Kind, question: str) -> list[Span]:
-    """The spans; of numbers that the best one's sentence gives for several years, the latest one's first.
+    """Return the spans; of numbers that the best one's sentence gives for several years, the latest one's first.
 
     So that two places are compared by the same census. A question that names a year has its number found for that year.
     """
@@ -351,7 +351,7 @@ def _terms(
 
 
 def _distinctive(descriptor: str | None, question: str, answers: Sequence[ContextAnswer]) -> str | None:
-    """A descriptor that says more than the question; of a date or number, more than that figure."""
+    """Return a descriptor that says more than the question; of a date or number, more than that figure."""
     given = frozenset(words(question))
     if answers and answers[0].value.kind in ("date", "number"):
         given |= frozenset(words(answers[0].value.text))
@@ -365,13 +365,16 @@ def _verdict(verdict: tuple[float, float, float]) -> Value:
 
 
 def _typed(text: str, kind: Kind) -> Value:
-    """A span with the meaning of the first value of the kind that it holds; else a name."""
+    """Return a span with the meaning of the first value of the kind that it holds; else a name."""
     found = values(text, kind, "") if kind in ("date", "number") else []
     return Value(text, found[0].kind, found[0].key) if found else Value(text, "name", frozenset(words(text)))
 
 
 def _around(text: str, span: Span, answer: Value) -> ContextAnswer:
-    """The sentence around a span; of many words those around it, without the heading that the text begins with."""
+    """Return the sentence around a span.
+
+    Of many words those around it, without the heading that the text begins with.
+    """
     start, end = quote_around(text, span.start, span.end)
     sentence, heading = text[start:end], heading_of(text)
     if start == 0 and len(heading) < span.start:
@@ -381,7 +384,7 @@ def _around(text: str, span: Span, answer: Value) -> ContextAnswer:
 
 
 def _words_around(text: str, start: int, end: int) -> str:
-    """A stretch whole, or where it is long `EXCERPT` words of it around the characters from `start` to `end`."""
+    """Return a stretch whole, or where it is long `EXCERPT` words of it around the characters from `start` to `end`."""
     tokens = [match.span() for match in re.finditer(r"\S+", text)]
     if len(tokens) <= WHOLE_SENTENCE:
         return text.strip()
@@ -394,13 +397,13 @@ def _words_around(text: str, start: int, end: int) -> str:
 
 
 def _quote(sentence: str, heading: str, kind: Kind, question: str) -> str:
-    """A sentence without the heading that it begins with, or an excerpt of it where it is long."""
+    """Return a sentence without the heading that it begins with, or an excerpt of it where it is long."""
     rest = sentence.removeprefix(heading).strip() or sentence
     return rest if len(rest.split()) <= WHOLE_SENTENCE else excerpt(rest, kind, question, EXCERPT)
 
 
 def _first_words(sentence: str) -> Value:
-    """The sentence's first words, where it holds no value of the type that is asked for."""
+    """Return the sentence's first words, where it holds no value of the type that is asked for."""
     text = " ".join(sentence.split()[:10])
     return Value(text, "name", frozenset(words(text)))
 
@@ -415,7 +418,7 @@ def _mean(vectors: Sequence[np.ndarray]) -> np.ndarray | None:
 
 
 def pair_features(a: ContextReading, b: ContextReading) -> Features:
-    """What two contexts share and where they differ; the same in either order."""
+    """Return what two contexts share and where they differ; the same in either order."""
     first, second = frozenset(words(a.descriptor or "")), frozenset(words(b.descriptor or ""))
     both = bool(first and second)
     shared = len(first & second) / min(len(first), len(second)) if both else 0.0
@@ -449,7 +452,7 @@ def pair_features(a: ContextReading, b: ContextReading) -> Features:
 
 
 def _way_features(a: ContextReading, b: ContextReading) -> Features:
-    """What only one way of reading gives: vectors of sentences, or the reader's probabilities."""
+    """Return what only one way of reading gives: vectors of sentences, or the reader's probabilities."""
     if a.answerable is None or b.answerable is None:
         return {
             "passages_alike": _cosine(a.mean, b.mean),
@@ -473,7 +476,7 @@ def _surely_differ(a: ContextReading, b: ContextReading) -> bool:
 
 
 def _same(a: ContextReading, b: ContextReading) -> bool:
-    """Whether the contexts' answers mean the same; values in sentences by their type, spans as answers."""
+    """Return whether the contexts' answers mean the same; values in sentences by their type, spans as answers."""
     if a.value is None or b.value is None:
         return False
     if a.answerable is None or b.answerable is None:
@@ -482,7 +485,7 @@ def _same(a: ContextReading, b: ContextReading) -> bool:
 
 
 def _both_own(a: frozenset[str], b: frozenset[str]) -> bool:
-    """Whether each of two sets holds something that the other lacks."""
+    """Return whether each of two sets holds something that the other lacks."""
     return bool(a - b) and bool(b - a)
 
 
@@ -519,7 +522,7 @@ def _cosine(a: np.ndarray | None, b: np.ndarray | None) -> float:
 def relation(
     a: ContextReading, b: ContextReading, note_a: ContextNote, note_b: ContextNote, trained: dict[str, Model]
 ) -> RelationKind:
-    """The relation of two contexts (COrg, section 2.1); `none` where one does not answer.
+    """Return the relation of two contexts (COrg, section 2.1); `none` where one does not answer.
 
     Contexts that the model takes for one thing count as of one descriptor, also where one of them lacks it; then a
     smaller probability may do (`undescribed`), for little distinguishes them. Two without descriptor have the same one
@@ -549,7 +552,7 @@ def relation(
 
 
 def of_versions(a: ContextNote, b: ContextNote) -> RelationKind:
-    """The relation of two versions of one document, which are about one thing whatever their titles say."""
+    """Return the relation of two versions of one document, which are about one thing whatever their titles say."""
     if a.answer is None or b.answer is None:
         return "none"
     return "duplicated" if same_answer(a.answer, b.answer) else "counterfactual"
@@ -560,7 +563,7 @@ def _stated(note: ContextNote) -> Statement:
 
 
 def probability(model: Model, features: Features) -> float:
-    """Probability by a logistic model, a weight a feature and `bias`."""
+    """Return probability by a logistic model, a weight a feature and `bias`."""
     total = model["bias"] + sum(model[feature] * value for feature, value in features.items())
     return 1 / (1 + math.exp(-max(-40.0, min(40.0, total))))
 

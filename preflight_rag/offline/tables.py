@@ -121,7 +121,7 @@ class _Candidate:
 
 
 def table_answer(question: str, sources: Sequence[Source]) -> TableAnswer | None:
-    """The cell that a question names by its row and its column; None where it names none, or more than one.
+    """Return the cell that a question names by its row and its column; None where it names none, or more than one.
 
     Args:
         question: The standalone question.
@@ -173,7 +173,7 @@ def table_answer(question: str, sources: Sequence[Source]) -> TableAnswer | None
 
 
 def _scale(line: _Line, cell: Cell, label: str) -> str:
-    """What an amount is counted in, by its row, its table's caption, or the last line above that says it."""
+    """Return what an amount is counted in, by its row, its table's caption, or the last line above that says it."""
     if _NO_AMOUNT.search(f"{cell.text} {label}") or not any(map(str.isdigit, cell.text)):
         return ""
     above = line.source.text[: line.source.text.find(line.line)]
@@ -182,13 +182,13 @@ def _scale(line: _Line, cell: Cell, label: str) -> str:
 
 
 def _may_answer(question: str, kind: Kind, cell: str) -> bool:
-    """Whether a cell can hold what is asked: dates and numbers have digits, and who somebody is has none."""
+    """Return whether a cell can hold what is asked: dates and numbers have digits, and who somebody is has none."""
     has_digits = any(map(str.isdigit, cell))
     return not (has_digits and _WHO.search(question)) if kind == "name" else has_digits
 
 
 def _named(found: _Candidate) -> Named:
-    """What stands with a cell: the row's label and its other words, its column, caption and title."""
+    """Return what stands with a cell: the row's label and its other words, its column, caption and title."""
     line, cells = found.line, found.line.row.cells
     column, row = cells[found.place].column, cells[found.by].text if found.by >= 0 else ""
     places = [place for place in dict.fromkeys((found.by, 0)) if place not in (-1, found.place)]
@@ -201,7 +201,7 @@ def _named(found: _Candidate) -> Named:
 
 
 def _long_forms(sources: Sequence[Source], asked: frozenset[str]) -> dict[str, frozenset[str]]:
-    """What abbreviations that the question does not use stand for: "mean lysis time (MLT)"."""
+    """Return what abbreviations that the question does not use stand for: "mean lysis time (MLT)"."""
     found: dict[str, frozenset[str]] = {}
     for source in sources:
         for before, short in _ABBREVIATED.findall(source.text):
@@ -212,7 +212,10 @@ def _long_forms(sources: Sequence[Source], asked: frozenset[str]) -> dict[str, f
 
 
 def _lines(sources: Sequence[Source], long_forms: Mapping[str, frozenset[str]]) -> Iterator[_Line]:
-    """The rows of all passages; one that has its table's number alone gets the caption of another row of the table."""
+    """Yield the rows of all passages.
+
+    One that has its table's number alone gets the caption of another row of the table.
+    """
 
     @cache  # for this question: captions, titles and columns' names stand in each row
     def terms(text: str) -> frozenset[str]:
@@ -257,7 +260,7 @@ def _weights(asked: frozenset[str], lines: Sequence[_Line]) -> dict[str, float]:
 
 
 def _title_shares(asked: frozenset[str], lines: Sequence[_Line]) -> dict[str, float]:
-    """How much of what the question says of titles each title has: words of few titles count more."""
+    """Return how much of what the question says of titles each title has: words of few titles count more."""
     terms = {line.source.title: _terms(line.source.title) & asked for line in lines}
     counts = Counter(term for found in terms.values() for term in found)
     weights = {term: math.log(1 + len(terms) / count) for term, count in counts.items()}
@@ -268,7 +271,7 @@ def _title_shares(asked: frozenset[str], lines: Sequence[_Line]) -> dict[str, fl
 def _candidates(
     line: _Line, asked: frozenset[str], weights: dict[str, float], titles: dict[str, float]
 ) -> Iterator[_Candidate]:
-    """The cells of a row whose column the question names, when it names the row."""
+    """Yield the cells of a row whose column the question names, when it names the row."""
     total = sum(weights.values())
     cells = line.row.cells
     alone = len(cells) == 1
@@ -296,7 +299,7 @@ def _candidates(
 def _naming_cell(
     line: _Line, place: int, used: frozenset[str], asked: frozenset[str], weights: dict[str, float]
 ) -> int | None:
-    """The other cell of the row that the question names best, by words that do not name the column."""
+    """Return the other cell of the row that the question names best, by words that do not name the column."""
     best: tuple[float, int] | None = None
     for other, terms in enumerate(line.terms):
         left = (terms & asked) - used
@@ -309,12 +312,15 @@ def _naming_cell(
 
 
 def _is_named(terms: frozenset[str], asked: frozenset[str]) -> bool:
-    """Whether a question names a label: by most of its words, or by the year that it holds."""
+    """Return whether a question names a label: by most of its words, or by the year that it holds."""
     shared = terms & asked
     return bool(shared) and (_part(terms, asked) >= NAMED or any(YEAR.fullmatch(term) for term in shared))
 
 
 def _part(terms: frozenset[str], asked: frozenset[str]) -> float:
-    """Share of a label that the question holds; letters, figures and statistics that it does not name do not count."""
+    """Return share of a label that the question holds.
+
+    Letters, figures and statistics that it does not name do not count.
+    """
     counted = {term for term in terms if term in asked or not (len(term) < 2 or term.isdigit() or term in STATISTIC)}
     return len(counted & asked) / len(counted) if counted else 0.0

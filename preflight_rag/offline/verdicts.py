@@ -94,7 +94,7 @@ class ReadSentence:
         return round(max(self.near.score, 0.0) ** NEARNESS * self.reading.answerable * self.covered, 6)
 
     def decides(self, turned: int) -> float:
-        """How clearly it says yes (1) or no (-1), as much as it counts; 0 or less: it does not."""
+        """Return how clearly it says yes (1) or no (-1), as much as it counts; 0 or less: it does not."""
         return round(turned * (self.head + self.direction) * self.weight, 6)
 
 
@@ -156,7 +156,7 @@ class VerdictReader:
         return Draft(text, quotes[:1], choice=choice, short="No")
 
     def findings(self, question: str, read: Sequence[ReadPassage], terms: QuestionTerms) -> list[ReadSentence]:
-        """Sentences of the passages that bear on the question, nearest first, each read alone; findings only."""
+        """Return sentences of the passages that bear on the question, nearest first, each read alone; findings only."""
         sources = [item.source for item in read if item.reading.spans and item.bearing >= self.threshold]
         stating = [sentence for sentence in sentences_of(sources) if not NO_FINDING.search(sentence.text)]
         ranked = self.sentences.rank(question, stating, MAX_NEAR)
@@ -166,7 +166,7 @@ class VerdictReader:
     def choose(
         self, question: str, read: Sequence[ReadPassage], options: Sequence[str], answers: Sequence[tuple[str, float]]
     ) -> str:
-        """The option that the passages support best; the first of equals.
+        """Return the option that the passages support best; the first of equals.
 
         An option counts as far as the reader says yes to question and option, as it is one of the answers of the
         passages, and as it is like their sentences.
@@ -194,12 +194,15 @@ class VerdictReader:
 
 
 def _says_no(question: str, finding: ReadSentence) -> bool:
-    """Whether a finding's words say no, by an opposite direction or a denial; of a question with one, any may."""
+    """Return whether a finding's words say no, by an opposite direction or a denial.
+
+    Of a question with one, any may.
+    """
     return finding.direction < 0 or denies(question) or denies(finding.near.sentence.text)
 
 
 def _disputed(first: ReadSentence, read: Sequence[ReadPassage]) -> bool:
-    """Whether another document answers, too, and does not say no: then neither side is claimed."""
+    """Return whether another document answers, too, and does not say no: then neither side is claimed."""
     own = {item.source.document_id for item in read if item.source.n == first.n}
     return any(
         item.source.document_id not in own
@@ -211,7 +214,7 @@ def _disputed(first: ReadSentence, read: Sequence[ReadPassage]) -> bool:
 
 
 def read_sentence(question: str, near: Scored, reading: PassageReading, terms: QuestionTerms) -> ReadSentence:
-    """A sentence with what is made of its reading and its words."""
+    """Return a sentence with what is made of its reading and its words."""
     own_words = frozenset(words_by_token(f"{near.sentence.title} {near.sentence.text}"))
     return ReadSentence(near, reading, terms.share(own_words), says(question, near.sentence.text))
 

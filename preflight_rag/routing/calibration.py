@@ -1,4 +1,4 @@
-"""The preflight's calibration for one library: how it gets a model of the risk of its own (`risk.py` keeps it)."""
+"""Calibration of the preflight for one library: fitting its own model of the risk (`risk.py` stores it)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Case:
-    """A question as the preflight sees it, and what was the case.
+    """A question's features, and whether it was an issue.
 
     Attributes:
         values: Its features by name.
@@ -52,7 +52,10 @@ class Case:
 
 @dataclass(frozen=True)
 class Operation:
-    """What a model does with questions, by their weights: shares in [0, 1]; None where there is nothing to share."""
+    """How a model performs on questions, by their weights: shares in [0, 1].
+
+    None where there is nothing to divide by.
+    """
 
     threshold: float
     flagged: float
@@ -62,7 +65,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class Calibration:
-    """A library's own model beside the one that served before.
+    """A library's own model beside the one used before.
 
     Attributes:
         model: What was fitted.
@@ -81,7 +84,7 @@ class Calibration:
     after: Operation
 
     def to_json(self) -> dict[str, Any]:
-        """As `preflight calibrate --json` prints it."""
+        """Return the calibration as `preflight calibrate --json` prints it."""
         return {**asdict(self), "model": self.model.to_json()}
 
 
@@ -149,7 +152,7 @@ def calibrate(
 
 
 def check_questions(library: Collection, questions: Sequence[KnownQuestion]) -> None:
-    """Refuse too few questions, and documents that the library does not hold.
+    """Raise for too few questions, and for documents that the library does not hold.
 
     Raises:
         UsageError: As above.
@@ -171,7 +174,7 @@ def check_questions(library: Collection, questions: Sequence[KnownQuestion]) -> 
 def measure(
     questions: Sequence[KnownQuestion], retrieve: Retrieve, progress: Progress = lambda done, total: None
 ) -> list[Case]:
-    """Features and truth of each question."""
+    """Return the features and the truth of each question."""
     cases = []
     for done, known in enumerate(questions, 1):
         refs, sources = retrieve(known.question)
@@ -182,7 +185,7 @@ def measure(
 
 
 def is_issue(refs: Sequence[PassageRef], documents: frozenset[str]) -> bool:
-    """Whether passages of the documents are among the passages, and the first of them stands below the reader's third.
+    """Return whether passages of the documents were retrieved, and the first of them stands below the reader's third.
 
     BriefContext (section 5.3) asks this of the dense ranking. Its point is where a model loses what it reads, so here
     it is asked of the order in which the passages stand in the prompt.
@@ -191,7 +194,7 @@ def is_issue(refs: Sequence[PassageRef], documents: frozenset[str]) -> bool:
 
 
 def is_absent(refs: Sequence[PassageRef], documents: frozenset[str]) -> bool:
-    """Whether no passage of the documents is among the passages."""
+    """Return whether no passage of the documents is among the passages."""
     return not _places(refs, documents)
 
 
@@ -200,7 +203,7 @@ def _places(refs: Sequence[PassageRef], documents: frozenset[str]) -> list[int]:
 
 
 def turn_passages(library: Collection, settings: Settings) -> Retrieve:
-    """Retrieval as a turn with these settings does it, for a standalone question without parts."""
+    """Return the retrieval function of a turn with these settings, for standalone questions without parts."""
     from preflight_rag.library.search.retrieval import retrieve_passages
 
     def retrieve(question: str) -> Retrieved:
@@ -211,7 +214,7 @@ def turn_passages(library: Collection, settings: Settings) -> Retrieve:
 
 
 def made_weights(cases: Sequence[Case]) -> np.ndarray:
-    """Weights (n,) by which `USUAL_ISSUES` of the cases are issues; their mean is 1."""
+    """Return weights (n,), of mean 1, under which `USUAL_ISSUES` of the cases are issues."""
     import numpy as np
 
     issues = np.array([case.issue for case in cases], dtype=float)
@@ -222,7 +225,7 @@ def made_weights(cases: Sequence[Case]) -> np.ndarray:
 
 
 def _operation(flags: Sequence[bool], cases: Sequence[Case], rows: np.ndarray, threshold: float) -> Operation:
-    """What flags do with the cases, whose weights are `rows`."""
+    """Return how flags perform on the cases, whose weights are `rows`."""
     flagged = [flag * row for flag, row in zip(flags, rows.tolist(), strict=True)]
     issues = sum(row for case, row in zip(cases, rows.tolist(), strict=True) if case.issue)
     found = sum(share for case, share in zip(cases, flagged, strict=True) if case.issue)

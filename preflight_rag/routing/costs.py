@@ -29,14 +29,14 @@ class Written:
 
 @dataclass(frozen=True)
 class Cost:
-    """Calls of a model, and tokens that it reads and writes."""
+    """Calls of a model, and the tokens that it reads and writes."""
 
     calls: int
     input_tokens: int
     output_tokens: int
 
     def price(self, read: float, written: float) -> float:
-        """Equations 4 and 5 with prices for a token that is read and one that is written (p_input and p_out)."""
+        """Return the price by equations 4 and 5. `read` and `written` are the prices of a token (p_input and p_out)."""
         return self.input_tokens * read + self.output_tokens * written
 
 
@@ -46,7 +46,7 @@ by `preflight eval cost --dataset mirage --limit 20 --documents 300`."""
 
 
 def overheads(reader: Reader, question: str) -> tuple[int, int, int]:
-    """Tokens that the plain, map and reduce prompts take without passages or extracts."""
+    """Return the tokens of the plain, map and reduce prompts without passages or extracts."""
     no_source = Source(1, "", "", "")
     prompts = (
         answer_plain.render(question=question, sources=[no_source]),
@@ -66,7 +66,7 @@ def cost(
     *,
     reduce_prompt: bool = True,
 ) -> Cost:
-    """What a route over these passages costs.
+    """Return the cost of a route over these passages.
 
     Args:
         route: plain or map_reduce.
@@ -86,7 +86,12 @@ def cost(
 
 
 def written_by(extracts: Sequence[int], answer: int) -> Written:
-    """What a turn's model wrote, by the tokens of its extracts and its answer; what it did not write is as usual."""
+    """Return what a turn's model wrote, by the tokens of its extracts and its answer.
+
+    Missing parts have the usual length.
+
+    What it did not write is as usual.
+    """
     of_extracts = sum(extracts) / len(extracts) if extracts else USUAL.extract
     return Written(of_extracts, answer or USUAL.answer)
 
@@ -99,7 +104,7 @@ def saved(
     partition_size: int,
     written: Written = USUAL,
 ) -> Saved:
-    """What the other route would have cost more than the one taken, both by the cost model."""
+    """Return how much more the other route would have cost than the one taken, both by the cost model."""
     if route not in ("plain", "map_reduce") or not passage_tokens:
         return Saved(why="no route was compared")
     other = "map_reduce" if route == "plain" else "plain"
@@ -116,7 +121,7 @@ def saved(
 
 
 def saved_pairs(reader: Reader, question: str, context_tokens: Sequence[int], calls: int, input_tokens: int) -> Saved:
-    """What asking about every two contexts in a call of their own would have cost more than COrg's Algorithm 1 did."""
+    """Return how much more one call for every pair of contexts would have cost than COrg's Algorithm 1."""
     count = len(context_tokens)
     pairs = count * (count - 1) // 2
     no_source = Source(1, "", "", "")

@@ -1,4 +1,4 @@
-"""Decisions on a turn's route: the preflight's, before anything is read, and the step to a dearer route after a draft.
+"""Decisions on a turn's route: the preflight's before anything is read, and the escalation after a draft.
 
 Passages that speak of several things of one name, or that contradict each other, go to COrg (`corg.signals`), where
 that is worth its calls (`routing.expected_value`). Of the others it is predicted whether the key passage would be lost,
@@ -64,7 +64,7 @@ TALK_REASONS = {
 
 @dataclass(frozen=True)
 class LossPrediction:
-    """Whether the key passage would be lost, in the words of a reason and in numbers; `risk` is held to `threshold`."""
+    """Whether the key passage would be lost, with the reason and the numbers; `risk` is compared with `threshold`."""
 
     lost: bool
     reason: str
@@ -84,7 +84,7 @@ def decide(
     terms: Sequence[PassageTerms] | None = None,
     profile: ModelProfile = UNMEASURED,
 ) -> RouteDecision:
-    """The route for these passages, with the numbers behind it.
+    """Return the route for these passages, with the numbers behind it.
 
     Args:
         question: The standalone question.
@@ -149,7 +149,7 @@ def decide_early(
     terms: Sequence[PassageTerms] | None = None,
     profile: ModelProfile = UNMEASURED,
 ) -> tuple[RouteDecision, bool]:
-    """The route of a turn that a language model answers, and whether the reader has still to compare the answers.
+    """Return the route of a turn with a language model, and whether the reader has still to compare the answers.
 
     Reading the passages takes longer than everything else before the model's first call. Where the route is forced they
     are not read for it. Where the other signals say plain, the model may begin while they are read, and `decide` says
@@ -183,7 +183,7 @@ def predict_loss(
     terms: Sequence[PassageTerms] | None = None,
     profile: ModelProfile = UNMEASURED,
 ) -> LossPrediction:
-    """What the rule says that the settings name; the IoU rule where there is no calibrated model."""
+    """Predict by the rule that the settings name; by the IoU rule where there is no calibrated model."""
     top_n, threshold = settings.top_n, settings.threshold
     iou = rank_agreement(dense_order(refs), lexical_order(question, sources, terms), top_n)
     if settings.preflight == "calibrated" and risk_model is not None and has_places(refs):
@@ -216,7 +216,7 @@ def _comparing(corg: CorgSignals, settings: Settings) -> str:
 
 
 def _fallback(risk_model: RiskModel | None) -> str:
-    """Why the IoU rule decides though the calibrated one was wanted."""
+    """Return why the IoU rule decides although the calibrated one is set."""
     if risk_model is None:
         return "nothing is calibrated for the library's embedder, so the rankings are compared: "
     return "the passages come without their places in the collection's rankings, so these are compared: "
@@ -230,7 +230,7 @@ def _calibrated(
     settings: Settings,
     profile: ModelProfile,
 ) -> LossPrediction:
-    """Whether the calibrated risk makes reading in parts worth its calls."""
+    """Return whether the calibrated risk makes reading in parts worth its calls."""
     risk = model.risk(values)
     parts = len(partition(passages, settings.partition_size, settings.max_partitions))
     value = parts_value(profile, risk, passages=passages, partitions=parts, thoroughness=settings.thoroughness)
@@ -244,7 +244,7 @@ def _calibrated(
 def _grounds(
     model: RiskModel, values: Mapping[str, float], risk: float, value: PartsValue, profile: ModelProfile, lost: bool
 ) -> str:
-    """A reason in words: what the rankings say, what this model loses, and what parts would bring and cost."""
+    """Return the reason in words: what the rankings show, what this model loses, and what parts would gain and cost."""
     named = model.strongest_signals(values, risky=lost)
     strongest = [FEATURES[name].risky if lost else FEATURES[name].safe for name in named]
     of = f"{profile.model} loses" if profile.model else f"{profile.grounds} lost"
@@ -257,7 +257,7 @@ def _grounds(
 
 
 def dense_order(refs: Sequence[PassageRef]) -> list[int]:
-    """Ranks of the passages in the dense ranking's order (R_LLM of equation 1), or by cosine where it misses some."""
+    """Return the passages' ranks in the dense ranking's order (R_LLM of equation 1); by cosine where it lacks some."""
     places = [ref.get("dense_rank") for ref in refs]
     ranked = [(place, ref) for place, ref in zip(places, refs, strict=True) if place is not None]
     if len(ranked) == len(refs):
@@ -266,7 +266,7 @@ def dense_order(refs: Sequence[PassageRef]) -> list[int]:
 
 
 def lexical_order(question: str, sources: Sequence[Source], terms: Sequence[PassageTerms] | None = None) -> list[int]:
-    """Ranks of the passages that share a word with the question, ordered by BM25 among them (R_BM25 of equation 1)."""
+    """Return the ranks of passages that share a word with the question, ordered by BM25 (R_BM25 of equation 1)."""
     asked = words(question)
     if terms:
         scores = bm25_of_numbers(terms[0].vocabulary.numbers(asked), [each.words for each in terms])
@@ -277,28 +277,31 @@ def lexical_order(question: str, sources: Sequence[Source], terms: Sequence[Pass
 
 
 def rank_agreement(a: Sequence[Hashable], b: Sequence[Hashable], top_n: int) -> float:
-    """Intersection over union of the first n of two rankings, in [0, 1]; 0 when both are empty."""
+    """Return the intersection over union of the first n of two rankings, in [0, 1]; 0 when both are empty."""
     first, second = set(a[:top_n]), set(b[:top_n])
     union = first | second
     return len(first & second) / len(union) if union else 0.0
 
 
 def partition(count: int, size: int, most: int | None = None) -> list[list[int]]:
-    """Ranks 1 to count in runs of at most `size`, as equal in length as can be; in at most `most`, longer ones then."""
+    """Return ranks 1 to `count` in runs of nearly equal length, at most `size` each.
+
+    Where that takes more than `most` runs, the runs are longer.
+    """
     parts = min(ceil(count / size), most or count)
     bounds = [round(i * count / parts) for i in range(parts + 1)] if parts else []
     return [list(range(bounds[i] + 1, bounds[i + 1] + 1)) for i in range(parts)]
 
 
 def conversation_route(talk: Talk, settings: Settings) -> RouteDecision:
-    """The route without retrieval, and why."""
+    """Return the route without retrieval, and why."""
     reason = TALK_REASONS.get(talk.kind, f"the message is small talk ({talk.kind})")
     reason = f"{reason}: nothing is searched for"
     return RouteDecision(name="conversation", reason=reason, top_n=settings.top_n, threshold=settings.threshold)
 
 
 def lookup_route(lookup: Lookup, settings: Settings) -> RouteDecision:
-    """The route of a question about the documents themselves, and why."""
+    """Return the route of a question about the documents themselves, and why."""
     asked = "which documents there are" if lookup.kind == "listing" else "what is known of a document"
     if lookup.kind == "listing" and lookup.topic:
         asked = f"which documents mention “{lookup.topic}”"
@@ -307,7 +310,10 @@ def lookup_route(lookup: Lookup, settings: Settings) -> RouteDecision:
 
 
 def unread_note(extracts: Sequence[Mapping[str, Any]]) -> str:
-    """A sentence about the partitions that could not be read, as the state holds them; empty when all were read."""
+    """Return a sentence about the partitions that could not be read, given their states.
+
+    Return "" when all were read.
+    """
     failed = sum(extract["failed"] for extract in extracts)
     if not failed:
         return ""
@@ -316,7 +322,7 @@ def unread_note(extracts: Sequence[Mapping[str, Any]]) -> str:
 
 
 def current_route(decision: Mapping[str, Any], escalations: Sequence[Escalation]) -> str:
-    """The route that a turn is on: the one decided on, or the dearer one that it has gone on to."""
+    """Return the route that a turn is on: the one decided, or the dearer one to which it escalated."""
     return escalations[-1]["to"] if escalations else str(decision.get("name"))
 
 
@@ -326,37 +332,43 @@ def is_off_topic(decision: Mapping[str, Any]) -> bool:
 
 
 def may_escalate(decision: Mapping[str, Any], escalations: Sequence[Escalation], route: str) -> bool:
-    """Whether this is the route that preflight chose freely, and the turn has not gone on to another yet."""
+    """Return whether the preflight chose this route freely, and the turn has not escalated yet."""
     return decision.get("name") == route and not decision.get("forced") and not escalations
 
 
 def back_to_plain(route: str, refs: Sequence[PassageRef], first: Sequence[int]) -> Escalation:
-    """The step from a route of which nothing came: the passages that rank first are read at once."""
+    """Return the escalation from a route without a result to reading the first-ranked passages at once."""
     failed = "no part of the passages could be read" if route == "map_reduce" else "no group could be answered"
     few = f"the first {len(first)} of {len(refs)}" if len(first) < len(refs) else f"all {len(refs)}"
     return {"from": route, "to": "plain", "reason": f"{failed}; {few} passages were read at once instead"}
 
 
 def plain_stands(route: str, kept: str) -> Escalation:
-    """The step from a route of which nothing came, back to an answer that there was before; `kept` says which."""
+    """Return the step back from a route without a result to the answer that the turn had before.
+
+    `kept` is the route of that answer.
+    """
     failed = "no part of the passages could be read" if route == "map_reduce" else "no group could be answered"
     return {"from": route, "to": kept, "reason": f"{failed}; the answer of before stands"}
 
 
 def fallback_note(escalations: Sequence[Escalation]) -> str:
-    """A sentence about a route of which nothing came; empty where the turn ended on the one that it had chosen."""
+    """Return a sentence about a route that gave no result.
+
+    Return "" where the turn ended on its chosen route.
+    """
     last = escalations[-1] if escalations else None
     return f"\n\nNote: {last['reason']}." if last and is_fallback(last) and not last.get("silent") else ""
 
 
 def is_fallback(step: Escalation) -> bool:
-    """Whether a step led back, to a cheaper route."""
+    """Return whether a step led back to a cheaper route."""
     order = ("plain", "map_reduce", "corg")
     return order.index(step["to"]) < order.index(step["from"])
 
 
 def differing(answers: Sequence[str], options: Sequence[str] = ()) -> tuple[str, ...]:
-    """The answers of partitions of one question's passages that another one of them contradicts, each once.
+    """Return the distinct answers of partitions that another partition's answer contradicts.
 
     BriefContext, section 5.3: conflict information is that a model returns inconsistent answers given different
     partitions. Partitions that say nothing take no side; of options the words alone count.
@@ -367,7 +379,7 @@ def differing(answers: Sequence[str], options: Sequence[str] = ()) -> tuple[str,
 
 
 def contradiction(draft: Draft, answers: Sequence[str]) -> Escalation | None:
-    """The step that a reduced answer calls for: COrg, where partitions answer differently for the same thing.
+    """Return the escalation of a reduced answer to COrg, where partitions answer differently for the same thing.
 
     That they do is read off their answers, and that it is for the same thing is what the reader says of them: answers
     for several things, or for several years and groups, are for `reduce` to keep apart.
@@ -380,7 +392,9 @@ def contradiction(draft: Draft, answers: Sequence[str]) -> Escalation | None:
 
 
 def unmentioned(question: str, sources: Sequence[Source]) -> tuple[str, ...]:
-    """The exact strings of a question where no passage holds any of them and one surely names a single thing; else ().
+    """Return the question's exact strings if no passage contains any of them.
+
+    One of them must name a single thing for certain; otherwise ().
 
     A collection that finds phrases puts passages that hold one first, so that what none of them has is in no document.
     """
@@ -392,6 +406,6 @@ def unmentioned(question: str, sources: Sequence[Source]) -> tuple[str, ...]:
 
 
 def unmentioned_decision(strings: Sequence[str], settings: Settings) -> RouteDecision:
-    """The route where no document mentions what a question names."""
+    """Return the route for a question that names something no document mentions."""
     reason = f"no document that was searched mentions {' or '.join(strings)}"
     return RouteDecision(name="abstain", reason=reason, top_n=settings.top_n, threshold=settings.threshold)

@@ -69,7 +69,7 @@ def compare_value(score: float, *, usual_limit: float, thoroughness: float) -> C
 
 @dataclass(frozen=True)
 class PartsValue:
-    """What reading in parts is expected to bring for one question.
+    """The expected benefit of reading in parts for one question.
 
     Attributes:
         gain: Right answers more than by plain reading and its second step, in [-1, 1].
@@ -87,7 +87,7 @@ class PartsValue:
 def parts_value(
     profile: ModelProfile, risk: float, *, passages: int, partitions: int, thoroughness: float
 ) -> PartsValue:
-    """Return what map/reduce is expected to bring, and from which risk on it is worth its calls.
+    """Return the expected benefit of map/reduce, and the risk above which it is worth its calls.
 
     Args:
         profile: Of the model that reads.
@@ -110,19 +110,19 @@ def lost_share(profile: ModelProfile, passages: int) -> float:
 
 
 def calls_per_right_answer(thoroughness: float) -> float:
-    """Return how many calls one more right answer is worth: 0 at a thoroughness of 0, no end of them at 1."""
+    """Return how many calls one more right answer is worth: 0 at a thoroughness of 0, infinitely many at 1."""
     return inf if thoroughness >= 1 else USUAL_WORTH * thoroughness / (1 - thoroughness)
 
 
 def _by_place(profile: ModelProfile, passages: int) -> tuple[float, float]:
-    """Shares of right answers where the key passage is among the first three, and where it is below them."""
+    """Return the shares of right answers with the key passage among the first three, and below them."""
     ranks = range(1, passages + 1)
     top = profile.right_at(ranks[:TOP], passages)
     return top, profile.right_at(ranks[TOP:], passages) if passages > TOP else top
 
 
 def _gain(profile: ModelProfile, risk: float, passages: int, partitions: int) -> tuple[float, float]:
-    """Right answers and calls that parts bring more, at a risk."""
+    """Return how many more right answers and calls reading in parts brings, at a risk."""
     top, low = _by_place(profile, passages)
     first = (1 - risk) * top + risk * low
     lost = profile.best - first
@@ -132,7 +132,10 @@ def _gain(profile: ModelProfile, risk: float, passages: int, partitions: int) ->
 
 
 def _limit(safe: float, low: float) -> float:
-    """The risk at which what parts are worth, linear between that at no risk and at a certain loss, reaches zero."""
+    """Return the risk at which the value of parts reaches zero.
+
+    The value is linear between no risk and a certain loss.
+    """
     if safe >= 0 and low >= 0:
         return 0.0
     if low < 0 or low <= safe:

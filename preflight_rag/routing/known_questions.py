@@ -1,4 +1,4 @@
-"""Questions whose documents are known: read from a user's file, or made of the library's own passages.
+"""Questions with known documents: read from a user's file, or made of the library's own passages.
 
 A made question is a handful of words of one sentence; its document is the one that the sentence is in (known-item
 search). Words and vectors of such a question match its passage better than those of a real one, so fewer of them are
@@ -38,7 +38,9 @@ class KnownQuestion:
 
 
 def read_questions(path: Path) -> list[KnownQuestion]:
-    """Questions of a `.jsonl` file (`question` and `documents`) or a tab-separated one (question, ids with commas).
+    """Read questions from a file.
+
+    It is `.jsonl` (`question`, `documents`) or tab-separated (question, comma-separated ids).
 
     Raises:
         UsageError: There is no such file, or it holds no question.
@@ -57,7 +59,7 @@ def read_questions(path: Path) -> list[KnownQuestion]:
 
 
 def make_questions(library: Collection, count: int, *, seed: int = 0) -> list[KnownQuestion]:
-    """At most `count` questions, each of a passage of its own; the same for the same library and seed.
+    """Make at most `count` questions, each from a passage of its own; a seed gives the same ones again.
 
     Passages come in the order of their shuffled ids; one without a long sentence makes no question.
     """
@@ -75,7 +77,7 @@ def make_questions(library: Collection, count: int, *, seed: int = 0) -> list[Kn
 
 
 def _question(text: str, kept: int, rng: random.Random) -> str:
-    """So many words of one of the text's longer sentences, in their order; empty where there is none."""
+    """Return `kept` words of one of the text's longer sentences, in their order; "" where there is none."""
     sentences = [text[slice(*span)] for span in sentence_spans(text)]
     long = [sentence for sentence in sentences if len(set(words(sentence))) >= FEWEST_TERMS]
     if not long:

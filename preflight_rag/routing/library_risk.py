@@ -1,4 +1,4 @@
-"""Which model of the preflight's risk serves a library.
+"""Which risk model of the preflight a library uses.
 
 Its own is the file `preflight.json` in its folder, which `calibration.py` makes. Without it the shipped one serves, if
 it was fitted with the library's embedder.
@@ -22,7 +22,7 @@ FILE = "preflight.json"
 
 
 def risk_model_of(library: Collection) -> RiskModel | None:
-    """The model that serves a collection; None where nothing was calibrated for its embedder.
+    """Return the risk model of a collection; None where none was calibrated for its embedder.
 
     The shipped one was fitted on whole collections, so it does not serve one of which only a part is known.
 
@@ -35,7 +35,7 @@ def risk_model_of(library: Collection) -> RiskModel | None:
 
 
 def risk_model(folder: Path, embedder: str) -> RiskModel | None:
-    """The model that serves a library: its own, else the shipped one of its embedder (by revision), else None.
+    """Return a library's own model, else the shipped one of its embedder (by revision), else None.
 
     Raises:
         LibraryCorrupt: Its own cannot be read, or was fitted with another embedder.
@@ -54,7 +54,7 @@ def risk_model(folder: Path, embedder: str) -> RiskModel | None:
 
 
 def write_model(folder: Path, model: RiskModel) -> Path:
-    """Make a model the library's own; the file is replaced whole.
+    """Store a model as the library's own; the file is replaced as a whole.
 
     Raises:
         LibraryError: The folder cannot be written.

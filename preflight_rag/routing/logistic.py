@@ -25,14 +25,14 @@ SETTLED = {"ftol": 1e-15, "gtol": 1e-9, "maxiter": 1000, "maxfun": 5000}
 
 
 def sigmoid(scores: np.ndarray) -> np.ndarray:
-    """1 / (1 + exp(-score)), without overflow."""
+    """Return 1 / (1 + exp(-score)), without overflow."""
     import numpy as np
 
     return np.asarray(0.5 * (1 + np.tanh(0.5 * scores)))
 
 
 def fit_weights(x: np.ndarray, y: np.ndarray, groups: Sequence[str], *, penalty: float, balance: float) -> np.ndarray:
-    """Weights (p,), none negative, of standardised features.
+    """Return the non-negative weights (p,) of standardised features.
 
     Args:
         x: Features (n, p), each column of mean 0 and deviation 1.
@@ -54,7 +54,7 @@ def fit_weights(x: np.ndarray, y: np.ndarray, groups: Sequence[str], *, penalty:
 
 
 def fit_line(scores: np.ndarray, y: np.ndarray, rows: np.ndarray, *, prior: float) -> tuple[float, float]:
-    """Offset and slope that make probabilities of scores: P = sigmoid(offset + slope × score) (Platt 1999).
+    """Return offset and slope that turn scores into probabilities: P = sigmoid(offset + slope × score) (Platt 1999).
 
     Args:
         scores: (n,).
@@ -74,7 +74,7 @@ def fit_line(scores: np.ndarray, y: np.ndarray, rows: np.ndarray, *, prior: floa
 def _fitted(
     design: np.ndarray, y: np.ndarray, rows: np.ndarray, penalties: np.ndarray, centre: np.ndarray, least: list[float]
 ) -> np.ndarray:
-    """The weights of least loss: of the rows, and of the weights' squared distances from their `centre`."""
+    """Return the weights of least loss: that of the rows plus the weights' squared distances from `centre`."""
     import numpy as np
     from scipy.optimize import minimize
 

@@ -1,4 +1,4 @@
-"""What a language model loses of what it reads at once: its share of right answers by the place of the key passage.
+"""Profile of what a language model loses in one prompt: its share of right answers by the key passage's place.
 
 BriefContext (Zhang et al., npj Digital Medicine 8:239, 2025, Fig. 2) puts the passage that answers at five places of
 the prompt and measures how often the model answers rightly, in one go and in parts. `preflight profile` does the same
@@ -30,7 +30,7 @@ NOTICED = 0.5
 
 @dataclass(frozen=True)
 class ModelProfile:
-    """How often a model answers rightly, by where the passage that answers stands.
+    """How often a model answers correctly, by the place of the passage that answers.
 
     Attributes:
         model: The model's name; empty for the profile of a model that was not measured.
@@ -54,7 +54,7 @@ class ModelProfile:
     seconds: float = 0.0
 
     def right_at(self, ranks: Sequence[int], passages: int) -> float:
-        """Return the mean share of right answers where the key passage has one of these ranks (from 1) among so many.
+        """Return the mean share of right answers with the key passage at one of these ranks (from 1) among `passages`.
 
         Between two measured places the share is interpolated.
         """
@@ -65,17 +65,17 @@ class ModelProfile:
 
     @property
     def best(self) -> float:
-        """The largest share that was measured: what the model answers where no place is in its way."""
+        """The largest share that was measured: the model's accuracy when no place hinders it."""
         return max(self.map_reduce, *self.plain.values())
 
     def to_json(self) -> dict[str, Any]:
-        """Return the profile as its file holds it."""
+        """Return the profile in the form of its file."""
         plain = [[place, right] for place, right in self.plain.items()]
         return {**asdict(replace(self, plain={})), "plain": plain, "counts": list(self.counts)}
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> ModelProfile:
-        """Read what `to_json` gave.
+        """Read a profile in the form of `to_json`.
 
         Raises:
             ValueError: It is something else, or a share lies outside [0, 1].
@@ -111,7 +111,7 @@ answer more (59.43 %) than plain reading at its best place is not counted on: an
 
 
 def profile_of(model: str) -> ModelProfile:
-    """Return what was measured of a model, else the profile of one that was not measured.
+    """Return a model's measured profile; for a model that was not measured, the usual one.
 
     Raises:
         UsageError: The file with the measurement cannot be read.
@@ -132,12 +132,12 @@ def profile_of(model: str) -> ModelProfile:
 
 
 def profile_of_reader(reader: Reader | None) -> ModelProfile:
-    """Return the profile of the model behind a reader; one that reads by rules has none of its own."""
+    """Return the profile of the model behind a reader; a reader without a model has none of its own."""
     return UNMEASURED if reader is None or reader.by_rule else profile_of(reader.name)
 
 
 def keep_profile(profile: ModelProfile) -> Path:
-    """Write a measured profile; the file is replaced whole.
+    """Store a measured profile; the file is replaced as a whole.
 
     Raises:
         LibraryError: The folder cannot be written.

@@ -1,4 +1,4 @@
-"""Measurement of what a model loses in the middle: BriefContext's position experiment (Fig. 2) in small.
+"""Measurement of what a model loses in the middle: a small version of BriefContext's position experiment (Fig. 2).
 
 Questions are made by rule of the library's own sentences: a sentence with one number or date taken out, which is asked
 for. The passage that the sentence is from is put at five places among passages that the library's search ranks next for
@@ -46,7 +46,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class GapQuestion:
-    """A question whose answer stands in one of its passages.
+    """A question whose answer stands in exactly one of its passages.
 
     Attributes:
         question: What is asked.
@@ -61,18 +61,18 @@ class GapQuestion:
     others: tuple[Passage, ...]
 
     def at(self, rank: int) -> list[Source]:
-        """Return the passages with the key at a rank, numbered from 1."""
+        """Return the passages with the key passage at this rank, numbered from 1."""
         ordered = [*self.others[: rank - 1], self.key, *self.others[rank - 1 :]]
         return [Source.of(passage, n) for n, passage in enumerate(ordered, 1)]
 
     def is_right(self, draft: Draft) -> bool:
-        """Whether an answer holds the value, as a number or date of its own."""
+        """Return whether an answer contains the value as a separate number or date."""
         return draft.found and _stands_alone(_folded(self.value), _folded(draft.text))
 
 
 @dataclass
 class Score:
-    """Right answers among those that were asked for."""
+    """Counts the right answers among those requested."""
 
     asked: int = 0
     right: int = 0
@@ -84,12 +84,12 @@ class Score:
 
     @property
     def share(self) -> float:
-        """The share of right answers; 0 where nothing was asked."""
+        """The share of right answers; 0 before the first one."""
         return self.right / self.asked if self.asked else 0.0
 
 
 def make_gap_questions(library: Collection, count: int, *, seed: int = 0) -> list[GapQuestion]:
-    """Make at most `count` questions of the library's sentences; the same ones for the same library and seed.
+    """Make at most `count` questions from the library's sentences; a seed gives the same ones again.
 
     Raises:
         UsageError: The library is too small, or none of its sentences serves.
@@ -106,7 +106,7 @@ def make_gap_questions(library: Collection, count: int, *, seed: int = 0) -> lis
                 return made
     if not made:
         raise UsageError(
-            "no question can be made of this library: it has too few passages, or no sentence with a number or date",
+            "no question can be made from this library: it has too few passages, or no sentence with a number or date",
             help=f"A profile needs {FEWEST_PASSAGES} passages of running text; the demo's library serves, too.",
         )
     return made
@@ -120,7 +120,7 @@ async def profile_model(
     settings: Settings | None = None,
     progress: Progress = lambda done, total: None,
 ) -> ModelProfile:
-    """Ask a model every question with the key passage at every place, in one go, and once in parts.
+    """Ask a model every question with the key passage at every place, at once, and one time in parts.
 
     Args:
         reader: The model's.
@@ -177,7 +177,7 @@ async def profile_model(
 async def _in_parts(
     reader: Reader, question: str, sources: Sequence[Source], settings: Settings
 ) -> tuple[Draft, Usage]:
-    """The answer that is reduced from the parts' extracts."""
+    """Return the answer reduced from the parts' extracts."""
     spent, extracts = Usage(), []
     for number, ranks in enumerate(partition(len(sources), settings.partition_size), 1):
         part = [source for source in sources if source.n in ranks]
@@ -192,7 +192,7 @@ async def _in_parts(
 
 
 def _of_passage(library: Collection, passage: Passage) -> Iterator[GapQuestion]:
-    """Questions of a passage's sentences whose value no passage near it holds."""
+    """Yield questions from a passage's sentences whose value no similar passage contains."""
     for span in sentence_spans(passage.text):
         sentence = " ".join(passage.text[slice(*span)].split())
         if not FEWEST_WORDS <= len(sentence.split()) <= MOST_WORDS:
@@ -212,14 +212,14 @@ def _of_passage(library: Collection, passage: Passage) -> Iterator[GapQuestion]:
 
 
 def _others(library: Collection, sentence: str, value: str, key: Passage) -> list[Passage]:
-    """Passages that the search ranks highest for a sentence, and that do not hold its value."""
+    """Return the passages nearest to a sentence that do not contain its value."""
     found = library.search(sentence, k=2 * PASSAGES)
     read = library.passages([hit.passage_id for hit in found.fused if hit.passage_id != key.id])
     return [passage for passage in read if _folded(value) not in _folded(passage.text)]
 
 
 def _stands_alone(value: str, text: str) -> bool:
-    """Whether a text has a value that is no part of a longer number or word."""
+    """Return whether a text contains the value, and not as part of a longer number or word."""
     start = text.find(value)
     while start >= 0:
         before, after = text[:start][-1:], text[start + len(value) :][:2]

@@ -1,4 +1,4 @@
-"""The calibrated preflight: the probability that the key passage would be lost, from what retrieval already knows.
+"""The calibrated preflight: the probability that the key passage would be lost, from the retrieval's own numbers.
 
 It is lost when it is among the passages that go on and below the first three of the order that the reader gets. That
 none of them answers is another event, which reading in parts does not help; the risk leaves it out.
@@ -50,20 +50,20 @@ NAMED_SIGNALS = 2
 
 @dataclass(frozen=True)
 class Term:
-    """What a feature adds to the score: `weight` for each `scale` that its value lies above `mean`."""
+    """A feature's contribution to the score: `weight` for each `scale` by which its value exceeds `mean`."""
 
     weight: float
     mean: float
     scale: float
 
     def adds(self, value: float) -> float:
-        """The feature's part of the score."""
+        """Return the feature's contribution for this value."""
         return self.weight * (value - self.mean) / self.scale
 
 
 @dataclass(frozen=True)
 class RiskModel:
-    """A logistic model of the risk, and the threshold from which on the route is map/reduce.
+    """A logistic model of the risk, and the threshold at which the route becomes map/reduce.
 
     Attributes:
         grounds: What it was calibrated on, as a decision's reason says it.
@@ -82,24 +82,24 @@ class RiskModel:
     event: str = LOST
 
     def score(self, values: Mapping[str, float]) -> float:
-        """Log odds of a lost key passage, for the features' values by name."""
+        """Return the log odds of a lost key passage, for the features' values by name."""
         return self.bias + sum(term.adds(values[name]) for name, term in self.terms.items())
 
     def risk(self, values: Mapping[str, float]) -> float:
-        """Probability, to four decimals."""
+        """Return the probability of a lost key passage, to four decimals."""
         return round(0.5 * (1 + math.tanh(0.5 * self.score(values))), 4)
 
     def flags(self, rows: Iterable[Mapping[str, float]]) -> list[bool]:
-        """Whether each row's risk reaches the threshold."""
+        """Return whether each row's risk reaches the threshold."""
         return [self.risk(values) >= self.threshold for values in rows]
 
     def strongest_signals(self, values: Mapping[str, float], *, risky: bool) -> list[str]:
-        """The features with the largest part in a risk, or in its absence."""
+        """Return the features that contribute most to a high risk, or to a low one."""
         parts = {name: term.adds(values[name]) * (1 if risky else -1) for name, term in self.terms.items()}
         return [name for name, part in sorted(parts.items(), key=lambda item: -item[1])[:NAMED_SIGNALS] if part > 0]
 
     def to_json(self) -> dict[str, Any]:
-        """As the weights' file holds it."""
+        """Return the model in the form of the weights' file."""
         terms = {
             name: {"weight": term.weight, "mean": term.mean, "scale": term.scale} for name, term in self.terms.items()
         }
@@ -114,7 +114,7 @@ class RiskModel:
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> RiskModel:
-        """Read what `to_json` gave.
+        """Read a model in the form of `to_json`.
 
         Raises:
             ValueError: It is something else.
@@ -145,18 +145,18 @@ class RiskModel:
 
 
 def shipped_model() -> RiskModel:
-    """The model for use."""
+    """Return the shipped model that is fitted to all collections."""
     return RiskModel.from_json(_weights()["model"])
 
 
 def shipped(embedder: str) -> RiskModel | None:
-    """The model for use with an embedder, by its revision; None where it was not fitted with it."""
+    """Return the shipped model of an embedder, by its revision; None where none was fitted with it."""
     model = shipped_model()
     return model if model.embedder == embedder else None
 
 
 def fold(group: str) -> RiskModel | None:
-    """The model that was trained without a group of collections; None where there is none."""
+    """Return the model that was trained without this group of collections; None where there is none."""
     found = _weights()["without"].get(group)
     return RiskModel.from_json(found) if found else None
 
@@ -210,7 +210,7 @@ def recalibrate(
     prior: float = PRIOR,
     recall: float = RECALL,
 ) -> RiskModel:
-    """The model with offset, slope and threshold set anew; its weights keep their proportions.
+    """Return the model with new offset, slope and threshold; its weights keep their proportions.
 
     Args:
         model: What to start from.
@@ -231,7 +231,7 @@ def recalibrate(
 
 
 def choose_threshold(risks: Sequence[float], issues: Sequence[bool], rows: Sequence[float], recall: float) -> float:
-    """The largest threshold at which risks >= it find at least this share of the issues, by the questions' weights."""
+    """Return the largest threshold at which risks >= it include this share of the issues, by the questions' weights."""
     found = sorted(((risk, row) for risk, issue, row in zip(risks, issues, rows, strict=True) if issue), reverse=True)
     wanted, so_far = recall * sum(row for _, row in found), 0.0
     for risk, row in found:
@@ -242,7 +242,7 @@ def choose_threshold(risks: Sequence[float], issues: Sequence[bool], rows: Seque
 
 
 def evenly(groups: Sequence[str]) -> np.ndarray:
-    """Weights (n,) of rows by which every group weighs the same; their mean is 1."""
+    """Return weights (n,), of mean 1, that give every group the same total."""
     import numpy as np
 
     sizes = {group: list(groups).count(group) for group in set(groups)}

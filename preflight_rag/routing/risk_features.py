@@ -1,4 +1,4 @@
-"""What the calibrated preflight looks at: numbers of the retrieved passages that cost nothing more to have.
+"""The features of the calibrated preflight: numbers of the retrieved passages that need no further work.
 
 How far the dense and the BM25 ranking agree, how much the dense top 3 stand out, and how much of the question they
 hold. The IoU of the rankings' top 3 is not among them: beside the places of the first passages it added nothing. Each
@@ -33,7 +33,7 @@ UNRANKED = 200
 
 @dataclass(frozen=True)
 class Feature:
-    """What a feature is, and the words of a decision's reason where it raises the risk or lowers it."""
+    """A feature's meaning, and the words of a decision's reason where it raises or lowers the risk."""
 
     meaning: str
     risky: str
@@ -73,7 +73,7 @@ FEATURES = {
 def risk_features(
     question: str, refs: Sequence[PassageRef], sources: Sequence[Source], terms: Sequence[PassageTerms] | None = None
 ) -> dict[str, float]:
-    """The features by name, in the order of `FEATURES`.
+    """Return the features by name, in the order of `FEATURES`.
 
     Args:
         question: The question.
@@ -98,14 +98,17 @@ def risk_features(
 
 
 def has_places(refs: Sequence[PassageRef]) -> bool:
-    """Whether the passages carry their places in a ranking of the whole collection, without which nothing is known."""
+    """Return whether the passages carry their places in a ranking of the collection; otherwise no risk is known."""
     return any(ref.get("dense_rank") is not None for ref in refs)
 
 
 def _coverage(
     question: str, sources: Sequence[Source], top: Sequence[int], terms: Sequence[PassageTerms] | None
 ) -> dict[str, float]:
-    """How much of the question no passage and no title of the dense top holds; rarity is that among the passages."""
+    """Return how much of the question is missing from all passages and titles of the dense top.
+
+    Rarity is counted among the passages.
+    """
     import numpy as np
 
     asked = list(dict.fromkeys(words_by_token(question)))
@@ -128,7 +131,10 @@ def _coverage(
 
 
 def _indexed(asked: Sequence[str], terms: Sequence[PassageTerms]) -> tuple[np.ndarray, np.ndarray] | None:
-    """Which titles and which texts hold each of the terms, (t, n) each; None where an index has texts cut off."""
+    """Return which titles and which texts contain each of the terms, (t, n) each.
+
+    None where the index has cut texts off.
+    """
     import numpy as np
 
     vocabulary, positions = terms[0].vocabulary, [each.position for each in terms]

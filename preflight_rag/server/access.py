@@ -54,7 +54,7 @@ CREATE TABLE IF NOT EXISTS keys (
 
 
 def is_local(host: str) -> bool:
-    """Whether only this machine can reach an address."""
+    """Return whether only this machine can reach an address."""
     return host in LOOPBACK
 
 
@@ -66,13 +66,13 @@ def check_bind(host: str, keys: KeyRing) -> None:
     """
     if not is_local(host) and not keys.any():
         raise UsageError(
-            f"--host {host} lets others in, and the library has no key",
+            f"--host {host} accepts other machines, and the library has no key",
             help="Make one with `preflight keys add NAME --library DIR`, or leave out --host.",
         )
 
 
 def bind(host: str, port: int, *, shared: bool = False) -> socket.socket:
-    """A socket that listens at the address.
+    """Return a socket that listens at the address.
 
     Args:
         host: The address.
@@ -86,7 +86,9 @@ def bind(host: str, port: int, *, shared: bool = False) -> socket.socket:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, _, _, _, address = found[0]
     except (OSError, UnicodeError, OverflowError) as error:
-        raise UsageError(f"--host {host} --port {port} is no address: {error}", help="Use --host 127.0.0.1.") from None
+        raise UsageError(
+            f"--host {host} --port {port} is not a valid address: {error}", help="Use --host 127.0.0.1."
+        ) from None
     made = socket.socket(family, socket.SOCK_STREAM)
     try:
         if sys.platform != "win32":
@@ -104,13 +106,13 @@ def bind(host: str, port: int, *, shared: bool = False) -> socket.socket:
 
 
 def url_of(host: str, listening: socket.socket) -> str:
-    """The address of the page at a socket that `bind` has made."""
+    """Return the address of the page at a socket that `bind` has made."""
     port = listening.getsockname()[1]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def host_name(host: str) -> str:
-    """The name in a `Host` header, without the port; "" where there is none."""
+    """Return the name in a `Host` header, without the port; "" where there is none."""
     try:
         return (urlsplit(f"//{host}").hostname or "").lower()
     except ValueError:
@@ -118,7 +120,7 @@ def host_name(host: str) -> str:
 
 
 def same_origin(origin: str, host: str) -> bool:
-    """Whether an `Origin` header names the host of the request; the scheme may have been changed by a proxy."""
+    """Return whether an `Origin` header names the host of the request; the scheme may have been changed by a proxy."""
     return urlsplit(origin).netloc.lower() == host.lower()
 
 
@@ -144,22 +146,22 @@ class Keys:
         self._rows = rows
 
     def any(self) -> bool:
-        """Whether there is a key."""
+        """Return whether there is a key."""
         return bool(self._rows)
 
     def all(self) -> list[Key]:
-        """All keys, by name."""
+        """Return all keys, by name."""
         return sorted(map(_key, self._rows.values()), key=lambda key: key.name)
 
     def find(self, key: str) -> Key | None:
-        """The key that this is, or None."""
+        """Return the key that this is, or None."""
         parts = _KEY.fullmatch(key)
         row = self._rows.get(parts[1]) if parts else None
         stored = row["hash"] if row else "0" * 64
         return _key(row) if hmac.compare_digest(stored, _hash(key)) and row else None
 
     def by_id(self, id: str) -> Key | None:
-        """The key of an id, as long as it is not revoked."""
+        """Return the key of an id, as long as it is not revoked."""
         row = self._rows.get(id)
         return _key(row) if row else None
 
@@ -185,7 +187,7 @@ class KeyRing:
         self._read = None
 
     def known(self) -> Keys | None:
-        """The keys without reading the file; None where it has to be read."""
+        """Return the keys without reading the file; None where it has to be read."""
         read = self._read
         try:
             return read[1] if read is not None and read[0] == self._state() else None
@@ -193,7 +195,7 @@ class KeyRing:
             return None
 
     def now(self) -> Keys:
-        """The keys; waits up to `LOCKED_SECONDS` for a program that has locked the file.
+        """Return the keys; waits up to `LOCKED_SECONDS` for a program that has locked the file.
 
         Raises:
             LibraryError: The file cannot be read, or is damaged.
@@ -249,7 +251,7 @@ class KeyRing:
         return key
 
     def all(self) -> list[Key]:
-        """All keys, by name."""
+        """Return all keys, by name."""
         return self.now().all()
 
     def revoke(self, name: str) -> bool:
@@ -261,15 +263,15 @@ class KeyRing:
             return connection.execute("DELETE FROM keys WHERE name = ?", (name,)).rowcount > 0
 
     def any(self) -> bool:
-        """Whether there is a key."""
+        """Return whether there is a key."""
         return self.now().any()
 
     def find(self, key: str) -> Key | None:
-        """The key that this is, or None."""
+        """Return the key that this is, or None."""
         return self.now().find(key)
 
     def _state(self) -> _State:
-        """What changes with the file, and with its log where somebody has set it to keep one."""
+        """Return what changes with the file, and with its log where somebody has set it to keep one."""
         log = self.path.with_name(self.path.name + "-wal")
         return _changed(self.path), _changed(log)
 
@@ -299,7 +301,7 @@ def _seen(reading: asyncio.Task[Keys]) -> None:
 
 
 def _changed(path: Path) -> tuple[int, int, int, int] | None:
-    """What differs between two states of a file; None where there is none."""
+    """Return what differs between two states of a file; None where there is none."""
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -333,7 +335,7 @@ class User:
     admin: bool = False
 
     def thread(self, thread_id: str) -> str:
-        """The id that one of the user's threads has in the ledger.
+        """Return the id that one of the user's threads has in the ledger.
 
         Raises:
             UsageError: That is no thread's id.
@@ -344,7 +346,7 @@ class User:
         return self.prefix + thread_id
 
     def shown(self, thread_id: str) -> str:
-        """The id of a thread as the user knows it."""
+        """Return the id of a thread as the user knows it."""
         return thread_id.removeprefix(self.prefix)
 
 
@@ -352,5 +354,5 @@ LOCAL_USER = User(LOCAL, "", write=True)
 
 
 def _hash(secret: str) -> str:
-    """A key as it is stored."""
+    """Return a key as it is stored."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()

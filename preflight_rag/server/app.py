@@ -46,7 +46,7 @@ from preflight_rag.server.workers import Worker
 
 
 def create_app(preflight: Preflight, options: ServerOptions | None = None, worker: Worker | None = None) -> FastAPI:
-    """The web page, the API and OpenAI's API over one open library.
+    """Return the web page, the API and OpenAI's API over one open library.
 
     Args:
         preflight: The application; it stays the caller's, to be closed after the server has ended.
@@ -161,7 +161,7 @@ def serve(
 
 
 def _own_socket(worker: Worker) -> socket.socket:
-    """The socket at which the other workers reach this one, in a folder that is this user's alone."""
+    """Return the socket at which the other workers reach this one, in a folder that is this user's alone."""
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     made.bind(str(worker.socket_of(worker.number)))
     made.listen(128)

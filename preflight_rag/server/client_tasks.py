@@ -93,7 +93,7 @@ class Task:
         return next((text for role, text in reversed(self.messages) if role == "user"), "")
 
     def user_messages(self) -> list[str]:
-        """The messages of the user in the conversation that the task is about, the first thing first."""
+        """Return the messages of the user in the conversation that the task is about, the first thing first."""
         if (history := _history(self.prompt)) is not None:
             return _users(history)
         if (headed := _CONVERSATION.search(self.prompt)) is not None:
@@ -115,7 +115,7 @@ class TaskReply:
 
 
 def task_of(messages: Sequence[tuple[str, str]], metadata: Mapping[str, Any] | None = None) -> Task | None:
-    """The task that messages set, or None where they are a conversation with the documents."""
+    """Return the task that messages set, or None where they are a conversation with the documents."""
     prompt = next((text for role, text in reversed(messages) if role == "user"), "")
     system = "\n".join(text for role, text in messages if role in ("system", "developer"))
     kind = NAMED.get(str((metadata or {}).get("task"))) or _by_shape(prompt, system)
@@ -123,7 +123,7 @@ def task_of(messages: Sequence[tuple[str, str]], metadata: Mapping[str, Any] | N
 
 
 def by_rule(task: Task) -> str:
-    """The reply that needs no language model: it says no more than the conversation does."""
+    """Return the reply that needs no language model: it says no more than the conversation does."""
     messages = [text for text in task.user_messages() if text.strip()]
     last = messages[-1].strip() if messages else ""
     if task.kind == "title":
@@ -147,7 +147,7 @@ def by_rule(task: Task) -> str:
 async def answer_task(
     task: Task, watch: ModelWatch, sampling: Mapping[str, Any], purses: Sequence[Purse] = ()
 ) -> TaskReply:
-    """The model's reply in one call; without a model, or where it cannot be reached or paid for, a rule's.
+    """Return the model's reply in one call; without a model, or where it cannot be reached or paid for, a rule's.
 
     Raises:
         ModelError: The model gave nothing that can be used.
@@ -167,7 +167,7 @@ async def answer_task(
 
 
 def _spent(error: PreflightError) -> Usage:
-    """What a failed call cost."""
+    """Return what a failed call cost."""
     return Usage.model_validate((isinstance(error, ModelError) and error.spent) or {"calls": 1})
 
 
@@ -186,7 +186,7 @@ def _by_shape(prompt: str, system: str) -> Kind | None:
 
 
 def _wants_title(opening: str, role: str) -> bool:
-    """Whether a title of the conversation is asked for; one of anything else is a question like any other."""
+    """Return whether a title of the conversation is asked for; one of anything else is a question like any other."""
     if opening.startswith(_NAME) or _INTO_TITLE.match(opening) or _TITLER.match(role):
         return True
     if _ANALYSED.match(opening):
@@ -196,7 +196,7 @@ def _wants_title(opening: str, role: str) -> bool:
 
 
 def _history(prompt: str) -> str | None:
-    """What stands between the tags of the conversation."""
+    """Return what stands between the tags of the conversation."""
     start, end = prompt.find(_HISTORY), prompt.rfind(_HISTORY_ENDS)
     return prompt[start + len(_HISTORY) : end] if 0 <= start < end else None
 
@@ -210,13 +210,13 @@ def _as_asked(task: Task, value: dict[str, str]) -> str:
 
 
 def _title(messages: Sequence[str]) -> str:
-    """The first words of what was asked first."""
+    """Return the first words of what was asked first."""
     words = (messages[0] if messages else "Conversation").split("\n")[0].strip().rstrip("?!.,;: ").split()
     return " ".join(words[:TITLE_WORDS]) + ("…" if len(words) > TITLE_WORDS else "")
 
 
 def _users(text: str) -> list[str]:
-    """What the user says in a conversation that is written down as `USER: …`, `ASSISTANT: …`."""
+    """Return what the user says in a conversation that is written down as `USER: …`, `ASSISTANT: …`."""
     parts = _SPEAKER.split(text)
     pairs = zip(parts[1::2], parts[2::2], strict=True)
     return [text.strip() for speaker, text in pairs if speaker.lower() in ("user", "human")] or (

@@ -45,7 +45,7 @@ _WAITING: WeakKeyDictionary[ServerState, dict[GuardedProtocol, None]] = WeakKeyD
 
 
 def configured(app: Any, **more: Any) -> uvicorn.Config:
-    """How uvicorn is run here.
+    """Return how uvicorn is run here.
 
     Args:
         app: The ASGI application.
@@ -165,7 +165,7 @@ class EndingServer(uvicorn.Server):
 
 
 def _has_unread(transport: asyncio.Transport) -> bool:
-    """Whether something has come that was not read yet, which may be the request."""
+    """Return whether something has come that was not read yet, which may be the request."""
     connection = transport.get_extra_info("socket")
     if connection is None or connection.fileno() < 0:
         return False

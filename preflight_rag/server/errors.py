@@ -107,30 +107,33 @@ def refusal_of(error: Exception) -> Refused:
 
 
 def _is_half_a_character(error: UnicodeEncodeError) -> bool:
-    """Whether text failed that JSON can escape and nothing can store; only requests bring such."""
+    """Return whether text failed that JSON can escape and nothing can store; only requests bring such."""
     return any("\ud800" <= character <= "\udfff" for character in error.object[error.start : error.end])
 
 
 def code_of(error: PreflightError) -> str:
-    """An error's name for programs: `ThreadBusy` is `thread_busy`."""
+    """Return an error's name for programs: `ThreadBusy` is `thread_busy`."""
     name = type(error).__name__.removesuffix("Error") or "Error"
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
 def status_of(error: PreflightError) -> int:
-    """The HTTP status of an error of ours."""
+    """Return the HTTP status of an error of ours."""
     return next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
 
 
 def describe(error: Exception) -> dict[str, str]:
-    """An error as `{code, message, help}`, each on one line and of bounded length; of a model's reply also `reason`."""
+    """Return an error as `{code, message, help}`, each on one line and of bounded length.
+
+    Of a model's reply also `reason`.
+    """
     refusal = refusal_of(error)
     reason = {"reason": refusal.reason} if refusal.reason else {}
     return {"code": refusal.code, "message": _line(refusal.message), "help": _line(refusal.help), **reason}
 
 
 def error_body(error: Exception, path: str) -> dict[str, Any]:
-    """The JSON body of an error, for a caller of a path."""
+    """Return the JSON body of an error, for a caller of a path."""
     described = describe(error)
     if not path.startswith("/v1"):
         return {"error": described}
@@ -144,7 +147,7 @@ def error_body(error: Exception, path: str) -> dict[str, Any]:
 
 
 def error_response(error: Exception, path: str) -> JSONResponse:
-    """The response for an error; its headers say whether a client should try again."""
+    """Return the response for an error; its headers say whether a client should try again."""
     refusal = refusal_of(error)
     headers = dict(refusal.headers or {})
     if refusal.status_code in (408, 413):
@@ -157,7 +160,7 @@ def error_response(error: Exception, path: str) -> JSONResponse:
 
 
 def error_page(error: Exception) -> HTMLResponse:
-    """The error as a page for people who followed a link: one line, and the way out."""
+    """Return the error as a page for people who followed a link: one line, and the way out."""
     refusal, described = refusal_of(error), describe(error)
     lines = "".join(f"<p>{escape(_sentence(text))}</p>" for text in (described["message"], described["help"]) if text)
     head = (

@@ -112,7 +112,7 @@ class Gate:
         return self._limited(scope, headers, receive, user)
 
     async def _keys(self, scope: Scope) -> Keys | None:
-        """The keys; None where they cannot be read, and what is asked for is open to everybody.
+        """Return the keys; None where they cannot be read, and what is asked for is open to everybody.
 
         Raises:
             Refused: They cannot be read.
@@ -221,7 +221,7 @@ class Gate:
 
 
 def session_token(headers: Mapping[str, str]) -> str:
-    """The session's token in a request's cookies, or ""."""
+    """Return the session's token in a request's cookies, or ""."""
     try:
         cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
     except CookieError:
@@ -234,7 +234,10 @@ def _user(key: Key, *, by_cookie: bool = False) -> User:
 
 
 def template(scope: MutableMapping[str, Any]) -> str:
-    """The route that served a request, such as `/api/threads/{thread_id}`; never what the caller wrote into it."""
+    """Return the route that served a request, such as `/api/threads/{thread_id}`.
+
+    Never what the caller wrote into it.
+    """
     return getattr(scope.get("route"), "path", "other")
 
 
@@ -254,7 +257,7 @@ def _check_host(headers: Headers) -> None:
 
 
 def _is_open(scope: Scope) -> bool:
-    """Whether this is served without a key."""
+    """Return whether this is served without a key."""
     return scope["path"] in OPEN or scope["path"].startswith(STATIC)
 
 

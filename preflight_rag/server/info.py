@@ -148,7 +148,7 @@ def _page(schema: dict[str, Any]) -> str:
 
 
 def _call(method: str, path: str, call: dict[str, Any], models: dict[str, Any]) -> str:
-    """One call as a section."""
+    """Return one call as a section."""
     fields = [f"<li><code>{escape(each['name'])}</code> ({each['in']})</li>" for each in call.get("parameters", [])]
     given = f"<ul>{''.join(fields)}</ul>" if fields else ""
     body = call.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")

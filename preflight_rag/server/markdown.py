@@ -30,7 +30,7 @@ _ATTRIBUTES = {
 
 
 def render(text: str) -> str:
-    """The HTML of an answer, or of the part of it that has been written so far."""
+    """Return the HTML of an answer, or of the part of it that has been written so far."""
     return nh3.clean(_renderer().render(encodable(text)), tags=_TAGS, attributes=_ATTRIBUTES, url_schemes=set())
 
 

@@ -45,7 +45,7 @@ def operator_of(request: Request) -> User:
     user: User = request.state.user
     if not may_connect(request, user):
         help = "Open the page on the server's own machine, or use a key of `preflight keys add NAME --admin`."
-        raise Refused(403, "only who runs this server may connect a language model", help=help)
+        raise Refused(403, "only the person who runs this server may connect a language model", help=help)
     return user
 
 
@@ -62,7 +62,10 @@ OperatorOf = Annotated[User, Depends(operator_of)]
 
 
 def entry_info(request: Request, service: Service) -> dict[str, Any]:
-    """What the page may know: whether this user may connect a model, and to them, which server it is; never the key."""
+    """Return what the page may know: whether this user may connect a model, and to them, which server it is.
+
+    Never the key.
+    """
     if not may_connect(request, user_of(request)):
         return {"allowed": False, "host": None}
     entry = service.entered
@@ -120,7 +123,7 @@ def adopt(service: Service) -> None:
 
 
 def _address(given: str) -> str:
-    """The address of an OpenAI-compatible server.
+    """Return the address of an OpenAI-compatible server.
 
     Raises:
         Refused: It is none.
@@ -133,12 +136,12 @@ def _address(given: str) -> str:
         known = False
     if not known:
         help = "It begins with https:// or http:// and usually ends in /v1, such as https://api.openai.com/v1."
-        raise Refused(400, "this is no address of a model's server", help=help, param="base_url")
+        raise Refused(400, "base_url is not the URL of a model server", help=help, param="base_url")
     return address
 
 
 async def _tried(entry: ModelEntry, service: Service) -> Reader:
-    """The reader with a model that has answered once.
+    """Return the reader with a model that has answered once.
 
     Raises:
         Refused: It did not answer.

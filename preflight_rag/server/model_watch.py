@@ -68,7 +68,9 @@ class ModelWatch:
         purses: Sequence[Purse] = (),
         limit: int | None = None,
     ) -> tuple[str, Usage] | None:
-        """The model's reply to messages of a client's own, of so many tokens at most; None where there is no model.
+        """Return the model's reply to messages of a client's own, of so many tokens at most.
+
+        None where there is no model.
 
         Raises:
             ModelError: There is no whole reply.

@@ -89,7 +89,7 @@ class Message(BaseModel):
     content: str | list[dict[str, Any]] | None = None
 
     def text(self) -> str:
-        """The message's text; parts that are none are passed over."""
+        """Return the message's text; parts that are none are passed over."""
         if isinstance(self.content, list):
             return "\n".join(text for part in self.content if (text := text_of(part)) is not None)
         return self.content or ""
@@ -132,7 +132,7 @@ class SamplingBody(BaseModel):
         return {name: value for name, value in given.items() if value is not None}
 
     def ignored(self) -> tuple[str, ...]:
-        """Names of what was given and means nothing to a library."""
+        """Return names of what was given and means nothing to a library."""
         return tuple(name for name in MEANINGLESS if getattr(self, name, None))
 
     def check_tools(self) -> None:
@@ -148,7 +148,7 @@ class SamplingBody(BaseModel):
             shown = choice if isinstance(choice, str) else "of one tool"
             raise Refused(
                 400,
-                f"{name} {str(shown)[:80]!r} cannot be kept: a library calls no tools",
+                f"{name} {str(shown)[:80]!r} is not supported: a library calls no tools",
                 help=f"Leave out {name}, or send auto.",
                 param=name,
                 code="unsupported_value",
@@ -166,7 +166,7 @@ class ChatBody(SamplingBody):
     response_format: dict[str, Any] | None = None
 
     def wanted(self) -> Wanted:
-        """How the reply is wanted.
+        """Return how the reply is wanted.
 
         Raises:
             Refused: Its format cannot be kept.
@@ -312,7 +312,7 @@ async def embeddings(body: EmbeddingsBody, request: Request, service: ServiceOf)
 
 
 def route_of(model: str) -> str | None:
-    """The route that a model's name stands for.
+    """Return the route that a model's name stands for.
 
     Raises:
         Refused: There is no such model.
@@ -324,13 +324,18 @@ def route_of(model: str) -> str | None:
 
 
 def conversation_of(body: ChatBody) -> Conversation:
-    """The last message of the user and what stands before it.
+    """Return the last message of the user and what stands before it.
 
     Raises:
         Refused: There is no such message, or more than one answer is wanted.
     """
     if body.n is not None and body.n != 1:
-        raise Refused(400, f"n={body.n}: a library has one answer", help="Leave out n.", code="unsupported_value")
+        raise Refused(
+            400,
+            f"n={body.n} is not supported: a library gives one answer",
+            help="Leave out n.",
+            code="unsupported_value",
+        )
     messages = [(each.role, each.text()) for each in body.messages if each.role in ("user", "assistant")]
     last = max((place for place, (role, _) in enumerate(messages) if role == "user"), default=None)
     if last is None:
@@ -342,7 +347,7 @@ def conversation_of(body: ChatBody) -> Conversation:
 def turn_settings(
     body: SamplingBody, service: Service, route: str | None, instructions: Sequence[str], wanted: Wanted
 ) -> dict[str, Any]:
-    """The settings of a turn.
+    """Return the settings of a turn.
 
     Raises:
         Refused: A setting is not for callers.
@@ -355,7 +360,7 @@ def turn_settings(
 
 
 def within_reach(wanted: Wanted, service: Service) -> Wanted:
-    """The same with options that do not reach this model among what is ignored."""
+    """Return the same with options that do not reach this model among what is ignored."""
     reader = service.preflight.reader
     if not isinstance(reader, ChatReader):
         return wanted
@@ -364,7 +369,7 @@ def within_reach(wanted: Wanted, service: Service) -> Wanted:
 
 
 async def take_task(service: Service, user: User, task: Task, sampling: dict[str, Any]) -> Ended:
-    """The reply to a client's task, which is no turn of any conversation."""
+    """Return the reply to a client's task, which is no turn of any conversation."""
     async with service.running.slot(lambda _: None), asyncio.timeout(service.options.turn_seconds):
         reply = await answer_task(task, service.watch, sampling, service.spending.of(user.name))
     usage = reply.usage
@@ -382,7 +387,7 @@ async def take_task(service: Service, user: User, task: Task, sampling: dict[str
 
 
 def as_mapping(value: Any) -> dict[str, Any]:
-    """A JSON object, or an empty one in the place of anything else."""
+    """Return a JSON object, or an empty one in the place of anything else."""
     return value if isinstance(value, dict) else {}
 
 
@@ -395,7 +400,7 @@ class HasHistory(Protocol):
 
 
 def known_thread(service: Service, user: User, conversation: HasHistory) -> str | None:
-    """The thread that a conversation goes on with, as long as it has had no other turn since."""
+    """Return the thread that a conversation goes on with, as long as it has had no other turn since."""
     thread_id, turns = service.conversations.take(user.name, conversation.history) or ("", 0)
     last = service.preflight.ledger.last(user.thread(thread_id)) if thread_id else None
     return thread_id if last is not None and last.turn == turns else None
@@ -410,7 +415,7 @@ class Form:
         self._created = int(time.time())
 
     def whole(self, ended: Ended) -> dict[str, Any]:
-        """A completion that is not streamed."""
+        """Return a completion that is not streamed."""
         fields = {"role": "assistant", "content": ended.text, "refusal": ended.refusal, "preflight": ended.extra}
         noted = {"annotations": [place.of_chat() for place in ended.annotations if place.url]}
         message = ChatCompletionMessage.model_validate({**fields, **(noted if noted["annotations"] else {})})
@@ -424,7 +429,7 @@ class Form:
         ).model_dump(mode="json", exclude_unset=True)
 
     def ending(self, ended: Ended, *, with_usage: bool) -> Iterator[bytes]:
-        """The last chunks of a stream."""
+        """Yield the last chunks of a stream."""
         if ended.rest:
             yield self.chunk(ChoiceDelta(content=ended.rest))
         last: dict[str, Any] = {"refusal": ended.refusal} if ended.refusal else {}
@@ -435,7 +440,7 @@ class Form:
             yield self._data_of([], usage=_usage(ended))
 
     def chunk(self, delta: ChoiceDelta, finish_reason: FinishReason | None = None, **more: Any) -> bytes:
-        """One event of a stream."""
+        """Return one event of a stream."""
         return self._data_of([ChunkChoice(index=0, delta=delta, logprobs=None, finish_reason=finish_reason)], **more)
 
     def _data_of(self, chunk_choices: list[ChunkChoice], **more: Any) -> bytes:
@@ -472,7 +477,7 @@ class Completion:
         self._form = Form(self.body.model)
 
     async def whole(self, outcome: Outcome) -> dict[str, Any]:
-        """The body of a completion that is not streamed.
+        """Return the body of a completion that is not streamed.
 
         Raises:
             Exception: What the turn failed with.
@@ -480,7 +485,10 @@ class Completion:
         return self._form.whole(await self._end(outcome))
 
     async def chunks(self, turn: RunningTurn, first: Item | None) -> AsyncIterator[bytes]:
-        """The chunks of a stream, then `[DONE]`; an error comes in the form that OpenAI gives it within a stream."""
+        """Yield the chunks of a stream, then `[DONE]`.
+
+        An error comes in the form that OpenAI gives it within a stream.
+        """
         yield self._form.chunk(ChoiceDelta(role="assistant", content=""))
         options = self.body.stream_options
         async for item in items(turn, first, lambda: self.heartbeat):
@@ -509,7 +517,7 @@ class Completion:
 
 
 def _completed(body: ChatBody, ended: Ended) -> Response:
-    """A reply that is known at once, as a completion or as a stream of one."""
+    """Return a reply that is known at once, as a completion or as a stream of one."""
     form, options = Form(body.model), body.stream_options
     if not body.stream:
         return JSONResponse(form.whole(ended))
@@ -559,6 +567,6 @@ def _encoded(vector: np.ndarray, encoding: str) -> list[float] | str:
 
 
 def text_of(part: dict[str, Any]) -> str | None:
-    """The text of a part of a message; None where it is no text."""
+    """Return the text of a part of a message; None where it is no text."""
     known = part.get("type") in ("text", "input_text", "output_text")
     return str(part["text"]) if known and isinstance(part.get("text"), str) else None

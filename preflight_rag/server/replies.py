@@ -60,7 +60,7 @@ class Wanted:
     skipped: tuple[str, ...] = ()
 
     def note(self) -> str:
-        """A line on what was not read; "" where all was."""
+        """Return a line on what was not read; "" where all was."""
         kinds = " and ".join(dict.fromkeys(kind.removeprefix("input_").split("_")[0] for kind in self.skipped))
         return f"{NOTE}only text is read here; what was sent as {kinds} was passed over." if kinds else ""
 
@@ -136,11 +136,11 @@ class Writer:
         self._is_cut = False
 
     def feed(self, text: str) -> str:
-        """What is sent of a piece of the answer."""
+        """Return what is sent of a piece of the answer."""
         return "" if self.wanted.format else self._within(text)
 
     def end(self, outcome: Outcome) -> Ended:
-        """How the reply ends.
+        """Return how the reply ends.
 
         Raises:
             Exception: What the turn failed with.
@@ -168,7 +168,7 @@ class Writer:
         return Ended(rest, self.sent, "length" if self._is_cut else "stop", extra, usage=usage)
 
     def _rest(self, answer: Answer) -> str:
-        """What the text still lacks: notes, then footnotes; all of it where nothing has been sent."""
+        """Return what the text still lacks: notes, then footnotes; all of it where nothing has been sent."""
         away = _without_model(answer)
         why = WITHOUT[away.stage] if away else ""
         lost = f"{NOTE}{why}, so this shows what the documents say. {away.error}" if away else ""
@@ -177,14 +177,14 @@ class Writer:
         return begun + "".join(f"\n\n{note}" for note in notes) + footnotes(answer.citations)
 
     def _ignored(self, answer: Answer) -> dict[str, Any]:
-        """What had no effect on an answer; options of sampling have none where no model was asked."""
+        """Return what had no effect on an answer; options of sampling have none where no model was asked."""
         asked = answer.receipt.model_calls and _without_model(answer) is None
         unused = () if asked else tuple(self.wanted.sampling)
         names = sorted({*self.wanted.ignored, *unused, *self.wanted.skipped})
         return {"ignored": names} if names else {}
 
     def _cut_by_model(self, error: BadReply) -> Ended:
-        """A reply that its model did not finish, or refused."""
+        """Return a reply that its model did not finish, or refused."""
         rest = self._within(error.partial) if not self.sent and self.wanted.format is None else ""
         reason = ENDS[error.reason]
         refusal = describe(error)["message"] if reason == "content_filter" else None
@@ -203,12 +203,12 @@ class Writer:
 
 
 def _without_model(answer: Answer) -> Gap | None:
-    """Why an answer was made without its model; None where it was made with it."""
+    """Return why an answer was made without its model; None where it was made with it."""
     return next((gap for gap in answer.gaps[:1] if gap.stage in WITHOUT), None)
 
 
 async def cited_places(service: Service, outcome: Outcome, text: str, base_url: str) -> tuple[CitedPlace, ...]:
-    """Where a text cites, in its order: each citation at its first mark above the footnotes."""
+    """Return where a text cites, in its order: each citation at its first mark above the footnotes."""
     if not isinstance(outcome, Answer) or not outcome.citations:
         return ()
     by_number = {citation.n: citation for citation in outcome.citations}
@@ -229,7 +229,7 @@ def _urls(service: Service, cited: Sequence[Citation], base_url: str) -> list[tu
 
 
 def _url(service: Service, citation: Citation, base_url: str) -> tuple[str, bool]:
-    """Where a document can be opened, and whether that is its file at this server."""
+    """Return where a document can be opened, and whether that is its file at this server."""
     if citation.url:
         return citation.url, False
     entry = service.catalogue.document(service.names.document_id(citation.document_id))
@@ -240,7 +240,7 @@ def _url(service: Service, citation: Citation, base_url: str) -> tuple[str, bool
 
 
 def choices(asked: Clarification) -> str:
-    """A question back to the person, with numbered choices."""
+    """Return a question back to the person, with numbered choices."""
     lines = [f"{place}. {inert(choice.label)}" for place, choice in enumerate(asked.choices, 1)]
     return "\n".join([inert(asked.question), "", *lines, "", 'Answer with a number, a name, or "all".'])
 

@@ -61,7 +61,7 @@ class ResponsesBody(SamplingBody):
     store: bool | None = None
 
     def messages(self) -> list[Message]:
-        """The input as messages; items of other kinds, such as a tool's output, are passed over.
+        """Return the input as messages; items of other kinds, such as a tool's output, are passed over.
 
         Raises:
             Refused: One of them is no message.
@@ -76,7 +76,7 @@ class ResponsesBody(SamplingBody):
             raise Refused(400, f"a message of the input is wrong: {problem}", param="input") from None
 
     def wanted(self) -> Wanted:
-        """How the reply is wanted.
+        """Return how the reply is wanted.
 
         Raises:
             Refused: Its format cannot be kept.
@@ -102,7 +102,7 @@ class Asked:
 
     @classmethod
     def of(cls, body: ResponsesBody) -> Asked:
-        """The last message of the user and what stands before it.
+        """Return the last message of the user and what stands before it.
 
         Raises:
             Refused: There is none.
@@ -190,12 +190,12 @@ def _next_turn(last: Turn | None, question: str) -> int:
 
 
 def response_id(thread: str, turn: int) -> str:
-    """The id of the response that a turn of a thread is, as the user calls it."""
+    """Return the id of the response that a turn of a thread is, as the user calls it."""
     return f"{PREFIX}{turn}_{thread.encode().hex()}"
 
 
 def thread_and_turn(name: str) -> tuple[str, int]:
-    """What a response's id names.
+    """Return what a response's id names.
 
     Raises:
         Refused: It is none.
@@ -210,7 +210,7 @@ def thread_and_turn(name: str) -> tuple[str, int]:
 
 
 async def _thread(service: Service, user: User, body: ResponsesBody, asked: Asked) -> tuple[str, bool]:
-    """The thread that a response belongs to, as the user calls it, and whether that is gone on with.
+    """Return the thread that a response belongs to, as the user calls it, and whether that is gone on with.
 
     A thread goes on from its last turn. From an earlier one, or while a turn runs, a copy up to there does.
 
@@ -262,7 +262,7 @@ class Made:
         self._number = 0
 
     def whole(self, ended: Ended) -> dict[str, Any]:
-        """The response, ended."""
+        """Return the response, ended."""
         read, written = ended.usage
         usage = {
             "input_tokens": read,
@@ -288,7 +288,7 @@ class Made:
         end: Callable[[Outcome, Writer], Awaitable[Ended]],
         heartbeat: float,
     ) -> AsyncIterator[bytes]:
-        """A turn's events; it ends with `response.completed`, `.incomplete` or `.failed`."""
+        """Yield a turn's events; it ends with `response.completed`, `.incomplete` or `.failed`."""
         for made in self._begin():
             yield made
         async for item in items(turn, first, lambda: heartbeat):
@@ -307,7 +307,7 @@ class Made:
                         yield made
 
     def at_once(self, ended: Ended) -> Iterator[bytes]:
-        """The events of a response that is known at once."""
+        """Yield the events of a response that is known at once."""
         yield from self._begin()
         yield from self._end(ended)
 
@@ -388,7 +388,7 @@ class Made:
 
 
 def _at_once(body: ResponsesBody, ended: Ended) -> Response:
-    """A response that is no turn, such as a client's task."""
+    """Return a response that is no turn, such as a client's task."""
     made = Made(body, f"{PREFIX}{uuid4().hex}")
     if not body.stream:
         return JSONResponse(made.whole(ended))

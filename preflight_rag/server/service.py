@@ -112,7 +112,7 @@ class Metrics:
         self.passages = Gauge("preflight_passages", "Passages in the library.", **own)
 
     def text(self) -> bytes:
-        """The numbers as Prometheus reads them."""
+        """Return the numbers as Prometheus reads them."""
         return generate_latest(self.registry)
 
 
@@ -134,7 +134,7 @@ Item = Event | Queued | Outcome
 
 
 def is_last(item: Item | None) -> TypeIs[Outcome]:
-    """Whether no item of the turn comes after this one."""
+    """Return whether no item of the turn comes after this one."""
     return isinstance(item, Answer | Clarification | Exception | Stopped)
 
 
@@ -158,7 +158,7 @@ class Listener:
         self._items.put_nowait((seconds, item))
 
     async def get(self, seconds: float | None = None) -> Item | None:
-        """The next item, or None where none comes within the seconds."""
+        """Return the next item, or None where none comes within the seconds."""
         try:
             async with asyncio.timeout(seconds):
                 self.seconds, item = await self._items.get()
@@ -167,7 +167,7 @@ class Listener:
         return item
 
     async def outcome(self) -> Outcome:
-        """The turn's last item."""
+        """Return the turn's last item."""
         while not is_last(item := await self.get()):
             pass
         return item
@@ -198,7 +198,7 @@ class RunningTurn:
         return listener
 
     async def get(self, seconds: float | None = None) -> Item | None:
-        """The next item, or None where none comes within the seconds."""
+        """Return the next item, or None where none comes within the seconds."""
         return await self._own.get(seconds)
 
     @property
@@ -207,7 +207,7 @@ class RunningTurn:
         return self._own.seconds
 
     async def outcome(self) -> Outcome:
-        """The turn's last item."""
+        """Return the turn's last item."""
         return await self._own.outcome()
 
     def stop(self) -> None:
@@ -303,7 +303,7 @@ class RunningTurns:
                 self._metrics.running.dec()
 
     def of(self, thread_id: str) -> RunningTurn | None:
-        """The turn that a thread takes now; of several, of which all but one wait for the thread, the first."""
+        """Return the turn that a thread takes now; of several, of which all but one wait for the thread, the first."""
         found = [turn for turn in self._turns if turn.thread_id == thread_id]
         return min(found, key=lambda turn: turn.started, default=None)
 
@@ -329,7 +329,7 @@ class RunningTurns:
             turn.stop()
 
     def named(self, outcome: Answer | Clarification) -> Answer | Clarification:
-        """An answer as clients are shown it: its documents by their names, not by paths of this machine."""
+        """Return an answer as clients are shown it: its documents by their names, not by paths of this machine."""
         if isinstance(outcome, Clarification):
             return outcome
         return Answer.model_validate(self._names.shown(outcome.model_dump()))
@@ -363,7 +363,10 @@ class Conversations:
         self._threads: dict[str, tuple[str, int]] = {}
 
     def take(self, user: str, history: Sequence[tuple[str, str]]) -> tuple[str, int] | None:
-        """The thread of a history, and how many turns it has; nobody else gets it until it is remembered again."""
+        """Return the thread of a history, and how many turns it has.
+
+        Nobody else gets it until it is remembered again.
+        """
         return self._threads.pop(_hash(user, history), None)
 
     def remember(self, user: str, history: Sequence[tuple[str, str]], thread_id: str, turns: int) -> None:
@@ -407,7 +410,7 @@ class Service:
         self._needs_key = options.require_keys
 
     async def keys_now(self) -> Keys:
-        """The library's keys.
+        """Return the library's keys.
 
         Raises:
             Refused: They cannot be read.
@@ -421,7 +424,7 @@ class Service:
         return keys
 
     def needs_key(self) -> bool:
-        """Whether a key is needed. Once one was, it stays so: revoking the last key lets nobody in."""
+        """Return whether a key is needed. Once one was, it stays so: revoking the last key lets nobody in."""
         return self._needs_key
 
     async def admit(self, bucket: str, token: str = "", cost: float = 1.0) -> str | None:
@@ -472,7 +475,7 @@ class Service:
         return list(dict.fromkeys([self.watch.name, *offline, *self.options.offered]))
 
     def model_of(self, name: str | None) -> str | None:
-        """A model that was asked for, None for the server's own.
+        """Return a model that was asked for, None for the server's own.
 
         Raises:
             Refused: It is not offered.
@@ -489,7 +492,7 @@ class Service:
         return name
 
     async def takes_turn(self, thread_id: str) -> bool:
-        """Whether a turn runs on a thread, here or at another worker of this server."""
+        """Return whether a turn runs on a thread, here or at another worker of this server."""
         if self.running.of(thread_id) is not None:
             return True
         return self.siblings is not None and await self.siblings.holder(thread_id) is not None
@@ -518,7 +521,7 @@ class Service:
 
 
 def service_of(request: Request) -> Service:
-    """The service behind a route."""
+    """Return the service behind a route."""
     found: Service = request.app.state.service
     return found
 

@@ -91,7 +91,7 @@ class Limit:
     seconds: float
 
     def cost(self, tokens: float) -> float:
-        """The seconds in which so many tokens come."""
+        """Return the seconds in which so many tokens come."""
         return tokens * self.seconds / self.amount
 
 
@@ -211,7 +211,7 @@ class SharedState:
 
 
 def key_bucket(key_id: str) -> str:
-    """The name of the bucket of a key's requests."""
+    """Return the name of the bucket of a key's requests."""
     return f"{_KEY}{key_id}"
 
 

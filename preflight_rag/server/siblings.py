@@ -77,7 +77,7 @@ class Siblings:
         return (User(**user) if user else None), ((str(client[0]), int(client[1])) if client else None)
 
     async def holder(self, thread_id: str) -> int | None:
-        """The worker that takes a turn on a thread."""
+        """Return the worker that takes a turn on a thread."""
         asked = [self._get(number, f"{OWN}turn?thread={quote(thread_id, safe='')}") for number in self.numbers]
         replies = await asyncio.gather(*asked)
         found = (number for number, reply in zip(self.numbers, replies, strict=True) if reply is not None)
@@ -88,14 +88,14 @@ class Siblings:
         await asyncio.gather(*(self._get(number, OWN + what) for number in self.numbers))
 
     async def metrics(self, own: bytes) -> bytes:
-        """The numbers of all workers, added up."""
+        """Return the numbers of all workers, added up."""
         others = await asyncio.gather(*(self._get(number, f"{OWN}metrics") for number in self.numbers))
         registry = CollectorRegistry()
         registry.register(_Sum([own.decode(), *filter(None, others)]))
         return generate_latest(registry)
 
     async def relay(self, number: int, scope: Scope, receive: Receive) -> Response:
-        """A worker's response to a request.
+        """Return a worker's response to a request.
 
         Raises:
             Refused: That worker is not there.
@@ -117,9 +117,7 @@ class Siblings:
             found = await client.send(request, stream=True)
         except httpx.TransportError:
             help = "Try again in a moment."
-            raise Refused(
-                503, "a part of the server is being started", help=help, headers={"Retry-After": "2"}
-            ) from None
+            raise Refused(503, "a server process is being started", help=help, headers={"Retry-After": "2"}) from None
         response = StreamingResponse(_pieces(found), found.status_code)
         response.raw_headers = [
             (name.lower(), value) for name, value in found.headers.raw if name.lower() not in NOT_HANDED_ON
@@ -132,7 +130,7 @@ class Siblings:
             await client.aclose()
 
     async def _get(self, number: int, path: str) -> str | None:
-        """What a worker replies; None where it has nothing to say, or is not there."""
+        """Return what a worker replies; None where it has nothing to say, or is not there."""
         signed = {HEADER.decode(): self._credentials(None, None)}
         try:
             reply = await self._client(number).get(path, headers=signed, timeout=ASKING_SECONDS)
@@ -155,7 +153,7 @@ class Siblings:
 
 
 async def _body(receive: Receive) -> AsyncIterator[bytes]:
-    """A request's body, piece by piece."""
+    """Yield a request's body, piece by piece."""
     while True:
         message: Message = await receive()
         if message["type"] == "http.disconnect":
@@ -166,7 +164,7 @@ async def _body(receive: Receive) -> AsyncIterator[bytes]:
 
 
 async def _pieces(response: httpx.Response) -> AsyncIterator[bytes]:
-    """A response's body as it comes; where the client goes away, the other worker learns of it."""
+    """Yield a response's body as it comes; where the client goes away, the other worker learns of it."""
     try:
         async for piece in response.aiter_raw():
             yield piece
@@ -188,7 +186,7 @@ class _Sum(Collector):
         self._texts = texts
 
     def collect(self) -> Iterator[Metric]:
-        """Each number once."""
+        """Yield each number once."""
         families: dict[str, Metric] = {}
         sums: dict[str, dict[tuple[str, tuple[tuple[str, str], ...]], float]] = {}
         for text in self._texts:

@@ -44,7 +44,7 @@ class AnswerFormat:
                 raise self._refused(f"an answer may not fit the schema: {problem}", "Allow for it there.")
 
     def text(self, answer: Answer) -> str:
-        """The answer as JSON."""
+        """Return the answer as JSON."""
         return json.dumps(self._value(answer), ensure_ascii=False)
 
     def _value(self, answer: Answer) -> Any:
@@ -63,7 +63,7 @@ class AnswerFormat:
             raise self._refused(f"an answer has no field {unknown[0][:80]!r}", f"Its fields are: {fields}.")
 
     def problem(self, answer: Answer) -> str | None:
-        """Where an answer does not fit the schema; None where it does."""
+        """Return where an answer does not fit the schema; None where it does."""
         if self._validator is None:
             return None
         try:
@@ -80,7 +80,7 @@ class AnswerFormat:
 
 
 def format_of(given: Mapping[str, Any] | None, param: str = "response_format") -> AnswerFormat | None:
-    """What `response_format`, or `text.format`, asks for; None for text.
+    """Return what `response_format`, or `text.format`, asks for; None for text.
 
     Raises:
         Refused: It cannot be kept.
@@ -114,9 +114,9 @@ def _check_keywords(schema: Any, param: str, depth: int = 0) -> None:
     unknown = sorted(set(map(str, schema)) - KNOWN)
     if unknown:
         help = f"Use {', '.join(sorted(KNOWN))}."
-        raise Refused(400, f"the schema's {unknown[0][:80]!r} is not kept here", help=help, param=param)
+        raise Refused(400, f"the schema's {unknown[0][:80]!r} is not supported", help=help, param=param)
     if not str(schema.get("$ref", "#")).startswith("#"):
-        raise Refused(400, "the schema refers to elsewhere", help="Put it under $defs.", param=param)
+        raise Refused(400, "the schema refers to another document", help="Put it under $defs.", param=param)
     for holder in ("properties", "$defs", "definitions"):
         if isinstance(schema.get(holder), dict):
             for each in schema[holder].values():
@@ -161,13 +161,13 @@ def _projected(value: Any, schema: Any, root: dict[str, Any], depth: int) -> Any
 
 
 def _is_of(value: Any, kind: Any) -> bool:
-    """Whether a value is an object, a list or nothing where the schema says so; the rest is left as it is."""
+    """Return whether a value is an object, a list or nothing where the schema says so; the rest is left as it is."""
     wanted = "object" if isinstance(value, dict) else "array" if isinstance(value, list) else None
     return wanted is not None and kind == wanted
 
 
 def _resolved(schema: Any, root: dict[str, Any]) -> Any:
-    """A schema with its reference within the same one followed."""
+    """Return a schema with its reference within the same one followed."""
     for _ in range(HOPS):
         if not isinstance(schema, dict) or "$ref" not in schema:
             return schema
@@ -179,7 +179,7 @@ def _resolved(schema: Any, root: dict[str, Any]) -> Any:
 
 
 def _samples() -> tuple[Answer, Answer]:
-    """An answer with something in each field that clients ask for, and one with nothing that can be left out."""
+    """Return an answer with something in each field that clients ask for, and one with nothing that can be left out."""
     route = RouteDecision(name="plain", reason="why", top_n=3, threshold=0.2)
     receipt = Receipt(model="m", saved=Saved())
     bare = Answer(

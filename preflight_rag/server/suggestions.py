@@ -79,7 +79,7 @@ async def _by_model(answer: Answer, service: Service, user: User) -> list[str]:
 
 
 def _answerable(questions: list[str], answer: Answer, passages: list[Passage], service: Service) -> list[str]:
-    """Those of a model's questions that name nothing new, and for which a search finds the same documents.
+    """Return those of a model's questions that name nothing new, and for which a search finds the same documents.
 
     One that holds an address or markup is none that a person would ask.
     """

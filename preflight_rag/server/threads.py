@@ -148,13 +148,16 @@ def _shown(turn: Turn, user: User, judged: Feedback | None = None) -> dict[str, 
 
 
 def conversation(title: str, turns: Sequence[Turn]) -> str:
-    """All turns of a thread."""
+    """Return all turns of a thread."""
     parts = [f"# {inert(one_line(title))}", *(_as_markdown(turn) for turn in turns)]
     return "\n\n".join(parts) + "\n"
 
 
 def footnote(citation: Citation) -> str:
-    """A citation on one line: `[1] Title - source: "quote"`; of this only the source's address may become a link."""
+    """Return a citation on one line: `[1] Title - source: "quote"`.
+
+    Of this only the source's address may become a link.
+    """
     page = f", page {citation.page}" if citation.page else ""
     saved = f", file saved {citation.file_saved}" if citation.file_saved else ""
     date = f", {citation.date}" if citation.date else saved
@@ -166,13 +169,16 @@ def footnote(citation: Citation) -> str:
 
 
 def footnotes(citations: Sequence[Citation]) -> str:
-    """What is set under an answer for readers of plain text: a line for each citation; "" where there is none."""
+    """Return what is set under an answer for readers of plain text: a line for each citation.
+
+    "" where there is none.
+    """
     lines = [footnote(citation) for citation in citations]
     return "\n\n" + "\n".join(lines) if lines else ""
 
 
 def strip_footnotes(text: str) -> str:
-    """An answer as it was before `footnotes` were set under it.
+    """Return an answer as it was before `footnotes` were set under it.
 
     Line by line: one pattern over them all takes exponential time on lines that only look like footnotes.
     """
@@ -188,7 +194,7 @@ def _is_footnote(line: str) -> bool:
 
 
 def one_line(text: str, most: int = 200) -> str:
-    """A text on one line of bounded length."""
+    """Return a text on one line of bounded length."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1] + "…"
 

@@ -84,7 +84,7 @@ class AskBody(GoOnBody):
     instructions: str | None = Field(
         default=None, description="How answers are worded: tone, language, length, format."
     )
-    clarify: bool | None = Field(default=None, description="Ask back where many things go by one name.")
+    clarify: bool | None = Field(default=None, description="Ask first when many things share one name.")
     options: list[str] = Field(default_factory=list, description="Choices of a multiple-choice question.")
     settings: dict[str, Any] = Field(default_factory=dict, description="Other settings of this turn.")
     turn: int | None = Field(
@@ -95,14 +95,14 @@ class AskBody(GoOnBody):
     discard: bool = Field(default=False, description="Drop an earlier turn of the thread that was cut off.")
 
     def turn_settings(self, service: Service) -> dict[str, Any]:
-        """The settings of the turn."""
+        """Return the settings of the turn."""
         own = {name: getattr(self, name) for name in OWN}
         given = {**self.settings, **{name: value for name, value in own.items() if value is not None}}
         return checked_settings(given, service)
 
 
 def checked_settings(given: dict[str, Any], service: Service) -> dict[str, Any]:
-    """The settings that were given, those without a value left out.
+    """Return the settings that were given, those without a value left out.
 
     Raises:
         Refused: One of them is unknown, or not for callers: it would load files or models of their choice.
@@ -117,7 +117,7 @@ def checked_settings(given: dict[str, Any], service: Service) -> dict[str, Any]:
 
 
 def with_instructions(settings: dict[str, Any], service: Service, *spoken: str) -> dict[str, Any]:
-    """A turn's settings with all that is said of how to write: the server's own, then the caller's.
+    """Return a turn's settings with all that is said of how to write: the server's own, then the caller's.
 
     Args:
         settings: What the caller has set.
@@ -141,7 +141,9 @@ async def ask(body: AskBody, request: Request, service: ServiceOf, user: UserOf)
     async def start() -> AsyncGenerator[Event, None]:
         if body.turn is not None:
             if body.thread_id is None:
-                raise Refused(400, "turn names a turn of a thread", help="Give thread_id with it.", param="turn")
+                raise Refused(
+                    400, "turn needs the thread that it belongs to", help="Give thread_id with it.", param="turn"
+                )
             earlier = user.thread(body.thread_id)
             await asyncio.to_thread(service.preflight.fork_thread, earlier, body.turn, thread_id)
         events = service.watch.turn(
@@ -231,7 +233,7 @@ async def respond(
 
 
 def event(name: str, data: Any) -> bytes:
-    """One server-sent event."""
+    """Return one server-sent event."""
     return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode("utf-8", "replace")
 
 
@@ -268,7 +270,7 @@ class TurnStream(StreamingResponse):
 
 
 async def first_item(turn: RunningTurn) -> Item | None:
-    """The first item if one comes at once, so that an early error is the response's status and no stream begins.
+    """Return the first item if one comes at once, so that an early error is the response's status and no stream begins.
 
     Raises:
         Exception: What the turn failed with.
@@ -282,7 +284,7 @@ async def first_item(turn: RunningTurn) -> Item | None:
 async def items(
     turn: RunningTurn | Listener, first: Item | None, silence: Callable[[], float]
 ) -> AsyncIterator[Item | None]:
-    """A turn's items to the last; None whenever nothing came for the seconds that `silence` gives."""
+    """Yield a turn's items to the last; None whenever nothing came for the seconds that `silence` gives."""
     item = first if first is not None else await turn.get(silence())
     while True:
         yield item
@@ -308,7 +310,7 @@ class EventWriter:
         self._due = 0.0  # when the next HTML may be sent
 
     async def events(self, first: Item | None = None) -> AsyncIterator[bytes]:
-        """All events, from `start` to the last."""
+        """Yield all events, from `start` to the last."""
         yield event("start", {"thread_id": self._user.shown(self._turn.thread_id)})
         async for item in items(self._turn, first, self._silence):
             made = self._made(item)
@@ -344,7 +346,7 @@ class EventWriter:
         return event("stopped", {}) if isinstance(item, Stopped) else event("error", describe(item))
 
     def _rendered(self) -> bytes:
-        """The HTML so far; the longer that takes, the longer until the next."""
+        """Return the HTML so far; the longer that takes, the longer until the next."""
         started = time.perf_counter()
         html = render(self._text)
         took = time.perf_counter() - started
@@ -353,7 +355,7 @@ class EventWriter:
 
 
 async def finish(turn: RunningTurn, request: Request) -> Outcome:
-    """A turn's outcome; when the client goes away, the turn is stopped."""
+    """Return a turn's outcome; when the client goes away, the turn is stopped."""
 
     async def gone() -> None:
         while (await request.receive())["type"] != "http.disconnect":
@@ -372,10 +374,10 @@ async def finish(turn: RunningTurn, request: Request) -> Outcome:
 
 
 def answer_json(answer: Answer, user: User) -> dict[str, Any]:
-    """An answer as JSON, with the thread's id as the user knows it."""
+    """Return an answer as JSON, with the thread's id as the user knows it."""
     return {**answer.model_dump(mode="json"), "thread_id": user.shown(answer.thread_id)}
 
 
 def clarification_json(asked: Clarification, user: User) -> dict[str, Any]:
-    """A question back to the person as JSON."""
+    """Return a question back to the person as JSON."""
     return {**asked.model_dump(mode="json"), "thread_id": user.shown(asked.thread_id)}

@@ -37,7 +37,7 @@ class UploadReport:
     notes: list[tuple[str, str]] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
-        """The report as JSON values."""
+        """Return the report as JSON values."""
         failed = [{"name": name, "reason": reason} for name, reason in self.failed]
         notes = [{"name": name, "note": note} for name, note in self.notes]
         counts = {"added": self.added, "updated": self.updated, "skipped": self.skipped}
@@ -92,7 +92,7 @@ class Upload:
         self.ended = time.monotonic()
 
     def to_json(self) -> dict[str, Any]:
-        """The upload as JSON values."""
+        """Return the upload as JSON values."""
         over = self.ended is not None
         files = [asdict(file) for file in self.files]
         return {"id": self.id, "over": over, "error": self.error, "files": files, "report": self.report.to_json()}
@@ -133,7 +133,7 @@ class Uploads:
         self._uploads = {**kept, upload.id: upload}
 
     def of(self, user: User) -> list[Upload]:
-        """A user's uploads, the first first."""
+        """Return a user's uploads, the first first."""
         return [upload for upload in self._uploads.values() if upload.user == user.name]
 
     def drop(self, user: User, id: str) -> None:
@@ -163,7 +163,7 @@ class KeptFiles:
         self._awaited: Counter[Path] = Counter()
 
     def size(self) -> int:
-        """Bytes of all files; folders may come and go meanwhile, at which `Path.rglob` raises."""
+        """Return bytes of all files; folders may come and go meanwhile, at which `Path.rglob` raises."""
         size = 0
         for root, _, names in os.walk(self.folder):
             for name in names:

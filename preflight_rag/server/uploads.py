@@ -320,7 +320,7 @@ class Received:
 
 
 def safe_name(given: str) -> str:
-    """A file name without folders, control characters and what some systems reserve; its ending stays."""
+    """Return a file name without folders, control characters and what some systems reserve; its ending stays."""
     name = unicodedata.normalize("NFC", re.split(r"[/\\]", given)[-1])
     name = "".join(each for each in name if unicodedata.category(each)[0] != "C")
     name = _FORBIDDEN.sub("_", name).strip().strip(".").strip() or "document"
@@ -362,7 +362,7 @@ async def receive(kept: KeptFiles, request: Request) -> list[Received]:
         Refused: It is no form, it ends too early, or it holds too many files.
     """
     if not parse_options_header(request.headers.get("content-type", ""))[1].get(b"boundary"):
-        raise Refused(400, "the form names no boundary", help="Send multipart/form-data.")
+        raise Refused(400, "the form has no boundary", help="Send multipart/form-data.")
     try:
         form = await _Form(request).parse()
     except (MultiPartException, MultipartParseError) as error:  # Older Starlettes let its parser's own through.
@@ -394,7 +394,7 @@ async def receive(kept: KeptFiles, request: Request) -> list[Received]:
 
 
 def _not_kept(error: OSError) -> Refused:
-    """Why files that were sent could not be written; paths of the server are in its log alone."""
+    """Return why files that were sent could not be written; paths of the server are in its log alone."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return _disk_full()
     log.error("an upload could not be kept", exc_info=error)
@@ -402,7 +402,7 @@ def _not_kept(error: OSError) -> Refused:
 
 
 def _written(folder: Path, sent: Sequence[UploadFile]) -> list[Received]:
-    """The files of a form, those that can be taken in copied into a folder under their numbers."""
+    """Return the files of a form, those that can be taken in copied into a folder under their numbers."""
     files = [Received(safe_name(each.filename or "")) for each in sent]
     for place, (received, upload) in enumerate(zip(files, sent, strict=True)):
         suffix = suffix_of(Path(received.name))
@@ -431,7 +431,7 @@ def remove_incoming(folder: Path) -> None:
 
 
 def _named(source: str, reason: str, names: dict[str, str]) -> tuple[str, str]:
-    """A failure with the file's own name in place of the path at which the server keeps it."""
+    """Return a failure with the file's own name in place of the path at which the server keeps it."""
     for path, name in names.items():
         source, reason = source.replace(path, name), reason.replace(path, name)
     return source, _OTHERS.sub(lambda match: match[1] + PurePath(match[2]).name, reason)

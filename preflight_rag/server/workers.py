@@ -66,7 +66,7 @@ class Worker:
 
     @classmethod
     def this(cls) -> Worker | None:
-        """The worker that this process is, None where it is none."""
+        """Return the worker that this process is, None where it is none."""
         given = os.environ.pop(VARIABLE, None)  # not for the processes that it begins in its turn
         return cls(**json.loads(given)) if given else None
 
@@ -76,7 +76,7 @@ class Worker:
         return self.number == 1
 
     def socket_of(self, number: int) -> Path:
-        """The path of a worker's own socket."""
+        """Return the path of a worker's own socket."""
         return Path(self.folder) / f"{number}.sock"
 
     def ready(self) -> None:
@@ -134,7 +134,7 @@ def run_workers(
 
 
 def _sockets(host: str, port: int, count: int, stack: ExitStack) -> list[socket.socket]:
-    """The sockets of the workers at one port."""
+    """Return the sockets of the workers at one port."""
     first = stack.enter_context(bind(host, port))
     if sys.platform != "linux":
         return [first] * count
@@ -207,7 +207,7 @@ class Parent:
             each.connection.close()
 
     def _failed(self) -> int | None:
-        """The exit code of a worker that has ended, 1 for one that was killed."""
+        """Return the exit code of a worker that has ended, 1 for one that was killed."""
         codes = (each.process.poll() for each in self._running.values())
         return next((code if code > 0 else 1 for code in codes if code is not None), None)
 
@@ -255,7 +255,7 @@ class _Running:
         self.since: float | None = None
 
     def is_ready(self) -> bool:
-        """Whether it takes requests."""
+        """Return whether it takes requests."""
         if self.since is None:
             with suppress(BlockingIOError):
                 if self.connection.recv(1) == READY:

@@ -43,7 +43,7 @@ class Reply:
 
 
 def prompt_of(body: Mapping[str, Any]) -> str:
-    """All message texts of a request, one after another."""
+    """Return all message texts of a request, one after another."""
     texts = []
     for message in body.get("messages", []):
         content = message.get("content") or ""
@@ -58,7 +58,7 @@ def tokens(text: str) -> int:
 
 
 def within_limit(reply: Reply, body: Mapping[str, Any]) -> Reply:
-    """The reply as a model gives it that stops at the request's limit of tokens."""
+    """Return the reply as a model gives it that stops at the request's limit of tokens."""
     limit = body.get("max_completion_tokens") or body.get("max_tokens")
     if limit is None or (tokens(reply.text) <= limit and not reply.endless):
         return reply
@@ -69,13 +69,13 @@ def within_limit(reply: Reply, body: Mapping[str, Any]) -> Reply:
 
 
 def usage(reply: Reply, body: Mapping[str, Any]) -> dict[str, int]:
-    """What a request and its reply count in tokens."""
+    """Return what a request and its reply count in tokens."""
     read, written = tokens(prompt_of(body)), tokens(reply.text)
     return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
 
 
 def completion(reply: Reply, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The body of a reply that is not streamed."""
+    """Return the body of a reply that is not streamed."""
     content = None if reply.content_null or reply.refusal is not None or reply.tool_calls else reply.text
     message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": reply.refusal}
     message |= {"tool_calls": _calls(reply)} if reply.tool_calls else {}
@@ -85,7 +85,10 @@ def completion(reply: Reply, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def deltas(reply: Reply) -> Iterator[dict[str, Any]]:
-    """What is streamed, word by word; put together it is the reply, or as often as is asked for where it is endless."""
+    """Yield what is streamed, word by word.
+
+    Put together it is the reply, or as often as is asked for where it is endless.
+    """
     if reply.refusal is not None:
         yield {"role": "assistant", "content": None, "refusal": reply.refusal}
     elif reply.tool_calls:
@@ -101,7 +104,7 @@ def deltas(reply: Reply) -> Iterator[dict[str, Any]]:
 
 
 def chunk(body: Mapping[str, Any], delta: dict[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
-    """One event of a streamed reply."""
+    """Return one event of a streamed reply."""
     choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
     return {**_head(body, "chat.completion.chunk"), "choices": [choice]}
 

@@ -135,7 +135,7 @@ class ScriptedServer:
         self._http.server_close()
 
     def count(self, substring: str = "") -> int:
-        """How many requests so far had the text in their prompt."""
+        """Return how many requests so far had the text in their prompt."""
         with self._changed:
             return sum(substring in request.prompt for request in self.requests)
 
@@ -153,7 +153,7 @@ class ScriptedServer:
                 raise TimeoutError(f"{self.active} requests are still being answered after {timeout} s")
 
     def reply_to(self, body: dict[str, Any]) -> Reply:
-        """The scripted reply to a request."""
+        """Return the scripted reply to a request."""
         if refused := next((name for name in self.refuses if body.get(name) is not None), None):
             return Reply(f"Unsupported parameter: '{refused}' is not supported with this model.", status=400)
         reply = self._script(body) if self._script else self._match(prompt_of(body))
@@ -197,7 +197,7 @@ class ScriptedServer:
 
 
 def _comes(connection: socket.socket, seconds: float) -> bool:
-    """Whether something can be read within the seconds, also the end; `select` knows no more than 1024 files."""
+    """Return whether something can be read within the seconds, also the end; `select` knows no more than 1024 files."""
     if not hasattr(select, "poll"):
         return bool(select.select([connection], [], [], seconds)[0])
     poll = select.poll()
@@ -311,7 +311,7 @@ class _Handler(BaseHTTPRequestHandler):
         return False
 
     def _client_gone(self, seconds: float = 0.0) -> bool:
-        """Whether the client has left, or does within the seconds."""
+        """Return whether the client has left, or does within the seconds."""
         readable = _comes(self.connection, seconds)
         gone = readable and not self.connection.recv(1, socket.MSG_PEEK)
         if readable and not gone:  # its next request, which would wake this again and again
@@ -406,7 +406,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def read_log(path: Path) -> list[Received]:
-    """The requests of a log file, in order of arrival; a last line cut off by a kill is left out."""
+    """Return the requests of a log file, in order of arrival; a last line cut off by a kill is left out."""
     requests: dict[int, Received] = {}
     found: list[Received] = []
     for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []:
@@ -423,7 +423,7 @@ def read_log(path: Path) -> list[Received]:
 
 
 def read_script(path: Path) -> tuple[list[Rule], Reply | str]:
-    """The rules and the default reply of a script file."""
+    """Return the rules and the default reply of a script file."""
     script = json.loads(path.read_text(encoding="utf-8"))
     rules = [Rule(rule["contains"], _reply(rule["reply"]), rule.get("times")) for rule in script.get("rules", [])]
     return rules, _reply(script.get("default", "ok"))

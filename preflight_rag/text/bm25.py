@@ -29,7 +29,7 @@ def pool_bm25(asked: Sequence[str], texts: Sequence[str], *, positive_idf: bool 
 def bm25_among(
     asked: Sequence[Hashable], pool: Sequence[Sequence[Hashable]], *, positive_idf: bool = False
 ) -> list[float | None]:
-    """What `pool_bm25` gives, of texts whose terms, or numbers that stand for them, are known."""
+    """Return what `pool_bm25` gives, of texts whose terms, or numbers that stand for them, are known."""
     from rank_bm25 import BM25Okapi, BM25Plus
 
     if not asked or not any(len(found) for found in pool):
@@ -41,7 +41,7 @@ def bm25_among(
 
 
 def bm25_of_numbers(asked: Sequence[int], pool: Sequence[np.ndarray]) -> list[float | None]:
-    """What `bm25_among` gives of terms as numbers, but for rounding, in a fifth of the time.
+    """Return what `bm25_among` gives of terms as numbers, but for rounding, in a fifth of the time.
 
     Args:
         asked: The question's words.
@@ -72,7 +72,7 @@ def bm25_of_numbers(asked: Sequence[int], pool: Sequence[np.ndarray]) -> list[fl
 
 
 def run_starts(values: np.ndarray) -> np.ndarray:
-    """Where each run of equal values begins, (m,)."""
+    """Return where each run of equal values begins, (m,)."""
     import numpy as np
 
     is_new = np.empty(len(values), dtype=bool)
@@ -82,7 +82,7 @@ def run_starts(values: np.ndarray) -> np.ndarray:
 
 
 def run_lengths(starts: np.ndarray, count: int) -> np.ndarray:
-    """How long runs are that begin at `starts`, (m,), the last of which ends before `count`."""
+    """Return how long runs are that begin at `starts`, (m,), the last of which ends before `count`."""
     import numpy as np
 
     ends = np.empty_like(starts)

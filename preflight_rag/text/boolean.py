@@ -46,7 +46,7 @@ Expression = Term | Operation
 
 
 def parse(expression: str) -> Expression:
-    """The tree of an expression.
+    """Return the tree of an expression.
 
     Raises:
         UsageError: A parenthesis or quotation mark is not closed, an operator lacks a side, or there is no term.
@@ -55,7 +55,7 @@ def parse(expression: str) -> Expression:
 
 
 def written(expression: Expression) -> str:
-    """A tree as an expression that parses to the same tree."""
+    """Return a tree as an expression that parses to the same tree."""
     if isinstance(expression, Term):
         text = f'"{expression.text}"' if expression.phrase else expression.text
         return f"{text}[{expression.tag}]" if expression.tag else text
@@ -69,7 +69,7 @@ def _is_plain(part: Expression) -> bool:
 
 
 def expand(expression: str, alternatives: Callable[[str], Sequence[Term]]) -> str:
-    """An expression in which each term without a field tag is joined by OR with its alternatives.
+    """Return an expression in which each term without a field tag is joined by OR with its alternatives.
 
     Args:
         expression: What `parse` takes.
@@ -89,7 +89,7 @@ def expand(expression: str, alternatives: Callable[[str], Sequence[Term]]) -> st
 
 
 def quoted_phrases(expression: str) -> list[str]:
-    """What stands in quotation marks in an expression, without field tags.
+    """Return what stands in quotation marks in an expression, without field tags.
 
     Raises:
         UsageError: As `parse`.

@@ -30,7 +30,7 @@ class CircleDetector:
         self._new = 0
 
     def feed(self, piece: str) -> bool:
-        """Whether the text, with this piece, ends in circles; it is looked at every few characters."""
+        """Return whether the text, with this piece, ends in circles; it is looked at every few characters."""
         self._window += piece
         self._new += len(piece)
         if self._new < _LOOK_EVERY:
@@ -41,7 +41,10 @@ class CircleDetector:
 
 
 def repeated_block(text: str) -> int:
-    """The length of the shortest block that the end of a text repeats; 0 where it does not go round in circles."""
+    """Return the length of the shortest block that the end of a text repeats.
+
+    0 where it does not go round in circles.
+    """
     if len(text) < SPAN:
         return 0
     sign, at = text[-_SIGN:], len(text) - 1
@@ -56,7 +59,9 @@ def repeated_block(text: str) -> int:
 
 
 def before_circles(text: str) -> str:
-    """The text up to the end of the first copy of the block that it repeats at its end; all of it where there is none.
+    """Return the text up to the end of the first copy of the block that it repeats at its end.
+
+    All of it where there is none.
 
     An end that is no whole block, as far as the text was written when it was stopped, belongs to the copies.
     """

@@ -35,12 +35,12 @@ _MARKUP = re.compile(r"^[\s>#*•-]+|^\d+[.)]\s+|\*\*|__|`")
 
 
 def cited_numbers(text: str) -> list[int]:
-    """The numbers that a text cites, each once, in order of first use."""
+    """Return the numbers that a text cites, each once, in order of first use."""
     return list(dict.fromkeys(int(n) for n in MARK.findall(text)))
 
 
 def without_marks(text: str) -> str:
-    """A text without its marks and the space before them."""
+    """Return a text without its marks and the space before them."""
     return MARKS.sub("", text)
 
 
@@ -88,13 +88,13 @@ def claims(text: str) -> list[Claim]:
 
 
 def _continues_sentence(before: str, clause: str) -> bool:
-    """Whether a clause behind marks belongs to the sentence that they stand in."""
+    """Return whether a clause behind marks belongs to the sentence that they stand in."""
     ended = without_marks(before).rstrip().endswith((".", "!", "?", ":"))
     return not ended and "\n" not in clause and clause.lstrip()[:1] not in ".!?;"
 
 
 def claims_of_answer(text: str, groups: Sequence[Group]) -> list[Claim]:
-    """The statements of an answer: of several groups, each group's answer with what it is the answer for."""
+    """Return the statements of an answer: of several groups, each group's answer with what it is the answer for."""
     by_group = []
     for group in groups:
         if group.citations:
@@ -104,18 +104,21 @@ def claims_of_answer(text: str, groups: Sequence[Group]) -> list[Claim]:
 
 
 def renumbered(text: str) -> tuple[str, dict[int, int]]:
-    """The text with its marks numbered 1, 2, 3 in order of first use, and the new number of each old one."""
+    """Return the text with its marks numbered 1, 2, 3 in order of first use, and the new number of each old one."""
     numbers = {mark: n for n, mark in enumerate(cited_numbers(text), 1)}
     return MARK.sub(lambda mark: f"[{numbers[int(mark[1])]}]", text), numbers
 
 
 def cited_ranks(text: str, quotes: Sequence[tuple[int, str]]) -> list[int]:
-    """The ranks that a text cites, else those that it has quotes of, each once."""
+    """Return the ranks that a text cites, else those that it has quotes of, each once."""
     return cited_numbers(text) or list(dict.fromkeys(n for n, _ in quotes))
 
 
 def is_verifiable(draft: Draft, texts: Mapping[int, str]) -> bool:
-    """Whether at least one citation of a draft stands in its passage; without marks, whether a passage says it."""
+    """Return whether at least one citation of a draft stands in its passage.
+
+    Without marks, whether a passage says it.
+    """
     ranks = cited_ranks(draft.text, ())
     if not ranks:
         bodies = list(texts.values())
@@ -124,7 +127,9 @@ def is_verifiable(draft: Draft, texts: Mapping[int, str]) -> bool:
 
 
 def attributed(text: str, passages: Mapping[int, Passage]) -> tuple[str, list[str]]:
-    """A text that cites something as it is; in one that cites nothing, each sentence is given the passage that says it.
+    """Return a text that cites something as it is.
+
+    In one that cites nothing, each sentence is given the passage that says it.
 
     Returns:
         The text, and a note that its citations are not the reader's own.
@@ -183,35 +188,35 @@ def find_citation(
 
 
 def _spans(rank: int, text: str, quotes: Sequence[tuple[int, str]], passage: str) -> list[tuple[int, int]]:
-    """Where a passage says what cites it: the quotes that can be found, then the statements."""
+    """Return where a passage says what cites it: the quotes that can be found, then the statements."""
     found = [locate(quote, passage) for number, quote in quotes if number == rank]
     found += [support(statement, passage) for statement in statements_citing(text, rank)]
     return [span for span in found if span]
 
 
 def unknown_citation(n: int, quote: str = "") -> Citation:
-    """A citation of nothing that was given to the reader."""
+    """Return a citation of nothing that was given to the reader."""
     return Citation(
         n=n, passage_id="", document_id="", title="", source="", quote=quote, start=0, end=0, verified=False
     )
 
 
 def statements_citing(text: str, rank: int) -> list[str]:
-    """The statements that cite a passage, without marks."""
+    """Return the statements that cite a passage, without marks."""
     return [claim.text for claim in claims(text) if rank in claim.citations]
 
 
 def plain(text: str) -> str:
-    """A text on one line, without marks and asterisks, so that it can stand inside a line of Markdown."""
+    """Return a text on one line, without marks and asterisks, so that it can stand inside a line of Markdown."""
     return " ".join(MARK.sub("", text).replace("*", "").split())
 
 
 def quoted(n: int, quote: str) -> str:
-    """A quote as a paragraph with its mark."""
+    """Return a quote as a paragraph with its mark."""
     return f"“{plain(quote)}” [{n}]"
 
 
 def labelled(entity: str, descriptor: str | None) -> str:
-    """A name with what tells it from others of that name."""
+    """Return a name with what tells it from others of that name."""
     entity, descriptor = plain(entity), plain(descriptor or "")
     return f"{entity} ({descriptor})" if descriptor and descriptor.casefold() not in entity.casefold() else entity

@@ -203,7 +203,10 @@ def _without_terms(question: str, terms: Collection[str]) -> tuple[str, list[str
 
 
 def subquestions(question: str) -> tuple[str, ...]:
-    """The parts of a question, each with the subject that it points back to put in; empty where there is one part."""
+    """Return the parts of a question, each with the subject that it points back to put in.
+
+    Empty where there is one part.
+    """
     lead, parts = _parts(" ".join(question.split()))
     parts = [part.strip(" ,;.?!") for part in parts]
     parts = [part for part in parts if part]
@@ -246,7 +249,7 @@ def expressions(concepts: Sequence[str], *, terms: Collection[str] = ()) -> tupl
 
 
 def relaxed(ladder: Sequence[str], concepts: Sequence[str], terms: Collection[str] = ()) -> tuple[str, ...]:
-    """A ladder that somebody else made, with an OR of the concepts below where its last rung is none.
+    """Return a ladder that somebody else made, with an OR of the concepts below where its last rung is none.
 
     Raises:
         UsageError: The last rung cannot be read.
@@ -264,7 +267,10 @@ def rewrite_by_rules(
     terms: Collection[str] = (),
     frequency: Frequency | None = None,
 ) -> Rewrite:
-    """What rules make of a question that stands on its own; `terms` and `frequency` as `key_concepts` takes them."""
+    """Return what rules make of a question that stands on its own.
+
+    `terms` and `frequency` as `key_concepts` takes them.
+    """
     concepts = key_concepts(question, terms=terms, frequency=frequency)
     single = [*(" ".join(text.split()) for text in _QUOTED.findall(question)), *terms]
     ladder = expressions(concepts, terms=single)
@@ -272,14 +278,14 @@ def rewrite_by_rules(
 
 
 def _term(concept: str, *, one_term: bool = False) -> str:
-    """A concept as a term: in quotation marks where it is one, else with its words in parentheses."""
+    """Return a concept as a term: in quotation marks where it is one, else with its words in parentheses."""
     text = " ".join(re.sub(r"[\"“”\[\]()/:,;*]", " ", concept).split())
     text = " ".join(word.lower() if word in _OPERATORS else word for word in text.split())
     return text if " " not in text else f'"{text}"' if one_term else f"({text})"
 
 
 def _runs(text: str) -> list[list[str]]:
-    """Stretches of words between stop words, verbs, fillers and punctuation."""
+    """Return stretches of words between stop words, verbs, fillers and punctuation."""
     runs: list[list[str]] = [[]]
     before = ""
     for token in _TOKEN.findall(text):
@@ -323,7 +329,7 @@ def _phrases(run: list[str]) -> list[list[str]]:
 
 
 def _without_genitive(phrase: str) -> str:
-    """A phrase without the ending of what owns what was asked: "golodirsen's mechanism"."""
+    """Return a phrase without the ending of what owns what was asked: "golodirsen's mechanism"."""
     return re.sub("['’]s$", "", phrase)
 
 
@@ -336,13 +342,13 @@ def _is_general(run: Sequence[str]) -> bool:
 
 
 def _only_modifiers(run: Sequence[str]) -> bool:
-    """Whether words are nothing but modifiers, numbers with them counted in: "65 year old"."""
+    """Return whether words are nothing but modifiers, numbers with them counted in: "65 year old"."""
     named = {token for token in _folded(run) if not token.isdigit()}
     return bool(named) and named <= _MODIFIERS
 
 
 def _is_modifier(concept: str) -> bool:
-    """Whether a concept narrows another one down: whom, how severe, which of its sides."""
+    """Return whether a concept narrows another one down: whom, how severe, which of its sides."""
     tokens = concept.split()
     graded = len(tokens) == 2 and tokens[0].casefold() in _GRADED and _GRADE.fullmatch(tokens[1])
     return bool(graded) or _only_modifiers(tokens)
@@ -355,7 +361,7 @@ def _rank(phrase: Sequence[str], quoted: bool) -> int:
 
 
 def _is_drug(token: str) -> bool:
-    """Whether a word is the name of a drug; short words end like one too often ("genes")."""
+    """Return whether a word is the name of a drug; short words end like one too often ("genes")."""
     return len(token) >= SHORTEST_DRUG and DRUG.search(token.casefold()) is not None
 
 
@@ -372,13 +378,13 @@ def _parts(question: str) -> tuple[str, list[str]]:
 
 
 def _subject(part: str) -> str:
-    """What a part is about: its first concept that is not one thing of another, such as its symptoms."""
+    """Return what a part is about: its first concept that is not one thing of another, such as its symptoms."""
     concepts = key_concepts(part)
     return next((text for text in concepts if not set(text.casefold().split()) <= _DEPENDENT), "")
 
 
 def _with_subject(part: str, subject: str) -> str:
-    """A part in which the subject stands where a pronoun points to it, or behind what lacks it."""
+    """Return a part in which the subject stands where a pronoun points to it, or behind what lacks it."""
 
     def named(match: re.Match[str]) -> str:
         if match[1].casefold() in {"its", "their"}:

@@ -20,7 +20,7 @@ _SPEAKER = {"user": "asked", "assistant": "answer"}
 
 
 def condense(summary: str, messages: Sequence[Message]) -> str:
-    """A summary by rule: one line for each question, with the beginning of its answer."""
+    """Return a summary by rule: one line for each question, with the beginning of its answer."""
     lines = [line for line in summary.splitlines() if line.strip()]
     for message in messages:
         text = beginning(message.text, QUESTION_CHARS if message.role == "user" else SHORT_CHARS)
@@ -39,7 +39,7 @@ def condense(summary: str, messages: Sequence[Message]) -> str:
 
 
 def beginning(text: str, most: int) -> str:
-    """The first sentences of a text, without citation marks; what is left out shows as "..."."""
+    """Return the first sentences of a text, without citation marks; what is left out shows as "..."."""
     lines = (" ".join(line.split()) for line in without_marks(text).splitlines())
     plain = "; ".join(filter(None, lines))
     if len(plain) <= most:

@@ -77,12 +77,12 @@ class PartialDate:
         return f"{first.isoformat()}/{last.isoformat()}"
 
     def overlaps(self, other: PartialDate) -> bool:
-        """Whether both may be the same day."""
+        """Return whether both may be the same day."""
         return self.earliest <= other.latest and other.earliest <= self.latest
 
 
 def parse_date(value: object) -> PartialDate:
-    """The date that `value` states: text, a year as a number, or a `date`.
+    """Return the date that `value` states: text, a year as a number, or a `date`.
 
     Understands years from 1000, ISO 8601 with or without time, `20210312`, PDF's `D:2021…`, English month names in any
     of the usual orders, ranges (`2021 Mar-Apr`, `2020-2021`), quarters, and seasons of the northern half of the world
@@ -94,7 +94,7 @@ def parse_date(value: object) -> PartialDate:
     found = known_date(value)
     if found is None:
         raise UsageError(
-            f"{value!r} is a date in no known form",
+            f"{value!r} is not a date in a known form",
             help="Write 2021, 2021-03, 2021-03-12 or March 2021 (--since, --where)",
         )
     return found
@@ -128,7 +128,7 @@ def _read(text: str) -> PartialDate | None:
 
 
 def _single(text: str) -> PartialDate | None:
-    """A date that is no range of years."""
+    """Return a date that is no range of years."""
     for form in _FORMS:
         match = form.fullmatch(text)
         if match:
@@ -140,7 +140,7 @@ def _single(text: str) -> PartialDate | None:
 
 
 def _from_parts(parts: dict[str, str]) -> PartialDate:
-    """The interval of a form's parts; ValueError for a day or month that does not exist."""
+    """Return the interval of a form's parts; ValueError for a day or month that does not exist."""
     year = int(parts["y"])
     if "a" in parts:
         return _numeric(int(parts["a"]), int(parts["b"]), year, day_first=parts["s"] == ".")
@@ -180,7 +180,7 @@ def _month(name: str) -> int:
 
 
 def _days(year: int, month: int) -> tuple[date, date]:
-    """First and last day of a month; ValueError where there is none of that number."""
+    """Return first and last day of a month; ValueError where there is none of that number."""
     if not 1 <= month <= 12:
         raise ValueError(f"{month} is no month")
     return date(year, month, 1), date(year, month, calendar.monthrange(year, month)[1])

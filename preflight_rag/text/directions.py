@@ -57,7 +57,7 @@ class Direction:
 
 
 def direction_of(sentence: str) -> Direction:
-    """The direction that a sentence speaks of."""
+    """Return the direction that a sentence speaks of."""
     claimed: set[str] = set()
     denied: set[str] = set()
     for name, pattern in _WORDS.items():
@@ -75,7 +75,7 @@ _COMPOUND = re.compile(r"\b\w+(?:-\w+)+")
 
 
 def speaks_of_object(question: str, sentence: str) -> bool:
-    """Whether a sentence has half of the words that say what a question asks the effect on.
+    """Return whether a sentence has half of the words that say what a question asks the effect on.
 
     Of "Does it reduce costs?" that is "costs"; a compound that is not the question's, such as "cost-effectively", does
     not speak of it. True where the question names nothing.
@@ -92,7 +92,7 @@ _OPPOSITE = {"up": "down", "down": "up", "better": "worse", "worse": "better"}
 
 
 def says(question: str, sentence: str) -> int:
-    """What a sentence says to a question about an effect: 1 that it is so, -1 that it is not, 0 nothing of it.
+    """Return what a sentence says to a question about an effect: 1 that it is so, -1 that it is not, 0 nothing of it.
 
     A question whether something is linked to something else is answered by any direction that the sentence claims.
     """

@@ -97,7 +97,7 @@ class FoundDate:
 
 
 def find_date(text: str, *, title: str = "", url: str = "") -> FoundDate | None:
-    """The date that a document states about itself, or None.
+    """Return the date that a document states about itself, or None.
 
     Only the head of the text is read, and its tail for the history of a paper and for copyright: a date in running
     text is somebody else's. In this order: a publication label (`Published: ...`, `Filed ...`, `Invoice date`), the
@@ -147,13 +147,16 @@ def _matches(where: str, pattern: re.Pattern[str], stretches: Sequence[str]) -> 
 
 
 def _is_event(stretch: str, start: int) -> bool:
-    """Whether the line before is a label that makes the date another thing's: a birth, a release."""
+    """Return whether the line before is a label that makes the date another thing's: a birth, a release."""
     return _EVENT.search(stretch[:start].rstrip().rpartition("\n")[2]) is not None
 
 
 @lru_cache(maxsize=4)
 def _windows(stretch: str) -> list[tuple[int, int]]:
-    """The parts of a text near a year, each up to the end of a line; dates and what labels them stand in no others."""
+    """Return the parts of a text near a year, each up to the end of a line.
+
+    Dates and what labels them stand in no others.
+    """
     windows: list[tuple[int, int]] = []
     for year in _SOME_YEAR.finditer(stretch):
         line_end = stretch.find("\n", year.end())
@@ -173,13 +176,13 @@ def _latest(where: str, pattern: re.Pattern[str], *stretches: str) -> FoundDate 
 
 
 def _only(where: str, pattern: re.Pattern[str], *stretches: str) -> FoundDate | None:
-    """The first match where all matches agree on the date."""
+    """Return the first match where all matches agree on the date."""
     found = list(_matches(where, pattern, stretches))
     return found[0] if len({item.date for item in found}) == 1 else None
 
 
 def _plausible(words: str) -> PartialDate | None:
-    """The date, unless no document of today can have it."""
+    """Return the date, unless no document of today can have it."""
     found = known_date(words)
     latest = date.today() + timedelta(days=AHEAD)
     return found if found and date(EARLIEST_YEAR, 1, 1) <= found.earliest <= latest else None

@@ -44,7 +44,7 @@ I-131, which is also written as 131I. Guesses."""
 
 @lru_cache(maxsize=256)
 def exact_strings(question: str) -> tuple[str, ...]:
-    """The strings of a question that are meant letter by letter, each once, in their order.
+    """Return the strings of a question that are meant letter by letter, each once, in their order.
 
     They are addresses, DOIs, versions, part numbers and codes (letters with digits), constants (ERR_TIMEOUT), and
     numbers that name something ("job 9871", "#1234", or a number that is all of the question).
@@ -83,19 +83,22 @@ def _is_exact(word: str, *, alone: bool) -> bool:
 
 
 def is_doi(text: str) -> bool:
-    """Whether a string is a DOI, which is known of a document rather than said in it."""
+    """Return whether a string is a DOI, which is known of a document rather than said in it."""
     return _DOI.fullmatch(text) is not None
 
 
 @lru_cache(maxsize=1024)
 def exact_pattern(text: str) -> re.Pattern[str]:
-    """Matches a string letter by letter, in any case, where it is not part of a longer one."""
+    """Return matches a string letter by letter, in any case, where it is not part of a longer one."""
     return re.compile(rf"(?<![\w@])(?<!\w[.\-/:@]){re.escape(text)}(?!\w)(?![.\-/:@]\w)", re.IGNORECASE)
 
 
 @lru_cache(maxsize=1024)
 def alike_pattern(text: str) -> re.Pattern[str]:
-    """Matches a string however it is spelled: GX-2290, GX2290, gx 2290; also where more follows behind a hyphen."""
+    """Return matches a string however it is spelled: GX-2290, GX2290, gx 2290.
+
+    Also where more follows behind a hyphen.
+    """
     if "@" in text or "/" in text or _VERSION.fullmatch(text):
         return exact_pattern(text)
     runs = _RUN.findall(text)
@@ -103,12 +106,12 @@ def alike_pattern(text: str) -> re.Pattern[str]:
 
 
 def holds(text: str, exact: str) -> bool:
-    """Whether a text has an exact string, however it is spelled there."""
+    """Return whether a text has an exact string, however it is spelled there."""
     return alike_pattern(exact).search(text) is not None
 
 
 def count_held(text: str, strings: Iterable[str]) -> float:
-    """How many exact strings a text has; one that is spelled otherwise there counts half."""
+    """Return how many exact strings a text has; one that is spelled otherwise there counts half."""
     return sum(1.0 if exact_pattern(each).search(text) else 0.5 if holds(text, each) else 0.0 for each in strings)
 
 
@@ -119,7 +122,7 @@ def spellings(exact: str) -> list[str]:
 
 
 def others_like(exact: str) -> re.Pattern[str]:
-    """Matches strings of the form that one has: other addresses, other versions, other letters and digits."""
+    """Return matches strings of the form that one has: other addresses, other versions, other letters and digits."""
     if "@" in exact:
         return _ADDRESS
     if _HEX.fullmatch(exact):
@@ -130,7 +133,7 @@ def others_like(exact: str) -> re.Pattern[str]:
 
 
 def is_definite(exact: str, texts: Sequence[str]) -> bool:
-    """Whether a string names one thing: what lacks it is about something else.
+    """Return whether a string names one thing: what lacks it is about something else.
 
     So is one with four or more digits, an address, a constant, and one like which others stand in the texts: PU-09
     beside PU-07 and PU-08. IL-6 alone may be written as a word.

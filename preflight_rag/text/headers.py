@@ -41,12 +41,12 @@ _NOT_MENTIONED = "No document mentions {words}. Most relevant passages (not conf
 
 
 def not_mentioned(names: Sequence[str]) -> str:
-    """The line above quotes where names or topics of the question stand in no document's title or text."""
+    """Return the line above quotes where names or topics of the question stand in no document's title or text."""
     return _NOT_MENTIONED.format(words=" or ".join(f"“{name}”" for name in names))
 
 
 def changed(newer: str, older: str, year: str) -> str:
-    """The line above quotes of a document's versions that differ in one figure, each with its unit."""
+    """Return the line above quotes of a document's versions that differ in one figure, each with its unit."""
     return _CHANGED.format(newer=newer, older=older, year=year)
 
 
@@ -75,7 +75,7 @@ UNCLAIMED = {
 
 
 def why_unclaimed(reason: str, *, answer: str = "", probability: float = 0.0, least: float = 0.0) -> str:
-    """The sentence that says why nothing was claimed.
+    """Return the sentence that says why nothing was claimed.
 
     Args:
         reason: A key of `UNCLAIMED`.

@@ -73,12 +73,12 @@ def inert(text: str) -> str:
 
 
 def inert_line(text: str) -> str:
-    """A title, a name or a quote on one line of what is shown: inert, and without what a terminal obeys."""
+    """Return a title, a name or a quote on one line of what is shown: inert, and without what a terminal obeys."""
     return inert(" ".join(visible(text.replace("\r", " ")).split()))
 
 
 def visible(text: str) -> str:
-    """A text without characters that nobody sees, by which documents hide or turn words, or drive a terminal."""
+    """Return a text without characters that nobody sees, by which documents hide or turn words, or drive a terminal."""
     return INVISIBLE.sub("", text)
 
 
@@ -93,7 +93,7 @@ class InertText:
         self._is_unsure = False  # after a fence that is not at the margin: whether a later one opens or closes
 
     def feed(self, piece: str) -> str:
-        """What is decided with this piece."""
+        """Return what is decided with this piece."""
         out = []
         for line in _LINE.findall(visible(piece)):  # one after the other: each costs its own length
             self._pending += line
@@ -101,7 +101,7 @@ class InertText:
         return "".join(out)
 
     def finish(self) -> str:
-        """The rest."""
+        """Return the rest."""
         return self._take(final=True)
 
     def _take(self, *, final: bool) -> str:
@@ -185,7 +185,7 @@ class InertText:
         self._is_lettered = self._is_lettered or bool(_LETTER.search(text))
 
     def _written(self, token: re.Match[str], text: str, end: int) -> str:
-        """What is written for a token, which ends there."""
+        """Return what is written for a token, which ends there."""
         kind, found, behind = token.lastgroup, text[token.start() : end], text[end : end + 1]
         if kind == "line":
             if self._is_blank_behind:
@@ -212,14 +212,14 @@ class InertText:
 
 
 def _length(address: str) -> int:
-    """How much of an address is one: without the punctuation behind it, but for the end of an entity."""
+    """Return how much of an address is one: without the punctuation behind it, but for the end of an entity."""
     kept = len(address.rstrip(_TRAILING))
     entity = _ENTITY_AT_END.search(address, max(kept - 10, 0), kept + 1)
     return kept + 1 if entity else kept
 
 
 def _broken_up(found: str, behind: str) -> str:
-    """What nothing follows, nor follows when it is read again, when an entity in it may begin another address.
+    """Return what nothing follows, nor follows when it is read again, when an entity in it may begin another address.
 
     Args:
         found: An address, or an entity.
@@ -234,7 +234,7 @@ def _broken_up(found: str, behind: str) -> str:
 
 
 def _may_go_on(token: re.Match[str], text: str) -> bool:
-    """Whether a token at the end of what has come in is an address that is not over, or the code around one."""
+    """Return whether a token at the end of what has come in is an address that is not over, or the code around one."""
     if token.lastgroup == "ticks":
         return _ADDRESS.match(text, token.end()) is not None
     return token.lastgroup in ("address", "coded") and token.end() == len(text)

@@ -89,7 +89,10 @@ _UKRAINIAN = frozenset("іїєґ")
 
 
 def language_of(text: str) -> str:
-    """The two-letter code of the language that most of a text is in, such as "en" or "zh"; "und" where unknown."""
+    """Return the two-letter code of the language that most of a text is in, such as "en" or "zh".
+
+    "und" where unknown.
+    """
     text = unicodedata.normalize("NFC", text[:_SAMPLE]).casefold()
     letters = [char for char in text if char.isalpha()]
     if not letters:
@@ -110,7 +113,7 @@ def _second(item: tuple[str, int]) -> int:
 
 
 def _latin(text: str) -> str:
-    """The language whose commonest words, those of few languages before others, make up most of the text."""
+    """Return the language whose commonest words, those of few languages before others, make up most of the text."""
     scores, hits = dict.fromkeys(_COMMON, 0.0), Counter[str]()
     found = _WORD.findall(text)
     for word in found:

@@ -20,7 +20,7 @@ _LONGEST = 2000
 
 
 def link_of(source: str, metadata: Mapping[str, Any]) -> str | None:
-    """The address at which a document can be read, or None.
+    """Return the address at which a document can be read, or None.
 
     Args:
         source: The document's source: `PMC…`, `PMID …`, an address, or a path, which is none.
@@ -41,7 +41,7 @@ def link_of(source: str, metadata: Mapping[str, Any]) -> str | None:
 
 
 def is_web_address(text: str) -> bool:
-    """Whether a text is an address of http or https that may be linked to."""
+    """Return whether a text is an address of http or https that may be linked to."""
     if len(text) > _LONGEST or not text.isprintable() or any(mark in text for mark in " \"'<>\\`"):
         return False
     try:

@@ -59,12 +59,15 @@ _ASKS_WARNINGS = re.compile(r"\bwarn", re.IGNORECASE)
 
 
 def asks_errors(question: str) -> bool:
-    """Whether a question is for what went wrong."""
+    """Return whether a question is for what went wrong."""
     return _ASKS_ERRORS.search(question) is not None
 
 
 def error_lines(text: str, question: str = "") -> list[str]:
-    """The lines of logs in a text that are errors; warnings too where a question names them, or there are no errors."""
+    """Return the lines of logs in a text that are errors.
+
+    Warnings too where a question names them, or there are no errors.
+    """
     levels = [(line.strip(), level) for line in text.split("\n") if (level := level_of_record(line))]
     errors = [line for line, level in levels if level == "error"]
     warnings = [line for line, level in levels if level == "warning"]
@@ -74,7 +77,7 @@ def error_lines(text: str, question: str = "") -> list[str]:
 
 
 def level_of_record(line: str) -> str:
-    """The level of a log's line or of a row of one; "" for other lines."""
+    """Return the level of a log's line or of a row of one; "" for other lines."""
     if is_row(line):
         named = _NAMED_LEVEL.search(line)
         return _level(named[1]) if named else ""
@@ -82,22 +85,22 @@ def level_of_record(line: str) -> str:
 
 
 def is_log_line(line: str) -> bool:
-    """Whether a line begins as a log's do: with a time, a level, or the address of who asked a web server."""
+    """Return whether a line begins as a log's do: with a time, a level, or the address of who asked a web server."""
     return _LOG.match(line) is not None
 
 
 def is_setting(line: str) -> bool:
-    """Whether a line is a name and its value, as of a configuration: `port = 8080`, `port: 8080`."""
+    """Return whether a line is a name and its value, as of a configuration: `port = 8080`, `port: 8080`."""
     return _SETTING.match(line) is not None
 
 
 def is_code(line: str) -> bool:
-    """Whether a line looks like one of a program."""
+    """Return whether a line looks like one of a program."""
     return _CODE.search(line) is not None
 
 
 def level_of(line: str) -> str:
-    """The level that a log's line has: "info", "warning", "error"; "" where it has none."""
+    """Return the level that a log's line has: "info", "warning", "error"; "" where it has none."""
     beginning = line[:_BEGINNING]
     if named := _NAMED_LEVEL.search(line):
         return _level(named[1])

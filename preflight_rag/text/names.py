@@ -39,7 +39,7 @@ RANKS = frozenset(
 
 
 def surface_name(question: str) -> str:
-    """The name that a question asks about: what it puts in quotation marks, else its longest run of capitals."""
+    """Return the name that a question asks about: what it puts in quotation marks, else its longest run of capitals."""
     quoted = _QUOTED.search(question)
     if quoted:
         return " ".join((quoted[1] or quoted[2]).split())
@@ -84,21 +84,21 @@ def _trimmed(run: Sequence[str]) -> Name:
 
 
 def _unranked(name: Name) -> Name:
-    """A person's name without rank or title: passages call General Bryan by his first names."""
+    """Return a person's name without rank or title: passages call General Bryan by his first names."""
     while len(name) > 1 and name[0] in RANKS:
         name = name[1:]
     return name
 
 
 def tokens(text: str) -> Name:
-    """The words of a text as they are compared here: casefolded, possessive endings dropped."""
+    """Return the words of a text as they are compared here: casefolded, possessive endings dropped."""
     found = _TOKEN.findall(text.casefold())
     # Almost no word has an apostrophe; the expression took a tenth of a turn's work over passages.
     return tuple(_POSSESSIVE.sub("", token) if "'" in token or "’" in token else token for token in found)
 
 
 def position(name: Name, within: Name) -> int:
-    """Where a name stands in a sequence of words, or -1."""
+    """Return where a name stands in a sequence of words, or -1."""
     if not name:
         return 0
     at = -1
@@ -111,7 +111,7 @@ def position(name: Name, within: Name) -> int:
 
 
 def speaks_of(name: str, title: str, text: str) -> bool:
-    """Whether a context may be about a name.
+    """Return whether a context may be about a name.
 
     It is about something else if its document has a title, and title and text hold no more than half of the name's
     words. Without a title, what the document is about is not known.
@@ -121,14 +121,14 @@ def speaks_of(name: str, title: str, text: str) -> bool:
 
 
 def proper_terms(text: str) -> frozenset[str]:
-    """Terms of the names and numbers of a text."""
+    """Return terms of the names and numbers of a text."""
     tokens = re.findall(r"\S+", text)
     inner = (token for before, token in pairwise(["", *tokens]) if token[:1].isupper() or token[:1].isdigit())
     return frozenset(term for token in inner for term in words(token))
 
 
 def abbreviates(short: str, name: str) -> bool:
-    """Whether a text is the initials of a name: "WHO" of "World Health Organization"."""
+    """Return whether a text is the initials of a name: "WHO" of "World Health Organization"."""
     letters = short.strip(" .").replace(".", "")
     if not (2 <= len(letters) <= LONGEST_INITIALS and letters.isalpha() and letters.isupper()):
         return False
@@ -160,7 +160,7 @@ def same_name(a: Sequence[str], b: Sequence[str]) -> bool:
 
 
 def _initial(a: str, b: str) -> bool:
-    """Whether one of two words is the other's first letter."""
+    """Return whether one of two words is the other's first letter."""
     return 1 in (len(a), len(b)) and a[0] == b[0] and a.isalpha() and b.isalpha()
 
 

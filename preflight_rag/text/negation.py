@@ -28,7 +28,7 @@ TYPED_NEGATION = re.compile(
 
 
 def denies(text: str) -> bool:
-    """Whether a text has a denial; "not only" is none."""
+    """Return whether a text has a denial; "not only" is none."""
     return bool(DENIAL.search(_NOT_ONLY.sub(" ", text)))
 
 
@@ -59,7 +59,7 @@ _TOKEN = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 
 
 def polarity(question: str, sentence: str) -> int:
-    """Whether a sentence says what a question asks for: 1 it does, -1 the opposite, 0 that cannot be told.
+    """Return whether a sentence says what a question asks for: 1 it does, -1 the opposite, 0 that cannot be told.
 
     Compared are the words that both have: one that is denied in one of them alone makes the sentence the opposite.
     """
@@ -100,7 +100,7 @@ def _opposite_amounts(question: str, sentence: str) -> bool:
 
 
 def _clauses(sentence: str) -> Iterator[str]:
-    """The clauses of a sentence; one without a word of its own is left out."""
+    """Yield the clauses of a sentence; one without a word of its own is left out."""
     at = 0
     for end in _CLAUSE_END.finditer(sentence):
         yield sentence[at : end.start()]
@@ -110,7 +110,7 @@ def _clauses(sentence: str) -> Iterator[str]:
 
 @lru_cache(maxsize=4096)
 def _denied(clause: str, forms: frozenset[str]) -> dict[str, bool | None]:
-    """The index terms of a clause, and whether each is denied; None where its denial leaves it open.
+    """Return the index terms of a clause, and whether each is denied; None where its denial leaves it open.
 
     Args:
         clause: The clause.

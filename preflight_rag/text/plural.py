@@ -38,7 +38,7 @@ _NOT_NOUNS = frozenset({"one", "is", "was", "did", "do", "does", "kind", "sort",
 
 
 def plural_question(question: str) -> str | None:
-    """The question in the plural; None where no rule knows how.
+    """Return the question in the plural; None where no rule knows how.
 
     What is asked for takes the plural ("What are the populations of Springfield?"); where there is no such noun, the
     name does ("When were the Springfields founded?"), or what it is the name of ("When were the Simpsons games
@@ -65,7 +65,10 @@ def plural_question(question: str) -> str | None:
 
 
 def _with_many(before: str, name: str, after: str) -> str | None:
-    """The question with its name in the plural, and the verb before it; what kind of thing it is says so instead."""
+    """Return the question with its name in the plural, and the verb before it.
+
+    What kind of thing it is says so instead.
+    """
     many = f"{_plural(re.sub(r'^(?:The|A|An) ', '', name))}"
     article, noun = _ARTICLE.search(before), _OF_NAME.match(after)
     if noun and not (article and article["kind"]) and not _QUOTED.search(before):
@@ -86,7 +89,7 @@ def _with_many(before: str, name: str, after: str) -> str | None:
 
 
 def _plural(noun: str) -> str:
-    """A noun in the plural; of several words the last, or the one before "of"."""
+    """Return a noun in the plural; of several words the last, or the one before "of"."""
     head, of, rest = noun.partition(" of ")
     if of:
         return f"{_plural(head)}{of}{rest}"

@@ -57,7 +57,7 @@ _NO_ENGLISH = re.compile(r"was (?:ist|sind|war|waren|hat|haben|macht|bedeutet|ka
 
 
 def form_of(question: str) -> Form:
-    """The form of answer that a question asks for; of several questions, the last one.
+    """Return the form of answer that a question asks for; of several questions, the last one.
 
     "What is dengue?" asks for an explanation, as "Why is the sky blue?" does; "What is the capital of France?" for a
     value.
@@ -101,7 +101,10 @@ class Comparison:
 
 
 def comparison_of(question: str) -> Comparison | None:
-    """What a question compares, as in "Which branch sold more bicycles, north or south?"; None of another question."""
+    """Return what a question compares, as in "Which branch sold more bicycles, north or south?".
+
+    None of another question.
+    """
     asked = _ONE_OF_TWO.match(_POLITE.sub("", last_question(" ".join(question.split()))))
     compared = _COMPARED.search(asked["rest"]) if asked else None
     if asked is None or compared is None:

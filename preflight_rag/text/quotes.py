@@ -39,7 +39,7 @@ Span = tuple[int, int]
 
 
 def locate(quote: str, text: str) -> Span | None:
-    """Where a passage holds a quote, or None.
+    """Return where a passage holds a quote, or None.
 
     A quote with an ellipsis is found by its longest part. Numbers must be the same: a quote that differs in one is not
     found, however alike the words are.
@@ -54,7 +54,7 @@ def locate(quote: str, text: str) -> Span | None:
 
 
 def support(statement: str, text: str) -> Span | None:
-    """The sentence, or two in a row, of a passage that hold most of a statement's words and all its numbers."""
+    """Return the sentence, or two in a row, of a passage that hold most of a statement's words and all its numbers."""
     wanted = set(words(statement))
     numbers = set(_NUMBER.findall(statement))
     if not wanted:

@@ -11,10 +11,10 @@ _MARKED = re.compile(r"\W*(?:retracted(?: article| paper)?\s*[:\].]|retracted\s*
 
 
 def is_retracted(title: str) -> bool:
-    """Whether a title says that its publication was retracted: "RETRACTED: …", "[Retracted] …"."""
+    """Return whether a title says that its publication was retracted: "RETRACTED: …", "[Retracted] …"."""
     return _MARKED.match(title) is not None
 
 
 def marked_title(title: str, retracted: bool) -> str:
-    """The title with the mark, where the publication was retracted and the title does not say so."""
+    """Return the title with the mark, where the publication was retracted and the title does not say so."""
     return f"{RETRACTED}{title}" if retracted and not is_retracted(title) else title

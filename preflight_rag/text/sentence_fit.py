@@ -105,27 +105,27 @@ class SentenceFit:
         return sorted(every, key=lambda item: (-len(item.covered), item.source.n, item.start))[:MOST_RIVALS]
 
     def misfits(self, n: int, quote: str) -> bool:
-        """Whether a stretch of a passage is about another subject, or says the opposite.
+        """Return whether a stretch of a passage is about another subject, or says the opposite.
 
         To a question for yes or no the opposite is an answer.
         """
         return any(self._off(item) for item in self._at(n, quote))
 
     def outdated(self, n: int, quote: str) -> int:
-        """How many newer versions of the document say something like a stretch of a passage."""
+        """Return how many newer versions of the document say something like a stretch of a passage."""
         newer = [self._newer(item) for item in self._at(n, quote)]
         return max((len({other.source.document_id for other in found}) for found in newer), default=0)
 
     def replacements(self, n: int, quote: str) -> list[PlacedSentence]:
-        """The sentences of newer versions of the document that say something like a stretch of a passage."""
+        """Return the sentences of newer versions of the document that say something like a stretch of a passage."""
         return [other for item in self._at(n, quote) for other in self._newer(item)]
 
     def other_subject(self, n: int, quote: str) -> bool:
-        """Whether a stretch of a passage is about another subject."""
+        """Return whether a stretch of a passage is about another subject."""
         return any(self.off_subject(item) for item in self._at(n, quote))
 
     def may_claim(self, n: int, quote: str) -> bool:
-        """Whether an answer that stands in a stretch of a passage may be claimed.
+        """Return whether an answer that stands in a stretch of a passage may be claimed.
 
         To a question that denies something, only one from a sentence that denies it too.
         """
@@ -135,7 +135,7 @@ class SentenceFit:
         return not self.denying or any(self._polarity(item) > 0 for item in found)
 
     def better(self, n: int, quote: str) -> list[PlacedSentence]:
-        """Sentences like a stretch that fit where it does not; those with most of the question's words first."""
+        """Return sentences like a stretch that fit where it does not; those with most of the question's words first."""
         asked = self._at(n, quote)
         return [
             item
@@ -146,7 +146,7 @@ class SentenceFit:
         ]
 
     def off_subject(self, item: PlacedSentence) -> bool:
-        """Whether a sentence says nearly what another one does of something else than what is asked about."""
+        """Return whether a sentence says nearly what another one does of something else than what is asked about."""
         for other in self._rivals:
             more = other.covered > item.covered
             if not (more or other.placed & self._terms > item.placed & self._terms):
@@ -174,7 +174,7 @@ class SentenceFit:
         )
 
     def _newer(self, item: PlacedSentence) -> list[PlacedSentence]:
-        """What newer versions of the document say like a sentence, unless another year is asked for."""
+        """Return what newer versions of the document say like a sentence, unless another year is asked for."""
         return [
             other
             for other in self._rivals
@@ -191,7 +191,7 @@ class SentenceFit:
         return polarity(self.question, item.text)
 
     def _at(self, n: int, quote: str) -> list[PlacedSentence]:
-        """The sentences of a passage that a stretch of it is from."""
+        """Return the sentences of a passage that a stretch of it is from."""
         found = [item for item in self.sentences.get(n, []) if quote in item.text]
         return found[:1] or [item for item in self.sentences.get(n, []) if item.text in quote]
 
@@ -216,7 +216,7 @@ class SentenceFit:
 
 
 def _parallel(a: PlacedSentence, b: PlacedSentence, asked: frozenset[str]) -> bool:
-    """Whether two sentences say nearly the same, but for the words that tell one thing from another."""
+    """Return whether two sentences say nearly the same, but for the words that tell one thing from another."""
     shared, least = a.terms & b.terms, min(len(a.terms), len(b.terms))
     return a is not b and bool(shared & asked) and len(shared) >= PARALLEL * least
 

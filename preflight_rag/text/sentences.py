@@ -69,7 +69,7 @@ _STARTERS = _listed(
 
 
 def sentence_spans(text: str) -> list[Span]:
-    """Character offsets of the sentences of `text`, in order.
+    """Return character offsets of the sentences of `text`, in order.
 
     Spans are disjoint, begin and end with a character that is not a space, and together cover every such character.
     A line end separates sentences (headings, list items, table rows, lines of logs and programs) unless the line is
@@ -82,7 +82,7 @@ def sentence_spans(text: str) -> list[Span]:
 
 
 def _blocks(text: str) -> list[Span]:
-    """Stretches of text without a boundary at a line end."""
+    """Return stretches of text without a boundary at a line end."""
     blocks: list[Span] = []
     for match in _LINE.finditer(text):
         line = match.group()
@@ -97,7 +97,7 @@ def _blocks(text: str) -> list[Span]:
 
 
 def _is_wrapped(text: str, block: Span, start: int, line: str) -> bool:
-    """Whether `line`, which begins at `start`, carries on the sentence of the block before it."""
+    """Return whether `line`, which begins at `start`, carries on the sentence of the block before it."""
     gap = text[block[1] : start]
     if len(gap) > 2 or gap.count("\n") > 1 or _LIST_ITEM.match(line) or is_row(line) or is_log_line(line):
         return False
@@ -112,7 +112,7 @@ def _is_wrapped(text: str, block: Span, start: int, line: str) -> bool:
 
 
 def _block_spans(text: str, start: int, end: int) -> list[Span]:
-    """Sentences of one block, in offsets of `text`."""
+    """Return sentences of one block, in offsets of `text`."""
     line = _SURROGATE.sub("\ufffd", re.sub(r"\s", " ", text[start:end]))
     bounds = [] if is_row(line) or is_log_line(line) else _proposed_bounds(line)
     kept = [0]
@@ -160,7 +160,7 @@ def _opens_sentence(line: str, position: int) -> bool:
 
 
 def _belongs_together(left: str, right: str) -> bool:
-    """Whether a proposed boundary between `left` and `right` is none."""
+    """Return whether a proposed boundary between `left` and `right` is none."""
     left, right = left.strip(), right.strip()
     if not left or not right:
         return True
@@ -172,7 +172,7 @@ def _belongs_together(left: str, right: str) -> bool:
 
 
 def _abbreviation_continues(left: str, right: str) -> bool:
-    """Whether `left` ends with an abbreviation after which `right` carries on the sentence."""
+    """Return whether `left` ends with an abbreviation after which `right` carries on the sentence."""
     if not left.endswith("."):
         return False
     last = re.split(r"[\s(\[\"“'/]", left[:-1])[-1].casefold()

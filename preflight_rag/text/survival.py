@@ -32,12 +32,12 @@ def strays(message: str, rewritten: str) -> bool:
 
 
 def negated(text: str) -> bool:
-    """Whether a text holds a negation, also one without its apostrophe."""
+    """Return whether a text holds a negation, also one without its apostrophe."""
     return TYPED_NEGATION.search(text) is not None
 
 
 def corrections(message: str, rewritten: str) -> tuple[tuple[str, str], ...]:
-    """`(as written, corrected)` words: those that one word of much the same letters has taken the place of."""
+    """Return `(as written, corrected)` words: those that one word of much the same letters has taken the place of."""
     before, after = (_TOKEN.findall(text) for text in (message, rewritten))
     matcher = SequenceMatcher(None, [word.casefold() for word in before], [word.casefold() for word in after], False)
     pairs: list[tuple[str, str]] = []
@@ -52,5 +52,5 @@ def _alike(a: str, b: str) -> bool:
 
 
 def _plain(token: str) -> str:
-    """A token as it is compared: case, grouping commas, hyphens and the possessive do not count."""
+    """Return a token as it is compared: case, grouping commas, hyphens and the possessive do not count."""
     return re.sub(r"['’]s$|[-‐,]", "", token.casefold())

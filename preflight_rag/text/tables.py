@@ -51,12 +51,12 @@ class Row:
 
 
 def is_row(line: str) -> bool:
-    """Whether a line is a row of a table."""
+    """Return whether a line is a row of a table."""
     return BAR in line
 
 
 def parse_row(line: str) -> Row | None:
-    """The row of a line, or None where it is none."""
+    """Return the row of a line, or None where it is none."""
     cells: list[Cell] = []
     caption, place = "", 0
     for number, part in enumerate(line.split(BAR)):
@@ -75,7 +75,7 @@ def parse_row(line: str) -> Row | None:
 def table_lines(
     grid: Sequence[Sequence[str]], *, caption: str = "", header_rows: int | None = None, headings: bool = True
 ) -> list[str]:
-    """The rows of a table as lines.
+    """Return the rows of a table as lines.
 
     Args:
         grid: Its cells by row, header rows first; a cell that spans several places stands in each of them.
@@ -123,7 +123,7 @@ def table_lines(
 
 
 def short_caption(caption: str) -> str:
-    """A caption as it stands beside each row: its number and its first sentence."""
+    """Return a caption as it stands beside each row: its number and its first sentence."""
     text = _one_line(caption)
     number = _NUMBERED.match(text)
     end = text.find(". ", number.end() if number else 0)
@@ -132,7 +132,7 @@ def short_caption(caption: str) -> str:
 
 
 def expand_spans(rows: Sequence[Sequence[tuple[str, int, int]]]) -> list[list[str]]:
-    """The grid of a table whose cells are `(text, columns, rows)` that they span."""
+    """Return the grid of a table whose cells are `(text, columns, rows)` that they span."""
     taken: dict[tuple[int, int], str] = {}
     for y, row in enumerate(rows):
         x = 0
@@ -152,12 +152,12 @@ _MOST_COLUMNS = 200
 
 
 def is_figure(cell: str) -> bool:
-    """Whether a cell is a figure, with or without a unit."""
+    """Return whether a cell is a figure, with or without a unit."""
     return bool(_NUMERIC.match(cell))
 
 
 def _caption_row(caption: str, rows: list[list[str]]) -> tuple[str, list[list[str]]]:
-    """The caption and the rows without a first one that holds nothing but a heading of the table."""
+    """Return the caption and the rows without a first one that holds nothing but a heading of the table."""
     if len(rows) > 2 and len(rows[0]) > 1 and len({cell for cell in rows[0] if cell}) == 1:
         first = next(cell for cell in rows[0] if cell)
         if len(first) <= LONGEST_CAPTION:
@@ -180,7 +180,7 @@ def _header_rows(rows: Sequence[Sequence[str]]) -> int:
 
 
 def _name(cells: Sequence[str]) -> str:
-    """A column's name from the header's rows; the outer parts go where it is too long."""
+    """Return a column's name from the header's rows; the outer parts go where it is too long."""
     parts = list(dict.fromkeys(cell for cell in cells if cell))
     while len(parts) > 1 and len(", ".join(parts)) > LONGEST_NAME:
         parts.pop(0)
@@ -224,12 +224,12 @@ def _row_lines(caption: str, names: Sequence[str], cells: Sequence[str]) -> list
 
 
 def _one_line(text: str) -> str:
-    """A cell's text without what separates cells."""
+    """Return a cell's text without what separates cells."""
     return " ".join(text.replace("|", "/").split())
 
 
 def _label(text: str, most: int) -> str:
-    """A caption or a column's name: without what separates it from the cell, cut between words."""
+    """Return a caption or a column's name: without what separates it from the cell, cut between words."""
     text = text.replace(": ", ", ").strip(" :")
     if len(text) <= most:
         return text

@@ -145,7 +145,7 @@ class Value:
 
 
 def last_question(text: str) -> str:
-    """What is asked where several questions stand one after the other; those before say what it is about.
+    """Return what is asked where several questions stand one after the other; those before say what it is about.
 
     A follow-up stands behind the question that it leans on: "Does aspirin help? And which dose was given?" asks for a
     dose.
@@ -155,7 +155,7 @@ def last_question(text: str) -> str:
 
 
 def asked_kind(question: str) -> Kind:
-    """The type of value that a question asks for; of several, the last one."""
+    """Return the type of value that a question asks for; of several, the last one."""
     asked = last_question(question.strip())
     if _asks_verdict(asked):
         return "verdict"
@@ -165,7 +165,7 @@ def asked_kind(question: str) -> Kind:
 
 
 def _asks_verdict(question: str) -> bool:
-    """Whether yes or no is asked for, also behind "In adults with asthma," or "Needles for neck pain:"."""
+    """Return whether yes or no is asked for, also behind "In adults with asthma," or "Needles for neck pain:"."""
     if " or " in question:
         return False
     if _ASKS_VERDICT.match(question):
@@ -175,13 +175,13 @@ def _asks_verdict(question: str) -> bool:
 
 
 def years(text: str) -> set[int]:
-    """The years that a text names, from 1700 on: what is less is more often a number."""
+    """Return the years that a text names, from 1700 on: what is less is more often a number."""
     named = (year for match in DATE.finditer(text) for name, year in match.groupdict().items() if "year" in name)
     return {int(year) for year in named if year and int(year) >= FIRST_YEAR}
 
 
 def values(sentence: str, kind: Kind, question: str) -> list[Value]:
-    """Values of a type in a sentence, the one nearest to the question's words first."""
+    """Return values of a type in a sentence, the one nearest to the question's words first."""
     if kind == "verdict":
         negative = bool(DENIAL.search(sentence)) != bool(DENIAL.search(question))
         return [Value("no" if negative else "yes", kind, (float(not negative),))]
@@ -204,7 +204,7 @@ def values(sentence: str, kind: Kind, question: str) -> list[Value]:
 
 @lru_cache(maxsize=1 << 14)
 def _terms(text: str) -> frozenset[str]:
-    """The index terms of a word, a name or a question, which come again and again."""
+    """Return the index terms of a word, a name or a question, which come again and again."""
     return frozenset(words(text))
 
 
@@ -243,7 +243,10 @@ def _is_unit(unit: str | None) -> bool:
 
 
 def _names(sentence: str, asked: frozenset[str]) -> Iterator[tuple[tuple[int, int], Value]]:
-    """Names that the question does not hold; the noun phrase behind the first "is a"; failing both, the first words."""
+    """Yield names that the question does not hold.
+
+    The noun phrase behind the first "is a"; failing both, the first words.
+    """
     found = False
     for match in NAME.finditer(sentence):
         text = match.group().rstrip(".'’-")
@@ -300,7 +303,7 @@ class Amount:
     size: float = 1.0
 
     def agrees(self, other: Amount) -> bool:
-        """Whether two amounts are equal; where one of them lacks a unit, by their numbers."""
+        """Return whether two amounts are equal; where one of them lacks a unit, by their numbers."""
         if self.dimension and other.dimension:
             same = math.isclose(self.value * self.size, other.value * other.size, rel_tol=1e-6)
             return self.dimension == other.dimension and same
@@ -318,7 +321,10 @@ class Figures:
         return bool(self.dates or self.amounts)
 
     def agree(self, other: Figures) -> bool:
-        """Whether those of the answer with fewer of a kind all stand in the other; a date is not what an amount is."""
+        """Return whether those of the answer with fewer of a kind all stand in the other.
+
+        A date is not what an amount is.
+        """
         if bool(self.amounts) != bool(other.amounts) and self.dates and other.dates:
             return False
         dates = _contained(self.dates, other.dates, dates_agree)
@@ -328,12 +334,12 @@ class Figures:
         return dates is not False and amounts is not False
 
     def _with_years(self) -> list[Amount]:
-        """The amounts, and the years as numbers: where it is not clear whether a year is meant."""
+        """Return the amounts, and the years as numbers: where it is not clear whether a year is meant."""
         return [*self.amounts, *(Amount(date[0]) for date in self.dates if date[0])]
 
 
 def _contained(a: Sequence[T], b: Sequence[T], same: Callable[[T, T], bool]) -> bool | None:
-    """Whether the longer of two lists holds all of the shorter one; None where one is empty."""
+    """Return whether the longer of two lists holds all of the shorter one; None where one is empty."""
     if not a or not b:
         return None
     fewer, more = sorted((a, b), key=len)
@@ -341,7 +347,7 @@ def _contained(a: Sequence[T], b: Sequence[T], same: Callable[[T, T], bool]) -> 
 
 
 def figures_of(text: str) -> Figures:
-    """The dates and amounts that a short answer holds."""
+    """Return the dates and amounts that a short answer holds."""
     plain = _with_digits(text)
     matches = [
         match
@@ -357,18 +363,21 @@ def figures_of(text: str) -> Figures:
 
 
 def _counted(rest: str) -> bool:
-    """Whether what follows a number is a unit, so that it is no year."""
+    """Return whether what follows a number is a unit, so that it is no year."""
     unit = re.match(r"\s?([°µ]?[A-Za-z]{1,14}|%)(?!\w)", rest)
     return bool(unit and unit[1].casefold() in _UNITS)
 
 
 def dates_agree(a: Sequence[float], b: Sequence[float]) -> bool:
-    """Whether two dates (year, month, day) contradict each other in nothing that both say; one thing both must say."""
+    """Return whether two dates (year, month, day) contradict each other in nothing that both say.
+
+    One thing both must say.
+    """
     return all(x == y for x, y in zip(a, b, strict=True) if x and y) and any(x and y for x, y in zip(a, b, strict=True))
 
 
 def _with_digits(text: str) -> str:
-    """Number words as digits, ISO dates written out, scales spelled, ranges apart."""
+    """Return number words as digits, ISO dates written out, scales spelled, ranges apart."""
 
     def digits(match: re.Match[str]) -> str:
         if match[3]:

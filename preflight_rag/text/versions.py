@@ -26,14 +26,17 @@ LEAST_TITLE = 2
 
 
 def version_name(source: Source) -> str:
-    """What a version is called beside the others: the year of its title, its number, or its date; empty without any."""
+    """Return what a version is called beside the others: the year of its title, its number, or its date.
+
+    Empty without any.
+    """
     title = source.title.replace("_", " ")
     year, number = _YEAR.search(title), _VERSION.search(title)
     return (year or number or [source.date or ""])[0]
 
 
 def supersedes(newer: Source, older: Source) -> bool:
-    """Whether one document is a newer version of another."""
+    """Return whether one document is a newer version of another."""
     if not newer.document_id or newer.document_id == older.document_id:
         return False
     if _says_so(newer, older):
@@ -45,12 +48,12 @@ def supersedes(newer: Source, older: Source) -> bool:
 
 
 def are_versions(a: Source, b: Source) -> bool:
-    """Whether two documents are versions of one."""
+    """Return whether two documents are versions of one."""
     return supersedes(a, b) or supersedes(b, a)
 
 
 def newest_first(sources: Sequence[Source]) -> list[Source]:
-    """The documents in an order in which none stands before one that replaces it; else as they were."""
+    """Return the documents in an order in which none stands before one that replaces it; else as they were."""
     left, ordered = list(sources), []
     while left:
         free = [one for one in left if not any(supersedes(other, one) for other in left if other is not one)]
@@ -60,7 +63,10 @@ def newest_first(sources: Sequence[Source]) -> list[Source]:
 
 
 def change(newer: str, older: str) -> tuple[str, str] | None:
-    """The figure that two sentences differ in, each with the word behind it; None where they differ in more or less."""
+    """Return the figure that two sentences differ in, each with the word behind it.
+
+    None where they differ in more or less.
+    """
     new, old = _TOKEN.findall(newer), _TOKEN.findall(older)
     changes = [each for each in SequenceMatcher(None, new, old, autojunk=False).get_opcodes() if each[0] != "equal"]
     if len(changes) != 1 or changes[0][0] != "replace":
@@ -74,7 +80,7 @@ def change(newer: str, older: str) -> tuple[str, str] | None:
 
 
 def versions_lead(latest: Source, newer: str, older: str) -> str:
-    """The line above what versions of a document say: the figure that changed and when, where there is just one.
+    """Return the line above what versions of a document say: the figure that changed and when, where there is just one.
 
     Args:
         latest: The newest version.
@@ -86,25 +92,28 @@ def versions_lead(latest: Source, newer: str, older: str) -> str:
 
 
 def _is_unit(behind: Sequence[str]) -> bool:
-    """Whether the word behind a figure says what it counts."""
+    """Return whether the word behind a figure says what it counts."""
     return bool(behind) and behind[0].isalpha() and bool(words(behind[0]))
 
 
 def _name(title: str) -> tuple[str, ...]:
-    """The words of a title without years and numbers of versions."""
+    """Return the words of a title without years and numbers of versions."""
     plain = title.replace("_", " ").replace("-", " ")
     return tuple(words(_VERSION.sub(" ", _YEAR.sub(" ", plain))))
 
 
 def _place(source: Source) -> tuple[str, tuple[int, ...], str]:
-    """What versions of one title are ordered by: the year in it, the number in it, the date; the unknown is least."""
+    """Return what versions of one title are ordered by: the year in it, the number in it, the date.
+
+    The unknown is least.
+    """
     title = source.title.replace("_", " ")
     year, number = _YEAR.search(title), _VERSION.search(title)
     return year[0] if year else "", tuple(map(int, number["number"].split("."))) if number else (), source.date or ""
 
 
 def _says_so(newer: Source, older: Source) -> bool:
-    """Whether a document's front matter or text says that it replaces another one."""
+    """Return whether a document's front matter or text says that it replaces another one."""
     file, title = PurePath(older.source or older.document_id).name.casefold(), older.title.casefold().strip()
     for named in newer.replaces:
         if named.casefold().strip() in (title, file, PurePath(file).stem, older.document_id.casefold()):

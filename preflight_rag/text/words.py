@@ -24,7 +24,7 @@ _MARKS = (
 
 
 def _tokens(letter: str, run: str) -> str:
-    """An expression that finds acronyms, numbers and words, one group each."""
+    """Return an expression that finds acronyms, numbers and words, one group each."""
     return (
         rf"(\b(?:{letter}\.){{2,}}(?:{letter}\b)?)"
         rf"|(\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?\b|\d+(?:\.\d+)+)"
@@ -81,7 +81,7 @@ _stemmer_lock = threading.Lock()
 
 
 def words(text: str) -> list[str]:
-    """The index terms of `text` in order, repetitions kept; the same text always gives the same terms."""
+    """Return the index terms of `text` in order, repetitions kept; the same text always gives the same terms."""
     is_ascii = text.isascii()
     normal = text if is_ascii else _MICRO.sub("u", unicodedata.normalize("NFKC", text))
     shouted = not any(map(str.islower, normal))
@@ -105,7 +105,7 @@ def words_by_token(text: str) -> list[str]:
 
 
 def passage_terms(title: str, text: str) -> list[str]:
-    """The first `MOST_TERMS` terms of a passage's title and text, the title not twice."""
+    """Return the first `MOST_TERMS` terms of a passage's title and text, the title not twice."""
     return words_by_token(text if text.startswith(title) else f"{title} {text}")[:MOST_TERMS]
 
 
@@ -116,7 +116,7 @@ def _token_words(token: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 17)
 def _word_terms(token: str, shouted: bool) -> tuple[str, ...]:
-    """Terms of a plain or hyphenated word."""
+    """Return terms of a plain or hyphenated word."""
     parts = re.split("[-‐]", token)
     if 1 < len(parts) <= _MAX_COMPOUND:
         joined = "".join(parts)
@@ -126,7 +126,7 @@ def _word_terms(token: str, shouted: bool) -> tuple[str, ...]:
 
 
 def _plain(part: str, *, acronym: bool = False) -> list[str]:
-    """Terms of a word without hyphens; CJK runs become bigrams, single Greek letters their names."""
+    """Return terms of a word without hyphens; CJK runs become bigrams, single Greek letters their names."""
     head, *tail = _APOSTROPHE.split(part)
     folded = _fold(head if len(head) > 1 else head + "".join(tail))
     if folded.isascii():
@@ -148,7 +148,7 @@ def _fold(word: str) -> str:
 
 
 def _kept(word: str, *, acronym: bool = False) -> list[str]:
-    """The stem of `word`, or nothing for a stop word."""
+    """Return the stem of `word`, or nothing for a stop word."""
     word = word.casefold()
     if not acronym and word in STOP_WORDS:
         return []
@@ -163,19 +163,19 @@ def _stem(word: str) -> str:
 
 @lru_cache(maxsize=1)
 def _stemmer() -> tantivy.TextAnalyzer:
-    """What stems in a thirtieth of the time that the same algorithm takes in Python."""
+    """Return what stems in a thirtieth of the time that the same algorithm takes in Python."""
     import tantivy
 
     return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.raw()).filter(tantivy.Filter.stemmer("english")).build()
 
 
 def encodable(text: str) -> str:
-    """Text of the same length without lone surrogates, which no tokenizer takes."""
+    """Return text of the same length without lone surrogates, which no tokenizer takes."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def unicode_text(text: str) -> str:
-    """The text with U+FFFD for lone surrogates, at the same length."""
+    """Return the text with U+FFFD for lone surrogates, at the same length."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -196,5 +196,5 @@ def without_controls(text: str) -> str:
 
 
 def on_one_line(name: str) -> str:
-    """A name as it can be printed on one line: a file's may hold line ends and what a terminal obeys."""
+    """Return a name as it can be printed on one line: a file's may hold line ends and what a terminal obeys."""
     return name.translate(_ESCAPED)

@@ -58,7 +58,7 @@ def test_the_commands_of_a_folder(filled, tmp_path, monkeypatch):
     assert "now holds 7 passages" in run("ingest", str(extra))
     assert "deleted cola" in run("library", "delete-document", "cola")
     assert run("library", "rebuild") == "the indices are new\n"
-    assert "no other kinds of index" in run("library", "rebuild", "--index", "flat", ok=False).stderr
+    assert "only one kind of index" in run("library", "rebuild", "--index", "flat", ok=False).stderr
 
 
 def free_port():

@@ -106,6 +106,6 @@ def test_library_without_numbers_makes_no_question(run, tmp_path, embedder):
     with ScriptedServer([], default="nothing") as model:
         done = run("profile", "--library", folder, "--model", "openai:small", url=model.url)
         assert done.exit_code == 2
-        assert "no question can be made of this library" in done.output
+        assert "no question can be made from this library" in done.output
         assert model.count() == 0
     assert profile_of("openai:small") == UNMEASURED

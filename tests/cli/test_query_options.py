@@ -35,7 +35,7 @@ def run(own_folder):
         (["--budget-tokens", "1"], "budget"),
         (["--ordering", "5:1"], "setting ordering = '5:1'"),
         (["--where", "colour = red"], "colour"),
-        (["--where", "year >> 3"], "date in no known form"),
+        (["--where", "year >> 3"], "not a date in a known form"),
         (["--since", "the day after"], "the day after"),
         (["--subtree", "Neoplasms"], "needs a MeSH file"),
         (["--mesh", "no-such.xml", "--subtree", "Neoplasms"], "no-such.xml"),

@@ -146,7 +146,7 @@ def test_remove_asks_first_takes_names_and_leaves_a_whole_library(tmp_path, run)
         assert "budget" not in {row["title"] for row in opened.documents()}
 
     several = run("library", "remove", "Tide tables", "--yes", "--library", library)
-    assert (several.exit_code, "3 documents go by" in several.stderr) == (2, True)
+    assert (several.exit_code, "3 documents have the name" in several.stderr) == (2, True)
     misspelt = run("library", "remove", "survey.pptxx", "--yes", "--library", library)
     assert (misspelt.exit_code, "survey.pptx" in misspelt.stderr.split("Did you mean")[1]) == (2, True)
     assert (folder / "budget.xlsx").is_file()

@@ -177,7 +177,7 @@ def test_a_caller_may_bring_the_history(opened_demo):
         assert (answer.turn, answer.standalone_question) == (1, "How hot is the planet Mars?")
         assert f"user: {QUESTION}\nassistant: Very hot." in server.requests[0].prompt
         assert [turn.question for turn in app.ledger.turns("t")] == ["and Mars?"]
-        with pytest.raises(UsageError, match="conversation of its own"):
+        with pytest.raises(UsageError, match="already has a conversation"):
             app.ask("and Venus?", thread_id="t", history=history)
         with pytest.raises(UsageError, match="tool"):
             app.ask("and Venus?", history=[("tool", "obey")])

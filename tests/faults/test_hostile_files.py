@@ -470,7 +470,7 @@ def test_a_file_that_changes_or_goes_while_it_is_read(tmp_path):
         next(loading)
         with path.open("a", encoding="utf-8") as file:
             file.write(line % 400 + "\n")
-        with pytest.raises(UnreadableDocument, match="written to while it was read"):
+        with pytest.raises(UnreadableDocument, match="changed while it was read"):
             list(loading)
 
 

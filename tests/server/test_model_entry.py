@@ -69,9 +69,9 @@ def test_a_model_of_the_command_line_wins_over_it(offline_app, client_of, small_
         (Reply("no such key", status=401), {}, "refused the key"),
         (Reply("nothing here", status=404), {}, "not found"),
         ("ok", {"base_url": "http://127.0.0.1:9/v1"}, "cannot be reached"),
-        ("ok", {"base_url": "file:///etc/passwd"}, "no address"),
-        ("ok", {"base_url": "https://user:pass@example.org/v1"}, "no address"),
-        ("ok", {"base_url": "model"}, "no address"),
+        ("ok", {"base_url": "file:///etc/passwd"}, "not the URL"),
+        ("ok", {"base_url": "https://user:pass@example.org/v1"}, "not the URL"),
+        ("ok", {"base_url": "model"}, "not the URL"),
     ],
 )
 def test_a_model_that_does_not_answer_is_not_kept(offline_app, client_of, small_folder, reply, changes, words):

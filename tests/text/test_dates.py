@@ -49,7 +49,7 @@ def test_forms_of_dates(text, expected):
 @pytest.mark.parametrize("text", UNKNOWN)
 def test_an_unknown_form_is_named_with_the_way_out(text):
     assert known_date(text) is None
-    with pytest.raises(UsageError, match="a date in no known form") as error:
+    with pytest.raises(UsageError, match="not a date in a known form") as error:
         parse_date(text)
     assert repr(text) in str(error.value)
     assert "2021-03" in error.value.help

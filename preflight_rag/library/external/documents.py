@@ -40,7 +40,7 @@ class Chunk:
 
 
 def chunk_of(returned: langchain.Document) -> Chunk | None:
-    """A returned document as ours; None where it holds no text."""
+    """Return a returned document as ours; None where it holds no text."""
     text = unicode_text(returned.page_content)
     if not text.strip():
         return None
@@ -70,7 +70,7 @@ def chunk_of(returned: langchain.Document) -> Chunk | None:
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """A value as JSON has it: numpy's numbers as numbers, what is neither as text."""
+    """Return a value as JSON has it: numpy's numbers as numbers, what is neither as text."""
     if isinstance(value, str):
         return unicode_text(value)
     if value is None or isinstance(value, bool | int):

@@ -64,7 +64,7 @@ Source: TypeAlias = VectorStore | RetrieverLike
 
 @dataclass
 class _Returned:
-    """What the retriever gave for a query, stored: the passages of each document in its order, its scores, problems."""
+    """The stored result of a query to the retriever: passages by document in its order, its scores, problems."""
 
     passages: list[list[Passage]] = field(default_factory=list)
     scores: list[float | None] = field(default_factory=list)
@@ -95,7 +95,7 @@ class ExternalLibrary(FolderCollection):
         embedder: str | Embeddings | None = None,
         fetch: int = FETCH,
     ) -> ExternalLibrary:
-        """A library around a retriever or a vector store.
+        """Return a library around a retriever or a vector store.
 
         Args:
             source: A LangChain `VectorStore`, `BaseRetriever`, or another `Runnable` from a text to documents.
@@ -137,7 +137,7 @@ class ExternalLibrary(FolderCollection):
 
     @property
     def notes(self) -> list[str]:
-        """Nothing: there is no index that could be out of date."""
+        """Always empty: there is no index that could be out of date."""
         return []
 
     def warm(self) -> None:
@@ -184,7 +184,7 @@ class ExternalLibrary(FolderCollection):
         return f"{count} of the passages that {self.name} returned fit the filter: {where}"
 
     def _ranked(self, query: str, returned: _Returned, depth: int, rrf_k: int) -> Rankings:
-        """Both rankings of what was returned, fused."""
+        """Return both rankings of what was returned, fused."""
         passages = {passage.id: passage for group in returned.passages for passage in group}
         near = {}
         if passages:
@@ -246,7 +246,7 @@ class ExternalLibrary(FolderCollection):
         return returned
 
     def _passages_of(self, chunk: Chunk) -> list[Passage]:
-        """A returned document's passages, with their places in the whole document."""
+        """Return a returned document's passages, with their places in the whole document."""
         bare = chunk.document.model_copy(update={"metadata": {}})
         return [
             passage.model_copy(
@@ -322,7 +322,7 @@ class RetrieverAdapter:
         self._loop = BackgroundLoop("preflight-retriever")
 
     def ask(self, query: str) -> list[ScoredDocument]:
-        """The documents for a query, in the source's order.
+        """Return the documents for a query, in the source's order.
 
         Raises:
             RetrieverError: It failed, or gave something else than documents.
@@ -350,7 +350,10 @@ class RetrieverAdapter:
         self._loop.close()
 
     def _found(self, query: str) -> Iterable[ScoredDocument]:
-        """What it gives; of other Runnables than retrievers nobody can tell whether a part is asynchronous alone."""
+        """Return the documents that the retriever gives for a query.
+
+        A Runnable that is not a retriever may contain a part that is only asynchronous.
+        """
         if isinstance(self._source, VectorStore | BaseRetriever):
             with suppress(NotImplementedError):
                 return self._documents(query)

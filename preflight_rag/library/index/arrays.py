@@ -21,7 +21,7 @@ ENDS = "-starts"
 
 
 def open_array(folder: Path, name: str) -> np.ndarray:
-    """An array of a file, mapped where it is large, but no `memmap`, whose slices take ten times as long.
+    """Return an array of a file, mapped where it is large, but no `memmap`, whose slices take ten times as long.
 
     Raises:
         LibraryCorrupt: It cannot be read.
@@ -38,7 +38,7 @@ def open_array(folder: Path, name: str) -> np.ndarray:
 
 
 def array_type(values: array[int] | bytes | bytearray) -> str:
-    """The NumPy type of numbers as Python holds them."""
+    """Return the NumPy type of numbers as Python holds them."""
     return values.typecode if isinstance(values, array) else "B"
 
 
@@ -83,14 +83,14 @@ class Strings:
         return self.encoded(number).decode("utf-8", "surrogatepass")
 
     def encoded(self, number: int) -> bytes:
-        """One of them in UTF-8."""
+        """Return one of them in UTF-8."""
         return bytes(self._text[self._places[number] : self._places[number + 1]])
 
     def stretch(self, first: int, end: int) -> bytes:
-        """Those from one on to another, which is left out, in UTF-8 without anything between them."""
+        """Return the strings from `first` up to, not including, `end`, in UTF-8 without separators."""
         return bytes(self._text[self._places[first] : self._places[end]])
 
     def lengths(self) -> np.ndarray:
-        """Bytes of each, (n,)."""
+        """Return bytes of each, (n,)."""
         found: np.ndarray = self._starts[1:] - self._starts[:-1]
         return found

@@ -95,7 +95,7 @@ class Vectors(Protocol):
 
 @dataclass(frozen=True)
 class DenseKind:
-    """What was built.
+    """The kind of a dense index that was built.
 
     Attributes:
         factory: FAISS factory string.
@@ -126,7 +126,7 @@ def check_kind(kind: str) -> None:
 
 
 def build_dense(vectors: Vectors, kind: str, *, flat_limit: int = FLAT_LIMIT) -> tuple[Any, DenseKind]:
-    """A FAISS index of `vectors` (n, d) float32, searched by inner product, and what it is.
+    """Return a FAISS index of `vectors` (n, d) float32, searched by inner product, and what it is.
 
     Fewer vectors than PCA or k-means are trained on give a flat index, which the note says.
 
@@ -167,7 +167,7 @@ def compressed(dimension: int) -> str:
 
 
 def vectors_needed(kind: str, dimension: int) -> int:
-    """The fewest vectors that a kind can be trained on."""
+    """Return the fewest vectors that a kind can be trained on."""
     if kind == "compressed":
         return LEAST_COMPRESSED
     pca = 2 * dimension if "pca" in kind else 0
@@ -175,7 +175,7 @@ def vectors_needed(kind: str, dimension: int) -> int:
 
 
 def _approximate(faiss: Any, vectors: Vectors, kind: str) -> tuple[Any, DenseKind]:
-    """An index of principal components, of clusters, or of both, not yet trained."""
+    """Return an index of principal components, of clusters, or of both, not yet trained."""
     count, dimension = vectors.shape
     settings: dict[str, Any] = {}
     coarse = ""
@@ -212,7 +212,7 @@ def principal_components(vectors: np.ndarray, share: float = EXPLAINED_VARIANCE)
 
 
 def _projected(faiss: Any, rotation: np.ndarray, inner: Any) -> Any:
-    """An index that rotates what it is given without shifting it, and owns its parts."""
+    """Return an index that rotates what it is given without shifting it, and owns its parts."""
     transform = faiss.LinearTransform(rotation.shape[1], rotation.shape[0], False)
     faiss.copy_array_to_vector(rotation.ravel(), transform.A)
     transform.is_trained = True
@@ -287,13 +287,13 @@ class DenseIndex:
 
     @cached_property
     def is_exact(self) -> bool:
-        """Whether inner products are those of the vectors themselves, not of codes."""
+        """Whether inner products are computed from the vectors themselves, not from codes."""
         import faiss
 
         return isinstance(self._stored, faiss.IndexFlat)
 
     def vectors(self, positions: np.ndarray) -> np.ndarray:
-        """Vectors (m, d) float32 at positions (m,), as they were given; of an index that `is_exact`."""
+        """Return vectors (m, d) float32 at positions (m,), as they were given; of an index that `is_exact`."""
         found: np.ndarray = self._matrix[positions]
         return found
 
@@ -307,11 +307,11 @@ class DenseIndex:
         return found
 
     def search(self, vector: np.ndarray, n: int, *, among: np.ndarray | None = None) -> list[tuple[int, float]]:
-        """`(position, inner product)` of the `n` nearest vectors, best first, ties by position; see `ranked`."""
+        """Return `(position, inner product)` of the `n` nearest vectors, best first, ties by position; see `ranked`."""
         return self.ranked(vector, n, among=among).pairs()
 
     def ranked(self, vector: np.ndarray, n: int, *, among: np.ndarray | None = None) -> Scored:
-        """Positions and inner products of the `n` nearest vectors, best first, ties by position.
+        """Return positions and inner products of the `n` nearest vectors, best first, ties by position.
 
         Args:
             vector: Of the query, shape (d,).

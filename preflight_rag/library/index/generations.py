@@ -63,7 +63,7 @@ Stamp = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Manifest:
-    """What `manifest.json` says.
+    """The contents of `manifest.json`.
 
     Attributes:
         folder: Name of the generation's folder.
@@ -115,13 +115,13 @@ class Index:
             raise LibraryCorrupt(f"The indices in {folder} do not hold the same passages")
 
     def positions(self, rows: np.ndarray) -> np.ndarray:
-        """Where those of the rows stand that this generation holds, shape (m,), ascending."""
+        """Return the positions of those rows that this generation holds, shape (m,), ascending."""
         import numpy as np
 
         return np.flatnonzero(np.isin(self.rows, rows))
 
     def standing(self, rows: Sequence[int] | np.ndarray) -> np.ndarray | None:
-        """Where each of the rows stands, shape (m,); None where this generation does not hold one of them."""
+        """Return the position of each row, shape (m,); None where this generation lacks one of them."""
         import numpy as np
 
         wanted = np.asarray(rows, dtype=np.int64)
@@ -131,17 +131,17 @@ class Index:
         return found if (self.rows[found] == wanted).all() else None
 
     def search_dense(self, vector: np.ndarray, n: int, *, among: np.ndarray | None = None) -> Scored:
-        """Rows and inner products of the nearest `n` passages, best first, of those at the positions `among`."""
+        """Return rows and inner products of the nearest `n` passages, best first, of those at the positions `among`."""
         found = self.dense.ranked(vector, n, among=among)
         return Scored(self.rows[found.keys], found.scores)
 
     def search_lexical(self, query: str, n: int, *, among: np.ndarray | None = None) -> Scored:
-        """Rows and BM25 of the best `n` passages, best first, of those at the positions `among`."""
+        """Return rows and BM25 of the best `n` passages, best first, of those at the positions `among`."""
         return self.lexical.ranked(query, n, among=None if among is None else self.rows[among])
 
 
 def manifest_stamp(root: Path) -> Stamp | None:
-    """What changes whenever a new index is swapped in; None without a manifest."""
+    """Return a stamp that changes whenever a new index is swapped in; None without a manifest."""
     try:
         stat = (root / MANIFEST).stat()
     except OSError:
@@ -150,7 +150,7 @@ def manifest_stamp(root: Path) -> Stamp | None:
 
 
 def read_manifest(root: Path) -> Manifest | None:
-    """The manifest, or None where there is none.
+    """Return the manifest, or None where there is none.
 
     Raises:
         LibraryCorrupt: It cannot be read.
@@ -168,7 +168,7 @@ def read_manifest(root: Path) -> Manifest | None:
 
 
 def open_index(root: Path) -> Index | None:
-    """The current index, or None where none was ever built.
+    """Return the current index, or None where none was ever built.
 
     A folder that disappears while it is opened was replaced by a newer one, which is then opened instead.
 
@@ -232,13 +232,16 @@ def _check_files(root: Path, manifest: Manifest) -> None:
 
 
 def _stamp(path: Path) -> list[int]:
-    """What changes when a file is written or replaced."""
+    """Return numbers that change when a file is written or replaced."""
     stat = path.stat()
     return [stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
 
 
 def _checked_before(root: Path) -> object:
-    """What `_check_files` noted of the files that it has read whole; None where it has not, or the note is damaged."""
+    """Return the record of the files that `_check_files` has read whole.
+
+    None where it has not, or the record is damaged.
+    """
     try:
         return json.loads((root / CHECKED).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -246,7 +249,7 @@ def _checked_before(root: Path) -> object:
 
 
 def index_problems(root: Path) -> list[str]:
-    """What is wrong with the index files, one line each; reads them whole."""
+    """Return the problems of the index files, one line each; reads the files whole."""
     try:
         manifest = read_manifest(root)
     except LibraryCorrupt as error:
@@ -285,7 +288,7 @@ class CurrentIndex:
         self._repairs: list[str] = []
 
     def get(self) -> Index:
-        """The index, rebuilt from the database where it is missing, damaged or empty.
+        """Return the index, rebuilt from the database where it is missing, damaged or empty.
 
         Raises:
             LibraryEmpty: There is no passage to find.
@@ -324,7 +327,7 @@ class CurrentIndex:
             return self.get()
 
     def notes(self) -> list[str]:
-        """That it was rebuilt, and how many documents it does not know yet."""
+        """Return notes that the index was rebuilt, and how many documents it does not know yet."""
         notes = list(self._repairs)
         with self._lock:
             known = self._index.manifest.generation if self._index else None
@@ -343,5 +346,5 @@ class CurrentIndex:
             self._rebuild()
         except LibraryError as error:
             help = "Copy the folder to where you may write." if error.help == READ_ONLY else error.help
-            raise type(error)(f"{reason}, and none can be built: {error.message}", help=help) from error
+            raise type(error)(f"{reason}, and no index can be built: {error.message}", help=help) from error
         self._repairs.append(f"{reason}; it was rebuilt from the database")

@@ -31,7 +31,7 @@ MOST_GROWTH = 1.25
 
 
 def can_grow(before: Index, store: Store, vectors: StoredVectors, *, kind: IndexKind, flat_limit: int) -> bool:
-    """Whether all that is new can be added behind what an index holds.
+    """Return whether all that is new can be added behind what an index holds.
 
     Smaller ones than `flat_limit` are built anew: that takes seconds.
     """

@@ -112,19 +112,19 @@ class LexicalIndex:
 
     @property
     def is_current(self) -> bool:
-        """Whether its fields are those of today's, so that more can be added to it."""
+        """Whether its fields are those of this version, so that passages can be added to it."""
         return self._has_positions and self._has_row_terms and self._has_row_column
 
     def terms(self, query: str) -> list[str]:
-        """The distinct analysed terms of a query in their order, at most `MAX_TERMS`."""
+        """Return the distinct analysed terms of a query in their order, at most `MAX_TERMS`."""
         return list(dict.fromkeys(self._analyser.analyze(query)))[:MAX_TERMS]
 
     def search(self, query: str, n: int, *, among: np.ndarray | None = None) -> list[tuple[int, float]]:
-        """`(row, BM25)` of the `n` passages with the largest BM25, best first, ties by row; see `ranked`."""
+        """Return `(row, BM25)` of the `n` passages with the largest BM25, best first, ties by row; see `ranked`."""
         return self.ranked(query, n, among=among).pairs()
 
     def ranked(self, query: str, n: int, *, among: np.ndarray | None = None) -> Scored:
-        """Rows and scores of the `n` passages with the largest BM25, best first, ties by row.
+        """Return rows and scores of the `n` passages with the largest BM25, best first, ties by row.
 
         Args:
             query: Any text.
@@ -166,7 +166,7 @@ class LexicalIndex:
                 return Scored(hits.keys[fits], hits.scores[fits]).best(n)
 
     def match(self, expression: Expression, n: int) -> tuple[list[tuple[int, float]], int]:
-        """Rows of the `n` passages that fit a Boolean expression, by BM25, best first, and how many fit in all.
+        """Return rows of the `n` passages that fit a Boolean expression, by BM25, best first, and how many fit in all.
 
         Field tags and truncation marks count for nothing. In an index that an older version built, the words of a
         phrase need only all occur.
@@ -180,7 +180,7 @@ class LexicalIndex:
             return self._rows(result.hits).pairs(), hits
 
     def _rows(self, hits: Sequence[tuple[float, tantivy.DocAddress]]) -> Scored:
-        """The rows of hits; those of an index that has them stored alone are read one by one."""
+        """Return the rows of hits; those of an index that has them stored alone are read one by one."""
         import numpy as np
 
         addresses = [address for _, address in hits]
@@ -191,7 +191,7 @@ class LexicalIndex:
         return Scored.sorted(np.array(rows, np.int64), np.array([score for score, _ in hits], np.float64))
 
     def _query(self, expression: Expression) -> tantivy.Query | None:
-        """The query of an expression; None where nothing in it can be looked for, as in one of stop words."""
+        """Return the query of an expression; None where nothing in it can be looked for, as in one of stop words."""
         from tantivy import Occur, Query
 
         if isinstance(expression, Term):
@@ -218,7 +218,7 @@ class LexicalIndex:
 
 
 def term_places(analyse: Callable[[str], Sequence[str]], text: str) -> list[tuple[int, str]]:
-    """`(place, term)` of the terms of a text, word by word; words that are none, as stop words, leave a gap."""
+    """Return `(place, term)` of the terms of a text, word by word; words that are none, as stop words, leave a gap."""
     analysed = enumerate(map(analyse, _TOKEN.findall(text)))
     return [(place, terms[0]) for place, terms in analysed if terms]
 
@@ -247,7 +247,7 @@ def _open(folder: Path, analyser: tantivy.TextAnalyzer) -> tantivy.Index:
 
 
 def _fields(folder: Path) -> dict[str, dict[str, Any]]:
-    """Each field's options as the index records them: older versions lack some."""
+    """Return each field's options as the index records them: older versions lack some."""
     fields = json.loads((folder / "meta.json").read_text(encoding="utf-8"))["schema"]
     return {field["name"]: field["options"] for field in fields}
 
@@ -263,7 +263,7 @@ def _schema() -> tantivy.Schema:
 
 @lru_cache(maxsize=1)
 def open_analyser() -> tantivy.TextAnalyzer:
-    """What makes terms of a text: the same for passages and for queries, whatever keeps them."""
+    """Return the analyser that turns texts into terms: the same for passages and queries, in every kind of library."""
     from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
 
     builder = TextAnalyzerBuilder(Tokenizer.simple())

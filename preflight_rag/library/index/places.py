@@ -52,13 +52,13 @@ class Places:
         return len(self._ids)
 
     def names(self, positions: np.ndarray) -> list[tuple[str, str]]:
-        """`(passage id, document id)` of the passages at these positions."""
+        """Return `(passage id, document id)` of the passages at these positions."""
         ids, documents = self._ids, self._documents
         owners = self._document_of[positions].tolist()
         return [(ids[at], documents[owner]) for at, owner in zip(positions.tolist(), owners, strict=True)]
 
     def passages(self, positions: np.ndarray) -> list[UnreadPassage]:
-        """The passages at these positions, without what only the database has."""
+        """Return the passages at these positions, without what only the database has."""
         numbers = (values[positions].tolist() for values in (self._tokens, self._starts, self._is_retracted))
         named = self.names(positions)
         if len(self._lately) > REMEMBERED:
@@ -70,23 +70,23 @@ class Places:
         ]
 
     def documents(self, positions: np.ndarray) -> list[str]:
-        """The ids of the documents of the passages at these positions."""
+        """Return the ids of the documents of the passages at these positions."""
         return [self._documents[owner] for owner in self._document_of[positions].tolist()]
 
     def retracted(self, positions: np.ndarray) -> np.ndarray:
-        """Whether the passages at these positions are of retracted publications, (n,)."""
+        """Return whether the passages at these positions are of retracted publications, (n,)."""
         found: np.ndarray = self._is_retracted[positions] != 0
         return found
 
     def lately(self, ids: Sequence[str]) -> list[int] | None:
-        """Where passages stand that a search has named lately; None where one of them is not among these."""
+        """Return the positions of passages that a recent search has named; None where one of them was not."""
         known = self._lately
         found = [known[name] for name in ids if name in known]
         return found if len(found) == len(ids) else None
 
 
 def open_places(folder: Path) -> Places | None:
-    """The places that lie in a folder; None where an older version built the index.
+    """Return the places that lie in a folder; None where an older version built the index.
 
     Raises:
         LibraryCorrupt: A file cannot be read.
@@ -121,7 +121,7 @@ def grow_places(before: Path, folder: Path, passages: Iterable[Sequence[object]]
 
 
 def _arrays(passages: Iterable[Sequence[object]]) -> dict[str, array[int] | bytearray]:
-    """The numbers of each file by its name."""
+    """Return the numbers of each file by its name."""
     strings = {IDS: bytearray(), DOCUMENTS: bytearray()}
     ends = {name: array("q", [0]) for name in strings}
     document_of, tokens, starts, retracted = array("I"), array("q"), array("q"), array("B")

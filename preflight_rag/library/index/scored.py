@@ -24,14 +24,14 @@ class Scored:
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[int, float]]) -> Scored:
-        """One that is given as `(key, score)`, best first."""
+        """Return one that is given as `(key, score)`, best first."""
         import numpy as np
 
         return cls(np.array([key for key, _ in pairs], np.int64), np.array([score for _, score in pairs], np.float64))
 
     @classmethod
     def sorted(cls, keys: np.ndarray, scores: np.ndarray) -> Scored:
-        """One of keys that come in any order; ties by key."""
+        """Return one of keys that come in any order; ties by key."""
         import numpy as np
 
         order = np.lexsort((keys, -scores))
@@ -41,9 +41,9 @@ class Scored:
         return len(self.keys)
 
     def best(self, n: int) -> Scored:
-        """The first `n`."""
+        """Return the first `n`."""
         return Scored(self.keys[:n], self.scores[:n])
 
     def pairs(self) -> list[tuple[int, float]]:
-        """`(key, score)`, best first."""
+        """Return `(key, score)`, best first."""
         return list(zip(self.keys.tolist(), self.scores.tolist(), strict=True))

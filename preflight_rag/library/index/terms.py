@@ -75,11 +75,11 @@ class TermIndex:
         return len(self._arrays[TEXT + ENDS]) - 1
 
     def array(self, name: str) -> np.ndarray:
-        """The array of one of the files."""
+        """Return the array of one of the files."""
         return self._arrays[name]
 
     def numbers(self, terms: Sequence[str]) -> list[int]:
-        """The number of each term; -1 where no passage has it."""
+        """Return the number of each term; -1 where no passage has it."""
         if len(self._numbers) > REMEMBERED:
             self._numbers = {}
         known = self._numbers
@@ -93,21 +93,21 @@ class TermIndex:
         return place if is_there else -1
 
     def place(self, term: bytes) -> tuple[int, bool]:
-        """Where a term in UTF-8 stands among the others, or would, and whether it is there."""
+        """Return the position of a term in UTF-8 among the sorted terms, and whether it is there."""
         size = len(self.vocabulary)
         place = bisect_left(range(size), term, key=self.vocabulary.encoded)
         return place, place < size and self.vocabulary.encoded(place) == term
 
     def text(self, position: int) -> np.ndarray:
-        """The terms of the passage that stands at a position of the index."""
+        """Return the terms of the passage that stands at a position of the index."""
         return self._stretch(TEXT, position)
 
     def title(self, position: int) -> np.ndarray:
-        """Those of its title."""
+        """Return the terms of the title of the passage at a position."""
         return self._stretch(TITLE, position)
 
     def words(self, position: int) -> np.ndarray:
-        """Its words, and its title's."""
+        """Return the words of the passage and its title at a position."""
         return self._stretch(TEXT if self._is_same[position] else WORDS, position)
 
     def _stretch(self, name: str, position: int) -> np.ndarray:
@@ -131,26 +131,26 @@ class TermIndex:
         self._scratch.append(zeros)  # after an error they may be no zeros, and are left behind
 
     def texts(self, positions: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The terms of several passages, one after the other (total,) uint32, and how many each has (n,)."""
+        """Return the terms of several passages, one after the other (total,) uint32, and how many each has (n,)."""
         return _gathered(self._arrays[TEXT], self._arrays[TEXT + ENDS], positions)
 
     def titles(self, positions: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Those of their titles."""
+        """Return the terms of the passages' titles, one after the other, and their lengths."""
         return _gathered(self._arrays[TITLE], self._arrays[TITLE + ENDS], positions)
 
     def of(self, position: int) -> PassageTerms:
-        """The terms of the passage that stands at a position of the index."""
+        """Return the terms of the passage that stands at a position of the index."""
         return PassageTerms(self, position)
 
     def terms(self) -> Iterator[str]:
-        """All distinct terms in the order of their numbers."""
+        """Yield all distinct terms in the order of their numbers."""
         yield from (self.vocabulary[number] for number in range(len(self.vocabulary)))
 
 
 def _gathered(
     values: np.ndarray, starts: np.ndarray, positions: Sequence[int] | np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Parts of an array, one after the other, and their lengths."""
+    """Return parts of an array, one after the other, and their lengths."""
     import numpy as np
 
     chosen = np.asarray(positions, dtype=np.int64)
@@ -160,7 +160,9 @@ def _gathered(
 
 
 def open_terms(folder: Path) -> TermIndex | None:
-    """The terms that lie in a folder; None where they are another analyser's, or an older version built the index.
+    """Return the terms that lie in a folder.
+
+    None where they are another analyser's, or an older version built the index.
 
     Raises:
         LibraryCorrupt: A file cannot be read.
@@ -300,7 +302,7 @@ class _Numbers:
 
 
 def _blocks(numbers: np.ndarray) -> Iterator[np.ndarray]:
-    """An array in parts, so that what is worked out of it does not take its memory once more."""
+    """Yield an array in parts, so that what is worked out of it does not take its memory once more."""
     for start in range(0, len(numbers), BLOCK):
         yield numbers[start : start + BLOCK]
 
@@ -313,5 +315,5 @@ def _made_of(title: str, text: str) -> int:
 
 @lru_cache(maxsize=1)
 def analysed_probe() -> list[str]:
-    """What today's analyser makes of a few lines: terms that another one made are of no use."""
+    """Return the terms of a few probe lines, which tell whether an index was built by this analyser."""
     return [*words_by_token(_PROBE), *words(_PROBE)]

@@ -53,12 +53,12 @@ class WordCount:
 
 
 def letters(text: str) -> list[str]:
-    """The words of a text in order, lower-cased, in Unicode's composed form: runs of letters of any script."""
+    """Return the words of a text in order, lower-cased, in Unicode's composed form: runs of letters of any script."""
     return _WORD.findall(unicodedata.normalize("NFC", text).lower())
 
 
 def neighbours(word: str) -> list[str]:
-    """A word with two letters swapped, or with one left out."""
+    """Return a word with two letters swapped, or with one left out."""
     swapped = [word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(len(word) - 1)]
     return list(dict.fromkeys([*swapped, *(word[:i] + word[i + 1 :] for i in range(len(word)))]))
 
@@ -93,7 +93,7 @@ def grow_vocabulary(before: Path, path: Path, texts: Iterable[tuple[str, str]]) 
 
 
 def _counted(texts: Iterable[tuple[str, str]]) -> Iterator[tuple[str, int, int, int, str]]:
-    """Rows of the table of words."""
+    """Yield rows of the table of words."""
     counts: dict[str, list[int]] = {}
     number, current = 0, None
     for document, text in texts:
@@ -146,7 +146,7 @@ class Vocabulary:
         return int(self._rows("SELECT count(*) FROM words")[0][0])
 
     def counts(self, words: Iterable[str]) -> dict[str, WordCount]:
-        """Counts of those of the words that the library holds, by the word as given."""
+        """Return counts of those of the words that the library holds, by the word as given."""
         wanted: dict[str, list[str]] = {}
         for word in words:
             wanted.setdefault(unicodedata.normalize("NFC", word).lower(), []).append(word)
@@ -160,13 +160,13 @@ class Vocabulary:
         return found
 
     def unknown(self, words: Iterable[str]) -> list[str]:
-        """Those of the words that the library does not hold, in order."""
+        """Return the words that the library does not contain, in order."""
         words = list(words)
         known = self.counts(words)
         return [word for word in words if word not in known]
 
     def similar(self, word: str, distance: int) -> list[WordCount]:
-        """Words that `word` may be a slip of.
+        """Return words that `word` may be a slip of.
 
         Their length differs by at most `distance`, and they share the first or the last letters with it or are its
         `neighbours`.
@@ -185,7 +185,7 @@ class Vocabulary:
         return [WordCount(*row) for row in rows]
 
     def passages(self) -> int:
-        """Sum of the words' passage counts: the scale of their frequencies."""
+        """Return sum of the words' passage counts: the scale of their frequencies."""
         return int(self._rows("SELECT coalesce(sum(passages), 0) FROM words")[0][0])
 
     def _rows(self, sql: str, parameters: Sequence[str | int] = ()) -> list[tuple[str, int, int]]:

@@ -56,7 +56,7 @@ class _Running:
 
 
 class _Files:
-    """Who has which file in hand.
+    """The files of the ingest, and which worker reads each.
 
     Args:
         start: Starts a worker.
@@ -175,7 +175,7 @@ class ClusterIngest:
                     files.begin_next()
 
     def _part(self, ray: Any, reference: Any) -> FilePart | None:
-        """What a worker gives back; None where it has ended, or its machine."""
+        """Return a worker's result; None where the worker or its machine has ended."""
         try:
             found: FilePart = ray.get(reference)
         except ray.exceptions.RayTaskError as error:
@@ -269,14 +269,14 @@ def finished_key(origin: str) -> str:
 
 
 def _conflict(document: PreparedDocument, stored_origin: str) -> str | None:
-    """Why a document may not be stored under its id: another file, which still exists, has it."""
+    """Return why a document may not be stored under its id: another file, which still exists, has it."""
     if stored_origin in ("", document.origin) or not Path(stored_origin).exists():
         return None
     return f"The id {document.document.id!r} belongs to a document of {stored_origin}"
 
 
 def _reason(error: Any) -> PreflightError:
-    """What a worker raised, where it is ours; else that it failed."""
+    """Return the error that a worker raised if it is one of ours; else an error that it failed."""
     cause = error.cause
     if isinstance(cause, PreflightError):
         return cause

@@ -91,11 +91,11 @@ class FileWorker:
         self._parts: Iterator[FilePart] = iter(())
 
     def process(self) -> int:
-        """The number of its process."""
+        """Return the number of its process."""
         return os.getpid()
 
     def begin(self, task: FileTask) -> FilePart:
-        """The first part of a file.
+        """Return the first part of a file.
 
         Raises:
             EmbedderMismatch: The embedder here has other weights than the library's.
@@ -107,7 +107,7 @@ class FileWorker:
         return next(self._parts)
 
     def next_part(self) -> FilePart:
-        """The next part of the file that was begun."""
+        """Return the next part of the file that was begun."""
         return next(self._parts)
 
     def close(self) -> None:
@@ -163,7 +163,7 @@ class FileWorker:
     def _split(
         self, document: Document, task: FileTask, settings: Mapping[str, Any], seen: set[str]
     ) -> SplitDocument | None:
-        """The document's passages; None where it is stored as it is."""
+        """Return the document's passages; None where it is stored as it is."""
         document = storable(document)
         if document.id in seen:
             raise UnreadableDocument(f"The id {document.id!r} was already read from {task.origin}")
@@ -185,7 +185,7 @@ def _embedded(embedder: Embedder, waiting: list[SplitDocument]) -> list[Prepared
 
 
 def file_version(path: Path, settings: Mapping[str, Any], revision: str) -> list[Any]:
-    """What decides what is stored of a file: its bytes, how it is split, and by whom it is embedded; as JSON gives it.
+    """Return what the stored form of a file depends on: its bytes, the splitter, and the embedder; as JSON gives it.
 
     Raises:
         DocumentError: It is no regular file.

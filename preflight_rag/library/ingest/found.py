@@ -28,7 +28,7 @@ GROUP_CHARACTERS = 12_000
 
 @dataclass(frozen=True)
 class InternReport:
-    """What became of documents that were found elsewhere and were to be stored.
+    """The result of storing documents that another source returned.
 
     Attributes:
         passages: Of all those documents that the library now has, in the order of the documents.
@@ -42,7 +42,7 @@ class InternReport:
 
 
 def known_documents(store: FoundDocumentStore, documents: Sequence[Document]) -> dict[str, str]:
-    """For each document that need not be stored, by its id: the id under which the library has the same."""
+    """Return for each document that the library has already its id there, by the document's own id."""
     settings = store.meta("splitter") or {}
     by_source = store.documents_from([document.source for document in documents])
     found = {}
@@ -73,14 +73,14 @@ def add_until(run: Ingestion, documents: Sequence[Document], end: float) -> list
 
 
 def passages_of(store: PassageReader, document_ids: Sequence[str]) -> tuple[Passage, ...]:
-    """All passages of documents, in the order of the documents and of their texts."""
+    """Return all passages of documents, in the order of the documents and of their texts."""
     names = store.passage_ids(document_ids)
     found = store.passages([name for document in document_ids for name in names.get(document, [])])
     return tuple(found[name] for document in document_ids for name in names.get(document, []) if name in found)
 
 
 def _groups(documents: Sequence[Document]) -> Iterator[list[Document]]:
-    """Runs of documents that are embedded together, each of about as many characters."""
+    """Yield runs of documents that are embedded together, each of about as many characters."""
     group: list[Document] = []
     size = 0
     for document in documents:

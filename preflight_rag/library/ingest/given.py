@@ -14,12 +14,12 @@ from preflight_rag.text.words import unicode_text
 
 
 def given_paths(paths: str | Path | Sequence[str | Path]) -> list[Path]:
-    """What a caller names: one path or several, `~` for the home folder."""
+    """Return the paths that a caller names, one or several; `~` is the home folder."""
     return [Path(path).expanduser() for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
 
 
 def file_origin(path: Path) -> str:
-    """The name under which a file's documents are remembered: its absolute path."""
+    """Return the name under which a file's documents are remembered: its absolute path."""
     return absolute(path)
 
 
@@ -31,7 +31,7 @@ class GivenPaths:
         self._named = {os.path.abspath(path) for path in given} - set(self._folders)
 
     def folder_of(self, file: Path) -> Path | None:
-        """The folder that a file was found in, its links resolved; None where the file itself was named."""
+        """Return the folder that a file was found in, its links resolved; None where the file itself was named."""
         path = os.path.abspath(file)
         if path in self._named:
             return None

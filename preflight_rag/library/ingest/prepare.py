@@ -1,4 +1,4 @@
-"""From a document to what is stored of it: its passages and their vectors. Nothing here knows a store.
+"""From a document to its passages and their vectors. Nothing here knows a store.
 
 Reading, splitting and embedding need no library at hand, so other processes may do it; what they give back
 (`PreparedDocument`) is stored by whoever has the library.
@@ -29,17 +29,17 @@ GROUP_PASSAGES = 64
 
 
 class Splitter(Protocol):
-    """What an ingest needs of a splitter."""
+    """The interface of a splitter for an ingest."""
 
     def settings(self) -> dict[str, Any]:
-        """What decides where passages begin and end."""
+        """Return the settings that passage boundaries depend on."""
 
     def split(self, document: Document) -> list[Passage]:
-        """The document's passages in order."""
+        """Return the document's passages in order."""
 
 
 def storable(document: Document) -> Document:
-    """The document as it is stored: a title stands for a missing text, U+FFFD for lone surrogates, null for NaN.
+    """Return the document as it is stored: a title stands for a missing text, U+FFFD for lone surrogates, null for NaN.
 
     Raises:
         UnreadableDocument: Its metadata has too many levels.
@@ -57,7 +57,10 @@ def storable(document: Document) -> Document:
 
 
 def dated(document: Document) -> Document:
-    """The document with the date found inside it where it has none; `metadata["date_from"]` says where it is from."""
+    """Return the document with the date found inside it where it has none.
+
+    `metadata["date_from"]` says where it is from.
+    """
     if document.date:
         return document.model_copy(update={"metadata": {"date_from": "metadata"} | document.metadata})
     found = find_date(document.text, title=document.title, url=document.source)
@@ -68,7 +71,7 @@ def dated(document: Document) -> Document:
 
 
 def notes_on(document: Document) -> list[tuple[str, str]]:
-    """`(source, note)` on what of a document was not read, or not surely."""
+    """Return `(source, note)` on what of a document was not read, or not surely."""
     source, notes = on_one_line(document.source or document.id), []
     if unread := document.metadata.get("unread"):
         notes.append((source, f"not read: {unread}"))
@@ -82,14 +85,14 @@ def notes_on(document: Document) -> list[tuple[str, str]]:
 
 
 def read_of(document: Document) -> ReadDocument | None:
-    """What was read of a document, for the report of an ingest; None where its loader does not say."""
+    """Return the loader's report on a document; None where its loader gives none."""
     report = report_of(document.metadata)
     source = on_one_line(document.source or document.id)
     return ReadDocument(source, on_one_line(document.title), report) if report else None
 
 
 def split_document(document: Document, splitter: Splitter, *, origin: str, content_hash: str) -> SplitDocument:
-    """A document's passages; one without a date gets the one that is found inside it.
+    """Return a document's passages; one without a date gets the one that is found inside it.
 
     Args:
         document: As `storable` gives it.
@@ -113,7 +116,7 @@ def split_document(document: Document, splitter: Splitter, *, origin: str, conte
 
 
 def embedded_groups(embedder: Embedder, inputs: Mapping[str, tuple[str, str]]) -> Iterator[dict[str, bytes]]:
-    """Vectors by key, some at a time: texts of like length are embedded together, which wastes least.
+    """Yield vectors by key, some at a time: texts of like length are embedded together, which wastes least.
 
     Args:
         embedder: Makes them; where there are many, `embedder_for_many` does.

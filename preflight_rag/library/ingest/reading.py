@@ -84,7 +84,7 @@ class ReadAhead:
 
     @property
     def processes(self) -> int:
-        """How many have been started."""
+        """Number of reader processes started so far."""
         return len(self._readers)
 
     def begin(self, path: Path, *, max_bytes: int, folder: Path | None, now: bool = False) -> None:
@@ -101,11 +101,11 @@ class ReadAhead:
             self._start_reader()
 
     def is_begun(self, path: Path) -> bool:
-        """Whether it was named with `begin`."""
+        """Return whether it was named with `begin`."""
         return path in self._known
 
     def items(self, path: Path, go_on: Callable[[], None]) -> Iterator[ReadItem]:
-        """What a file holds that was begun, the next one in their order, as `IsolatedLoader.load` yields it.
+        """Yield what a file holds that was begun, the next one in their order, as `IsolatedLoader.load` yields it.
 
         Args:
             path: The file.
@@ -145,7 +145,7 @@ class ReadAhead:
                 thread.join(0.05)
 
     def _wait_for(self, file: _File) -> None:
-        """Wait a moment for something of a file; who waits often gets a further reader."""
+        """Wait a moment for an item of a file; after frequent waiting, start a further reader process."""
         if file.items or file.is_ended:
             return
         began = time.monotonic()
@@ -205,7 +205,7 @@ class ReadAhead:
             self._changed.notify_all()
 
     def _has_room(self, file: _File) -> bool:
-        """Whether more of a file may wait to be taken.
+        """Return whether more of a file may wait to be taken.
 
         The one that is asked for is measured by itself: those behind it may have filled all the room there is.
         """
@@ -218,7 +218,7 @@ class ReadAhead:
 
 
 def most_processes() -> int:
-    """How many may read at once: one for each core, and of those as many as have room for what each may take."""
+    """Return how many processes may read at once: one for each core, as far as memory allows."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     free = available_bytes()
     room = MOST_PROCESSES if free is None else free // IsolatedLoader().memory_bytes

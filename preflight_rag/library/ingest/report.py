@@ -1,4 +1,4 @@
-"""What an ingest says while it runs, and what it says at its end."""
+"""The progress events of an ingest, and its report."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Stop: TypeAlias = Callable[[], bool]
 
 @dataclass(frozen=True, slots=True)
 class ReadDocument:
-    """What was read of one document, also of one that is stored as it is.
+    """What was read of one document; unchanged documents are included.
 
     Attributes:
         source: As the document's own.
@@ -55,13 +55,13 @@ class ReadDocument:
     report: ReadReport
 
     def to_json(self) -> dict[str, Any]:
-        """The report as JSON values, with whose it is."""
+        """Return the report as JSON values, with whose it is."""
         return {"source": self.source, "title": self.title, **self.report.to_json()}
 
 
 @dataclass
 class IngestReport:
-    """What an ingest did, in documents.
+    """The result of an ingest, in numbers of documents.
 
     Attributes:
         failed: `(source, reason)` of each file or record that could not be taken in.
@@ -87,7 +87,7 @@ class IngestReport:
     left: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """The report as JSON values."""
+        """Return the report as JSON values."""
         return {
             "added": self.added,
             "updated": self.updated,

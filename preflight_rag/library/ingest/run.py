@@ -166,7 +166,7 @@ class Ingestion:
         self._work.close(waits=bool(self._pending))
 
     def _is_unchanged_scan(self, file: Path, origin: str) -> bool:
-        """Whether this is a scan that has not changed since its text was recognised, which takes seconds a page."""
+        """Return whether this is a scan, unchanged since its text was recognised, which takes seconds a page."""
         known, stored = self._store.meta(_scan_key(origin)), self._store.document(origin)
         if known is None or stored is None or stored.origin != origin:
             return False
@@ -176,7 +176,7 @@ class Ingestion:
             return False
 
     def _scan_version(self, file: Path) -> list[Any]:
-        """What decides the text that is recognised in a file, and how it is split; as JSON gives it back."""
+        """Return what decides the text that is recognised in a file, and how it is split; as JSON gives it back."""
         with os.fdopen(open_regular(file), "rb") as data:
             digest = hashlib.file_digest(data, "sha256").hexdigest()
         version: list[Any] = json.loads(json.dumps([digest, ocr.languages(), self._settings]))
@@ -251,7 +251,7 @@ class Ingestion:
             self._flush()
 
     def _named_within_file(self, document: Document, origin: str) -> Document:
-        """The document under its file's name and its id where another file's document has that id.
+        """Return the document under its file's name and its id where another file's document has that id.
 
         Many files count their rows from 1. The first file's keep their ids; one that was once named by its file is so
         again, whatever has become of the other.
@@ -271,7 +271,7 @@ class Ingestion:
         return document.model_copy(update={"id": named, "metadata": {**document.metadata, "id": document.id}})
 
     def _conflict(self, document_id: str, origin: str) -> str | None:
-        """Why a document may not be stored under its id: another one has it."""
+        """Return why a document may not be stored under its id: another one has it."""
         if document_id in self._owners:
             return f"The id {document_id!r} was already read from {self._owners[document_id] or 'another document'}"
         stored = self._store.document(document_id)
@@ -360,7 +360,7 @@ _UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECA
 
 
 def has_global_id(document: Document) -> bool:
-    """Whether a document's id means the same in every file: a PubMed id, a DOI, an address, a UUID."""
+    """Return whether a document's id means the same in every file: a PubMed id, a DOI, an address, a UUID."""
     if document.id == str(document.metadata.get("pmid") or ""):
         return True
     return bool(_GLOBAL_ID.match(document.id) or _UUID.fullmatch(document.id))

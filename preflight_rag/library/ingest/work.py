@@ -1,4 +1,4 @@
-"""How much of an ingest is done, for those who wait for it: in bytes of all files, and in documents."""
+"""Progress of an ingest: in bytes of all files, and in documents."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_AT_ONCE = 1 << 16
 
 
 class Work:
-    """How much of all files is done, in bytes: reading a file is the part `READING` of the work on it."""
+    """Progress over all files, in bytes; reading a file is the part `READING` of its work."""
 
     def __init__(self, total: int = 0) -> None:
         self.total = total
@@ -70,7 +70,7 @@ class Work:
         self._size = 0
 
     def embedded(self, share: float) -> None:
-        """Of what waits, so much is embedded."""
+        """Record which share of the waiting passages is embedded."""
         self._embedded = share
 
     def flushed(self) -> None:
@@ -81,11 +81,11 @@ class Work:
         self._stored, self._embedded = self._read, 0.0
 
     def lose(self, files: Iterable[str]) -> None:
-        """Of these files, something is not stored in this run."""
+        """Record that part of these files is not stored in this run."""
         self._lost |= set(files)
 
     def is_finished(self, file: str) -> bool:
-        """Whether a file was read to its end, and all of it stored."""
+        """Return whether a file was read to its end, and all of it stored."""
         return file in self._finished and file not in self._lost
 
     def _finish(self, file: str, size: int) -> None:
@@ -94,7 +94,7 @@ class Work:
 
 
 def text_size(file: Path) -> int:
-    """Bytes of text that a file may hold, told by its size and kind."""
+    """Return bytes of text that a file may hold, told by its size and kind."""
     try:
         size = file.stat().st_size
     except OSError:
@@ -103,7 +103,7 @@ def text_size(file: Path) -> int:
 
 
 def count_documents(files: Sequence[Path | DocumentError | PassedOver]) -> int | None:
-    """How many documents, or failures, the files will give; None where only reading them can tell."""
+    """Return how many documents or failures the files will give; None where only reading them can tell."""
     total = 0
     for file in files:
         if isinstance(file, PassedOver):
@@ -121,7 +121,10 @@ def count_documents(files: Sequence[Path | DocumentError | PassedOver]) -> int |
 
 
 def _lines(file: Path) -> int:
-    """Lines of a file of records that are not blank, as far as the file may be read; none is held in memory whole."""
+    """Return lines of a file of records that are not blank, as far as the file may be read.
+
+    None is held in memory whole.
+    """
     count, begins, read = 0, True, 0
     with os.fdopen(open_regular(file), "rb") as data:
         unpacked = gzip.GzipFile(fileobj=data) if file.name.lower().endswith(".gz") else data

@@ -36,7 +36,7 @@ _LOADER_OF = {suffix: name for name, suffixes in LOADERS.items() for suffix in s
 def load(
     path: Path, *, max_bytes: int = DEFAULT_MAX_BYTES, on_page: Pages | None = None, folder: Path | None = None
 ) -> Iterator[Document | DocumentError]:
-    """The documents of one file, read as they are asked for.
+    """Yield the documents of one file, read as they are asked for.
 
     Args:
         path: A file whose ending is one of `SUFFIXES`.
@@ -60,7 +60,7 @@ def load(
 
 
 def load_bytes(path: Path, data: bytes, *, max_bytes: int = DEFAULT_MAX_BYTES) -> list[Document | DocumentError]:
-    """The documents of a file that another file holds, such as a mail's attachment.
+    """Return the documents of a file that another file holds, such as a mail's attachment.
 
     Args:
         path: Its name below the path of the file that holds it; nothing is there on disk.

@@ -14,7 +14,7 @@ MOST_ATTACHMENTS = 200
 
 
 def attached_documents(path: Path, place: Path, data: bytes, about: str, max_bytes: int) -> list[Document]:
-    """The documents of an attachment, which say what they were attached to.
+    """Return the documents of an attachment, which say what they were attached to.
 
     Args:
         path: The file on disk.
@@ -40,12 +40,12 @@ def attached_documents(path: Path, place: Path, data: bytes, about: str, max_byt
 
 
 def why_left_out(place: Path, error: DocumentError) -> str:
-    """Why an attachment could not be read, without its path, which the report says before."""
+    """Return why an attachment could not be read, without its path, which the report says before."""
     return error.message.removeprefix(str(place)).lstrip(" :").removeprefix("is ")
 
 
 def own_name(name: str, taken: set[str]) -> str:
-    """An attachment's name without folders, and another one for each of a file's attachments."""
+    """Return an attachment's name without folders, and another one for each of a file's attachments."""
     plain = PurePosixPath(name.replace("\\", "/")).name.strip() or "attachment"
     own, number = plain, 2
     while own.casefold() in taken:

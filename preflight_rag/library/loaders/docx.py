@@ -56,7 +56,7 @@ _LONGEST_ANCHOR = 80
 
 
 def load_docx(path: Path, max_bytes: int) -> Iterator[Document]:
-    """The document as one; `metadata["sections"]` holds the headings.
+    """Yield the document as one; `metadata["sections"]` holds the headings.
 
     Raises:
         EncryptedDocument: It is protected by a password, or an old `.doc` under a new name.
@@ -121,17 +121,17 @@ class _Parts:
                 self.targets[str(each.get("Id"))] = (kind, target)
 
     def of_kind(self, kind: str) -> list[str]:
-        """Names of the parts of a kind, such as "footnotes"."""
+        """Return names of the parts of a kind, such as "footnotes"."""
         return [name for found, name in self.targets.values() if found == kind and name in self.names]
 
     def root(self, name: str, default: Any = None) -> Any:
-        """A part's root element; `default` where there is none."""
+        """Return a part's root element; `default` where there is none."""
         return parse_xml(self._archive.read(name)) if name in self.names else default
 
 
 @dataclass
 class _Asides:
-    """What stands beside a paragraph's own words: read behind it."""
+    """Texts that belong beside a paragraph, such as notes; they are read after it."""
 
     notes: list[tuple[str, str]] = field(default_factory=list)
     comments: list[str] = field(default_factory=list)
@@ -157,7 +157,7 @@ class _Reader:
         self._deletions = 0
 
     def document(self, root: _Element) -> Iterator[tuple[str, str]]:
-        """`(style, text)` of each block that has text."""
+        """Yield `(style, text)` of each block that has text."""
         for text in self._running("header"):
             yield "header", f"Header: {text}"
         body = root.find(f"{_WORD}body")
@@ -199,7 +199,7 @@ class _Reader:
         return list(found)
 
     def _blocks(self, parent: _Element) -> Iterator[tuple[str, str]]:
-        """`(style, text)` of each paragraph, list item and table row that has text."""
+        """Yield `(style, text)` of each paragraph, list item and table row that has text."""
         for child in _unwrapped(parent, f"{_WORD}p", f"{_WORD}tbl"):
             if child.tag == f"{_WORD}tbl":
                 yield from self._table(child)
@@ -257,7 +257,10 @@ class _Reader:
         yield "aside", f"{named}: {text}"
 
     def _table(self, table: _Element) -> Iterator[tuple[str, str]]:
-        """The rows of a table, each with the caption above it and its columns' names; then the tables inside of it."""
+        """Yield the rows of a table, each with the caption above it and its columns' names.
+
+        Then the tables inside of it.
+        """
         caption, rows, marked = self._caption, [], 0
         asides = _Asides()
         for row in _unwrapped(table, f"{_WORD}tr"):
@@ -286,7 +289,10 @@ class _Reader:
         return "\n".join(" ".join(line.split()) for line in text.split("\n")).strip()
 
     def _text(self, element: _Element, asides: _Asides) -> str:
-        """All words inside, equations too, without deleted ones and fallback copies; what is beside them is noted."""
+        """Return all words inside, equations too, without deleted ones and fallback copies.
+
+        What is beside them is noted.
+        """
         parts: list[str] = []
         stack: list[Any] = [element]
         while stack:
@@ -309,7 +315,7 @@ class _Reader:
         return clean("".join(parts))
 
     def _special(self, node: _Element, asides: _Asides, *, is_whole: bool) -> str | None:
-        """What stands in the place of an element that holds no words of the text; None for what is walked through."""
+        """Return the replacement of an element without words of its own; None for an element to walk through."""
         if node.tag == _BOX:
             asides.boxes.append(node)
             return ""
@@ -373,7 +379,7 @@ class _Reader:
             self.report.count("pictures_without_text")
 
     def _target(self, node: _Element, name: str) -> str:
-        """The part that an element refers to; "" where there is none."""
+        """Return the part that an element refers to; "" where there is none."""
         place = self._parts.targets.get(str(node.get(f"{_RELATION}{name}")), ("", ""))[1]
         return place if place in self._parts.names else ""
 
@@ -383,7 +389,7 @@ def _has_text(node: _Element) -> bool:
 
 
 def _form_field(data: _Element) -> str:
-    """What an old form field shows that has no text of its own: a box, or the entry of a list."""
+    """Return the visible value of an old form field without text: a box, or an entry of a list."""
     box = data.find(f"{_WORD}checkBox")
     if box is not None:
         mark = box.find(f"{_WORD}checked")

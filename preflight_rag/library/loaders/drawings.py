@@ -18,7 +18,7 @@ _MOST_POINTS = 10_000
 
 
 def chart_lines(chart: _Element) -> list[str]:
-    """The figures that a chart keeps of its series as a table: a row for each category."""
+    """Return the figures that a chart keeps of its series as a table: a row for each category."""
     title = chart.find(f"{_CHART}chart/{_CHART}title")
     caption = one_line(" ".join(each.text or "" for each in title.iter(f"{_MAIN}t"))) if title is not None else ""
     names: list[str] = []
@@ -40,7 +40,7 @@ def _first(series: _Element, *names: str) -> _Element | None:
 
 
 def _points(element: _Element | None) -> list[tuple[int, str]]:
-    """`(place, text)` of the cached points inside an element."""
+    """Return `(place, text)` of the cached points inside an element."""
     found: list[tuple[int, str]] = []
     for point in element.iter(f"{_CHART}pt") if element is not None else ():
         place, value = str(point.get("idx", "")), point.find(f"{_CHART}v")
@@ -50,7 +50,7 @@ def _points(element: _Element | None) -> list[tuple[int, str]]:
 
 
 def _figure(text: str) -> str:
-    """A cached figure without the digits that binary fractions add."""
+    """Return a cached figure without the digits that binary fractions add."""
     try:
         return f"{float(text):.10g}" if "." in text else text
     except ValueError:
@@ -58,7 +58,7 @@ def _figure(text: str) -> str:
 
 
 def diagram_text(diagram: _Element) -> str:
-    """The words of a diagram (SmartArt), in the order of its points."""
+    """Return the words of a diagram (SmartArt), in the order of its points."""
     points = []
     for point in diagram.iter():
         if local(point) == "pt":

@@ -27,7 +27,7 @@ _MAX_CONTROL = 0.02
 
 
 def decode(data: bytes, path: Path, *, declared: str | None = None) -> str:
-    """The text of `data`; `declared` is the encoding that the document itself names, if any.
+    """Return the text of `data`; `declared` is the encoding that the document itself names, if any.
 
     Raises:
         UnreadableDocument: The bytes are no text in any encoding that is known here.
@@ -59,14 +59,14 @@ def encoding_of(data: bytes, path: Path, *, declared: str | None = None) -> str:
 
 
 def _is_damaged_utf8(sample: bytes) -> bool:
-    """Whether few of the characters beyond ASCII are broken, as where a file was cut off."""
+    """Return whether few of the characters beyond ASCII are broken, as where a file was cut off."""
     text = sample.decode("utf-8", errors="replace")
     broken = text.count("\ufffd")
     return broken * 10 <= sum(1 for char in text if char > "\x7f") - broken
 
 
 def _is_western(sample: bytes) -> bool:
-    """Whether the bytes are mostly ASCII and read as words in Windows-1252, which statistics miss."""
+    """Return whether the bytes are mostly ASCII and read as words in Windows-1252, which statistics miss."""
     return sum(1 for byte in sample if byte > 127) < 0.35 * len(sample) and not _SIGN_IN_WORD.search(sample)
 
 
@@ -93,6 +93,6 @@ def wide_encoding(head: bytes) -> str | None:
 
 
 def _garbled(sample: str) -> bool:
-    """Whether too many characters are controls that no text has."""
+    """Return whether too many characters are controls that no text has."""
     controls = sum(1 for char in sample if (char < " " and char not in "\t\n\r\f\x1b") or char == "\ufffd")
     return controls > max(1, len(sample) * _MAX_CONTROL)

@@ -25,7 +25,7 @@ _CONTAINER = "META-INF/container.xml"
 
 
 def load_epub(path: Path, max_bytes: int) -> Iterator[Document]:
-    """The book as one document; headings of chapters are in `metadata["sections"]`.
+    """Yield the book as one document; headings of chapters are in `metadata["sections"]`.
 
     Raises:
         EncryptedDocument: It can be read by one program only (DRM).
@@ -75,7 +75,7 @@ def _book(path: Path, archive: ZipFile) -> Document:
 
 
 def _chapters(package: _Element, folder: str) -> Iterator[str]:
-    """Names of the pages in the order of reading."""
+    """Yield names of the pages in the order of reading."""
     items = {
         str(each.get("id")): str(each.get("href", ""))
         for each in package.iter()

@@ -56,7 +56,7 @@ PUBMED_ABSTRACT, PMC_REVIEW, PMC_OTHER = "D1", "D2", "D3"
 
 
 def _reread(match: re.Match[str]) -> str:
-    """A character whose UTF-8 bytes were once read as Latin-1, told by the control characters among them."""
+    """Return a character whose UTF-8 bytes were once read as Latin-1, told by the control characters among them."""
     try:
         return match.group().encode("latin-1").decode("utf-8")
     except UnicodeDecodeError:
@@ -71,7 +71,7 @@ def clean(text: str) -> str:
 
 
 def json_values(value: Any, levels: int = DEEPEST_FIELDS) -> Any:
-    """A field as it can be stored and searched: JSON with clean strings, and nothing that JSON has no word for.
+    """Return a field as it can be stored and searched: JSON with clean strings, and nothing that JSON has no word for.
 
     What is no number (NaN, infinity) is null, for SQLite refuses to look into any field of a document that has one.
 
@@ -102,7 +102,7 @@ def tidy(text: str) -> str:
 
 
 def one_line(text: object) -> str:
-    """A title or name: clean, white space collapsed."""
+    """Return a title or name: clean, white space collapsed."""
     return " ".join(clean(str(text)).split())
 
 
@@ -164,12 +164,12 @@ _OF_PAGE_NUMBERS = frozenset(
 
 
 def is_page_number(text: str) -> bool:
-    """Whether a header or footer says nothing but which page it is on, such as "Page 2 of 5"."""
+    """Return whether a header or footer says nothing but which page it is on, such as "Page 2 of 5"."""
     return _OF_PAGE_NUMBERS.issuperset(re.findall(r"[^\W\d_]+", text.lower()))
 
 
 def title_like(line: str) -> bool:
-    """Whether the first line of a document without a marked title reads like one."""
+    """Return whether the first line of a document without a marked title reads like one."""
     words = line.split()
     if not len(words) > 2 or len(line) > TITLE_CHARACTERS or not words[0][0].isupper():
         return False
@@ -179,7 +179,7 @@ def title_like(line: str) -> bool:
 
 
 def absolute(path: Path) -> str:
-    """The path as a document id: absolute, links not followed; bytes that are no UTF-8 are escaped."""
+    """Return the path as a document id: absolute, links not followed; bytes that are no UTF-8 are escaped."""
     return os.fsencode(os.path.abspath(path)).decode("utf-8", "backslashreplace")
 
 
@@ -198,7 +198,7 @@ def file_document(
     if_empty: str = "holds no text",
     report: ReadReport | None = None,
 ) -> Document:
-    """The document that `path` is, or one of those in it when `id` is given.
+    """Return the document that `path` is, or one of those in it when `id` is given.
 
     `date` is what somebody stated about the document; `saved` is when a program made or saved the file, which may be
     years later, and is kept as `metadata["file_saved"]` alone. What `report` says was left out is `metadata["unread"]`,

@@ -100,14 +100,14 @@ class PassedOver:
 
 
 def suffix_of(path: Path) -> str:
-    """The ending that decides the loader, in lower case; `.gz` counts together with what stands before it."""
+    """Return the ending that decides the loader, in lower case; `.gz` counts together with what stands before it."""
     name = path.name.lower()
     ending = Path(name).suffix
     return Path(name.removesuffix(ending)).suffix + ending if ending == ".gz" else ending
 
 
 def find_files(paths: Sequence[Path]) -> Iterator[Path | DocumentError | PassedOver]:
-    """The files to load, sorted within each folder, each once; an error for a named path that cannot be one.
+    """Yield the files to load, sorted within each folder, each once; an error for a named path that cannot be one.
 
     Folders are walked without following links. In them, hidden entries, files of other kinds, and folders that hold a
     library are passed over, and said to be.
@@ -155,7 +155,7 @@ def _walk(folder: Path) -> Iterator[Path | DocumentError | PassedOver]:
 
 
 def _stays_within(path: Path, folder: Path) -> bool:
-    """Whether a file is one of the folder's, not a link to one elsewhere: who gave a folder gave nothing else.
+    """Return whether a file is one of the folder's, not a link to one elsewhere: who gave a folder gave nothing else.
 
     It is asked again when the file is opened, by when there may be another link in its place.
     """
@@ -168,7 +168,7 @@ def _stays_within(path: Path, folder: Path) -> bool:
 
 
 def why_not_read(path: Path) -> str:
-    """Why a file in a folder is passed over, by its name; "" where it is read."""
+    """Return why a file in a folder is passed over, by its name; "" where it is read."""
     suffix = suffix_of(path)
     if path.name.startswith("."):
         return "hidden"
@@ -218,7 +218,7 @@ def opened(path: Path, max_bytes: int, folder: Path | None = None) -> Iterator[N
         after = os.fstat(number)
         if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
             raise UnreadableDocument(
-                f"{path} was written to while it was read; what is kept may be half of it", help="Ingest it again"
+                f"{path} changed while it was read; the stored text may be incomplete", help="Ingest it again"
             )
     finally:
         places.pop(path, None)
@@ -245,19 +245,19 @@ def held_in_memory(path: Path, data: bytes) -> Iterator[None]:
 
 
 def file_or_bytes(path: Path) -> Path | bytes:
-    """Where a file can be read, or what is held in memory under its path."""
+    """Return a readable path of a file, or the bytes held in memory for it."""
     data = _OPENED.__dict__.get("contents", {}).get(path)
     return open_place(path) if data is None else cast("bytes", data)
 
 
 def open_file(path: Path) -> IO[bytes]:
-    """A file, or what is held in memory under its path, opened for reading."""
+    """Return a file, or what is held in memory under its path, opened for reading."""
     found = file_or_bytes(path)
     return io.BytesIO(found) if isinstance(found, bytes) else found.open("rb")
 
 
 def open_place(path: Path) -> Path:
-    """Where a file that is `opened` can be read, again and from its beginning; of any other, its path."""
+    """Return a path at which an `opened` file can be read again from its beginning; for any other file, its path."""
     return cast("Path", _OPENED.__dict__.get("places", {}).get(path, path))
 
 
@@ -286,7 +286,7 @@ def open_regular(path: Path, folder: Path | None = None) -> int:
 
 
 def real_path(number: int, path: Path) -> Path:
-    """Where an open file lies: what the system says of it, else what its path leads to by now."""
+    """Return the real path of an open file, from the system where it tells, else by resolving the path."""
     if sys.platform == "linux":
         with suppress(OSError):
             return Path(os.readlink(f"/proc/self/fd/{number}"))
@@ -294,7 +294,7 @@ def real_path(number: int, path: Path) -> Path:
 
 
 def is_inside(path: Path, folder: Path) -> bool:
-    """Whether a resolved path lies in a folder, not below a hidden one, and is not hidden itself."""
+    """Return whether a resolved path lies in a folder, not below a hidden one, and is not hidden itself."""
     return path.is_relative_to(folder) and not any(part.startswith(".") for part in path.relative_to(folder).parts)
 
 
@@ -313,7 +313,7 @@ def _check_size(path: Path, size: int, max_bytes: int) -> None:
 
 
 def unsupported(path: Path) -> UnsupportedDocument:
-    """The error for a file of a kind that no loader reads."""
+    """Return the error for a file of a kind that no loader reads."""
     kind = suffix_of(path)
     reason = _REASONS.get(kind)
     return UnsupportedDocument(
@@ -326,7 +326,7 @@ def unsupported(path: Path) -> UnsupportedDocument:
 
 
 def too_large(path: Path, max_bytes: int, size: int | None = None) -> DocumentTooLarge:
-    """The error for a file over the limit; `size` is None when reading stopped at the limit."""
+    """Return the error for a file over the limit; `size` is None when reading stopped at the limit."""
     measured = f"is {size:,} bytes" if size is not None else "unpacks to more than the limit allows"
     return DocumentTooLarge(
         f"{path} {measured}; the limit is {max_bytes:,} bytes", help="Split it, or raise --max-mb (max_bytes)"
@@ -334,7 +334,7 @@ def too_large(path: Path, max_bytes: int, size: int | None = None) -> DocumentTo
 
 
 def read_bytes(path: Path, max_bytes: int) -> bytes:
-    """The file's content, decompressed when its name ends in `.gz`, never more than `max_bytes`.
+    """Return the file's content, decompressed when its name ends in `.gz`, never more than `max_bytes`.
 
     Raises:
         DocumentTooLarge: There is more.
@@ -351,7 +351,7 @@ def read_bytes(path: Path, max_bytes: int) -> bytes:
 
 
 def open_binary(path: Path) -> IO[bytes]:
-    """The file opened for reading, through gzip when its name ends in `.gz`."""
+    """Return the file opened for reading, through gzip when its name ends in `.gz`."""
     if not path.name.lower().endswith(".gz"):
         return open_file(path)
     found = file_or_bytes(path)
@@ -362,7 +362,7 @@ class _Archive(zipfile.ZipFile):
     """An archive whose parts are unpacked no further than to the size that it says of them."""
 
     def read(self, name: str | zipfile.ZipInfo, pwd: bytes | None = None) -> bytes:
-        """A part's content."""
+        """Return a part's content."""
         info = name if isinstance(name, zipfile.ZipInfo) else self.getinfo(name)
         with self.open(info, pwd=pwd) as part:
             return part.read(info.file_size + 1)

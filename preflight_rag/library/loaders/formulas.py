@@ -76,5 +76,5 @@ def _copy(sheet: Any, model: Any, number: int) -> None:
 
 
 def _is_value(value: object) -> bool:
-    """Whether a formula was understood: errors such as #NAME? are none of the document's."""
+    """Return whether a formula was understood: errors such as #NAME? are none of the document's."""
     return value is not None and value != "" and not (isinstance(value, str) and value.startswith("#"))

@@ -73,7 +73,7 @@ _ENOUGH_SHARE = 0.3
 
 
 def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
-    """A web page as one document."""
+    """Yield a web page as one document."""
     from bs4 import BeautifulSoup, XMLParsedAsHTMLWarning
 
     data = read_bytes(path, max_bytes)
@@ -126,7 +126,7 @@ def readable_text(page: str) -> str:
 
 
 def chapter(data: bytes, path: Path, report: ReadReport) -> list[tuple[str, str]]:
-    """`(style, block)` of a book's page: "heading", "row" of a table, or "" for a paragraph."""
+    """Return `(style, block)` of a book's page: "heading", "row" of a table, or "" for a paragraph."""
     declared = _CHARSET.search(data[:4096])
     soup = _parsed(decode(data, path, declared=(declared[1] or declared[2]).decode() if declared else None), report)
     headings = {one_line(each.get_text(" ")) for each in soup.find_all(["h1", "h2", "h3"])}
@@ -210,7 +210,7 @@ def _first(properties: dict[str, list[str]], key: str) -> str:
 
 
 def _canonical(soup: BeautifulSoup) -> str:
-    """The page's own address, if it names one."""
+    """Return the page's own address, if it names one."""
     for element in soup.find_all("link"):
         if "canonical" in (element.get("rel") or []) and str(element.get("href", "")).startswith("http"):
             return str(element["href"])
@@ -289,14 +289,17 @@ def _main_text(page: str, soup: BeautifulSoup) -> str:
 
 
 def _table_row(line: str) -> str:
-    """A Markdown table row without its frame and empty cells; other lines as they are."""
+    """Return a Markdown table row without its frame and empty cells; other lines as they are."""
     if not (line.startswith("|") and line.rstrip().endswith("|")):
         return line
     return BAR.join(cell.strip() for cell in line.strip("| ").split("|") if cell.strip())
 
 
 def _visible_text(soup: BeautifulSoup) -> str:
-    """The page's text without navigation, one block element a line, table cells separated by bars. Changes `soup`."""
+    """Return the page's text without navigation, one block element a line, table cells separated by bars.
+
+    Changes `soup`.
+    """
     from bs4.element import NavigableString
 
     for element in soup.find_all((*_INVISIBLE, *_BOILERPLATE)):

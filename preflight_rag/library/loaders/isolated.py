@@ -102,7 +102,7 @@ class IsolatedLoader:
         on_page: Pages | None = None,
         folder: Path | None = None,
     ) -> Iterator[Document | DocumentError]:
-        """The documents of one file, as `preflight_rag.library.loaders.load` gives them.
+        """Yield the documents of one file, as `preflight_rag.library.loaders.load` gives them.
 
         Yields:
             Documents, and a `DocumentError` in the place of each record that cannot be read, of up to `MOST_ERRORS`.
@@ -162,7 +162,7 @@ class _Worker:
         threading.Thread(target=self._read, daemon=True).start()
 
     def messages(self, task: dict[str, Any], silent_seconds: float) -> Iterator[dict[str, Any]]:
-        """What the worker says of a task, to its end.
+        """Yield what the worker says of a task, to its end.
 
         Raises:
             UnreadableDocument: It says nothing for too long, or ends.
@@ -236,7 +236,7 @@ class _Worker:
 
 
 def _setting(name: str, default: float) -> float:
-    """A number of the environment; what is none, or not above 0, is passed over."""
+    """Return a number of the environment; what is none, or not above 0, is passed over."""
     try:
         value = float(os.environ.get(name, default))
     except ValueError:
@@ -272,7 +272,7 @@ def _limit_memory(limit: int) -> bool:
 
 
 def _end_with_parent(parent: int) -> None:
-    """On Linux a worker in the middle of a file dies with its program; elsewhere it does at the file's end."""
+    """On Linux, have the system end this worker with its parent program; elsewhere it ends after the current file."""
     if sys.platform == "linux":
         import ctypes
 

@@ -41,7 +41,7 @@ _DATE_ORDER = ("epub", "pub", "ppub", "epub-ppub", "collection", "pmc-release", 
 
 
 def load_jats(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]:
-    """The article, or all articles of a `pmc-articleset`; `metadata["sections"]` holds the headings.
+    """Yield the article, or all articles of a `pmc-articleset`; `metadata["sections"]` holds the headings.
 
     The source is `PMC…`, else `PMID …`, else the path. A lone article has the path as its id, others `path#PMC…`.
 
@@ -58,7 +58,7 @@ def load_jats(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]:
 def read_jats(
     data: bytes, *, full_text: Literal["always", "reviews"] = "always", place: str = "PMC"
 ) -> Iterator[Document | DocumentError]:
-    """The articles of JATS XML; id and source are `PMC…`, else `PMID …`, else empty.
+    """Yield the articles of JATS XML; id and source are `PMC…`, else `PMID …`, else empty.
 
     Of PMC's articles `metadata["origin"]` is "D2" for a review and "D3" for any other. A retracted article has
     `metadata["retracted"]`, and its title says so.
@@ -121,7 +121,7 @@ def _document(place: str, article: _Element, full_text: Literal["always", "revie
 
 
 def _is_review(article: _Element, meta: _Element | None) -> bool:
-    """Whether the article's type, or the heading that it is published under, says that it is a review."""
+    """Return whether the article's type, or the heading that it is published under, says that it is a review."""
     if article.get("article-type") in _REVIEW_TYPES:
         return True
     groups = _children(_child(meta, "article-categories"), "subj-group")
@@ -173,7 +173,7 @@ def _authors(meta: _Element | None) -> Iterator[str]:
 
 
 def _article_blocks(article: _Element, meta: _Element | None, full_text: bool) -> Iterator[tuple[str, str]]:
-    """`(kind, text)` of every heading, paragraph, list item and table row, or of those of the abstract."""
+    """Yield `(kind, text)` of every heading, paragraph, list item and table row, or of those of the abstract."""
     for abstract in _children(meta, "abstract"):
         if abstract.get("abstract-type") not in _OMITTED_ABSTRACTS:
             if _child(abstract, "title") is None:
@@ -193,7 +193,7 @@ def _article_blocks(article: _Element, meta: _Element | None, full_text: bool) -
 
 
 def _blocks(element: _Element) -> Iterator[tuple[str, str]]:
-    """Blocks inside `element`; text between block elements is a block of its own."""
+    """Yield blocks inside `element`; text between block elements is a block of its own."""
     inline: list[str] = [element.text or ""]
     for child in element:
         name = local(child)
@@ -247,7 +247,7 @@ def _block(element: _Element, name: str) -> Iterator[tuple[str, str]]:
 
 
 def _captioned(element: _Element) -> Iterator[tuple[str, str]]:
-    """A figure or table: label and caption as one paragraph, then the rest."""
+    """Yield a figure or table: label and caption as one paragraph, then the rest."""
     label, caption = _line(_child(element, "label")), _child(element, "caption")
     described = [text for _, text in _blocks(caption)] if caption is not None else []
     heading = " ".join(part if part.endswith((".", ":", "?")) else f"{part}." for part in (label, *described) if part)
@@ -264,7 +264,7 @@ def _captioned(element: _Element) -> Iterator[tuple[str, str]]:
 
 
 def _table(table: _Element, caption: str) -> Iterator[tuple[str, str]]:
-    """The rows of a table, each with the caption and its columns' names."""
+    """Yield the rows of a table, each with the caption and its columns' names."""
     rows = [row for row in table.iter() if local(row) == "tr" and next(row.iterancestors(table.tag)) is table]
     for mark in [item for item in table.iter() if local(item) == "sup" and _NOTE_MARK.fullmatch("".join(_words(item)))]:
         # A letter that points to a note would stand in the name of a column as a letter of its last word.
@@ -279,7 +279,7 @@ def _table(table: _Element, caption: str) -> Iterator[tuple[str, str]]:
 
 
 def _cell(cell: _Element) -> str:
-    """A cell's text; one that spaces indent keeps one of them."""
+    """Return a cell's text; one that spaces indent keeps one of them."""
     return INDENT + _line(cell) if _INDENTED.match("".join(_words(cell))) else _line(cell)
 
 
@@ -293,7 +293,7 @@ def _span(cell: _Element, name: str) -> int:
 
 
 def _line(element: _Element | None) -> str:
-    """All text of an element on one line, without what is left out elsewhere."""
+    """Return all text of an element on one line, without what is left out elsewhere."""
     if element is None:
         return ""
     parts: list[str] = []
@@ -312,14 +312,14 @@ def _collect(element: _Element, parts: list[str]) -> None:
 
 
 def _tightened(text: str) -> str:
-    """One line without the gaps that empty inline elements leave before punctuation and in brackets."""
+    """Return one line without the gaps that empty inline elements leave before punctuation and in brackets."""
     line = one_line(text)
     line = re.sub(r"\[\s*(?:[,;–-]\s*)*\]|\(\s*(?:[,;–-]\s*)*\)", "", line)
     return " ".join(re.sub(r" (?=[,.;:)\]](?:\s|$))|(?<=[(\[]) ", "", line).split())
 
 
 def _assembled(blocks: list[tuple[str, str]]) -> tuple[str, list[list[Any]]]:
-    """The whole text and `[offset, heading]` of each section."""
+    """Return the whole text and `[offset, heading]` of each section."""
     parts: list[str] = []
     sections: list[list[Any]] = []
     length = 0

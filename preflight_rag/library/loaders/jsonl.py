@@ -52,7 +52,7 @@ _SAMPLE_LINES = 50
 
 
 def load_jsonl(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]:
-    """The documents of the file; an error is yielded for a line that is no record, and the others go on.
+    """Yield the documents of the file; an error is yielded for a line that is no record, and the others go on.
 
     Raises:
         DocumentTooLarge: The unpacked file is larger than `max_bytes`; what came before has been yielded.
@@ -99,7 +99,7 @@ def _object(line: str) -> dict[str, Any] | None:
 
 
 def _text_column(objects: Sequence[dict[str, Any]]) -> str:
-    """The field that holds texts of objects without ids, if there is one; else ""."""
+    """Return the field that holds texts of objects without ids, if there is one; else ""."""
     rows = [{name: value for name, value in each.items() if isinstance(value, str)} for each in objects]
     found = {name: mean_length(rows, name) for name in TEXT_FIELDS}
     longest = max(found, key=lambda name: found[name])
@@ -107,7 +107,7 @@ def _text_column(objects: Sequence[dict[str, Any]]) -> str:
 
 
 def _texts(path: Path, lines: Iterable[tuple[int, str]], column: str) -> Iterator[Document | DocumentError]:
-    """A document for each object with a text: under its other fields, and called by its line."""
+    """Yield a document for each object with a text: under its other fields, and called by its line."""
     for number, line in lines:
         try:
             record = json_values(_record(path, number, line))
@@ -131,7 +131,7 @@ def _texts(path: Path, lines: Iterable[tuple[int, str]], column: str) -> Iterato
 
 
 def _rows(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[Document | DocumentError]:
-    """All objects as rows of one document."""
+    """Yield all objects as rows of one document."""
     rows: list[str] = []
     count = 0
     for number, line in lines:
@@ -146,7 +146,7 @@ def _rows(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[Document | D
 
 
 def _lines(path: Path, max_bytes: int) -> Iterator[tuple[int, str]]:
-    """`(number, line)` of each line that is not blank; bytes that are no UTF-8 come as surrogates."""
+    """Yield `(number, line)` of each line that is not blank; bytes that are no UTF-8 come as surrogates."""
     read = 0
     try:
         with open_binary(path) as file:
@@ -170,7 +170,7 @@ def _lines(path: Path, max_bytes: int) -> Iterator[tuple[int, str]]:
 
 
 def _record(path: Path, number: int, line: str) -> dict[str, Any]:
-    """The line's JSON object."""
+    """Return the line's JSON object."""
     where = f"{path}, line {number}"
     if any("\udc80" <= char <= "\udcff" for char in line):
         raise UnreadableDocument(f"{where}: not UTF-8", help="Save the file as UTF-8")
@@ -186,7 +186,7 @@ def _record(path: Path, number: int, line: str) -> dict[str, Any]:
 
 
 def record_document(path: Path, where: str, record: dict[str, Any], *, fields_in_text: bool = False) -> Document:
-    """A record's document; its fields move to where the library looks for them.
+    """Return a record's document; its fields move to where the library looks for them.
 
     Args:
         path: The file that holds it.

@@ -28,7 +28,7 @@ _MIN_PAGES = 4
 
 
 def vocabulary(lines: Sequence[str]) -> Counter[str]:
-    """How often each word, hyphenated ones as a whole, stands in the lines, without the halves of broken ones."""
+    """Count each word in the lines, hyphenated words as a whole, without the halves of broken ones."""
     counts: Counter[str] = Counter()
     broken = False
     for line in lines:
@@ -44,7 +44,7 @@ _LONGEST_WORD = 200
 
 
 def paragraphs(lines: Sequence[str], known: Counter[str], *, wrapped_at: int = 0) -> list[str]:
-    """The paragraphs, headings, list items and table rows of one page or section.
+    """Return the paragraphs, headings, list items and table rows of one page or section.
 
     Args:
         lines: Stripped printed lines; one that ends with `HYPHEN` ends inside a word. Blank lines separate paragraphs.
@@ -73,14 +73,14 @@ def paragraphs(lines: Sequence[str], known: Counter[str], *, wrapped_at: int = 0
 
 
 def is_table_row(line: str) -> bool:
-    """Whether the line is mostly figures."""
+    """Return whether the line is mostly figures."""
     tokens = line.split()
     figures = sum(1 for token in tokens if _NUMBER.match(token))
     return figures >= 2 and figures >= 0.4 * len(tokens)
 
 
 def _separator(previous: str, line: str, width: float, full: float) -> str | None:
-    """What joins `line` to the one before it: nothing, a space, or None where a new paragraph begins.
+    """Return the text that joins `line` to the previous one: nothing, a space, or None for a new paragraph.
 
     `width` is the usual length of lines in characters, `full` the length from which on a line was broken for its width.
     """
@@ -103,7 +103,7 @@ def _separator(previous: str, line: str, width: float, full: float) -> str | Non
 
 
 def _is_title_case(line: str) -> bool:
-    """Whether the line reads like a heading: two or more long words, nearly all of them capitalised."""
+    """Return whether the line reads like a heading: two or more long words, nearly all of them capitalised."""
     long_words = [word for word in _WORD.findall(line) if len(word) > 3]
     return len(long_words) > 1 and sum(1 for word in long_words if word[0].isupper()) >= 0.8 * len(long_words)
 
@@ -115,7 +115,7 @@ def _width(lines: Sequence[str], index: int) -> float:
 
 
 def _dehyphenated(left: str, right: str, known: Counter[str]) -> str:
-    """Both joined, with the hyphen where the document writes the word with one, or spells names and numbers."""
+    """Return both joined, with the hyphen where the document writes the word with one, or spells names and numbers."""
     left = left[:-1]
     head = re.search(r"(?<![^\W\d_])[^\W\d_]*+$", left)
     tail = re.match(r"[^\W\d_]*", right)
@@ -130,7 +130,7 @@ def _dehyphenated(left: str, right: str, known: Counter[str]) -> str:
 
 
 def without_running_lines(pages: Sequence[Sequence[str]]) -> list[list[str]]:
-    """The pages without headers, footers and page numbers: edge lines that most pages share, digits aside.
+    """Return the pages without headers, footers and page numbers: edge lines that most pages share, digits aside.
 
     The first appearance of a header stays, since it may be the only place that names the document.
     """
@@ -152,7 +152,7 @@ def without_running_lines(pages: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def _edges(page: Sequence[str]) -> list[int]:
-    """Indices of the first and last lines of a page that are not blank."""
+    """Return indices of the first and last lines of a page that are not blank."""
     filled = [index for index, line in enumerate(page) if line]
     return sorted({*filled[:_EDGE_LINES], *filled[-_EDGE_LINES:]})
 
@@ -162,7 +162,7 @@ def _edge_key(line: str) -> str:
 
 
 def is_hard_wrapped(lines: Sequence[str]) -> bool:
-    """Whether plain text was broken at a fixed width: hardly a line is longer, and many are about as long."""
+    """Return whether plain text was broken at a fixed width: hardly a line is longer, and many are about as long."""
     inner = [len(line) for line, following in pairwise(lines) if line and following]
     if len(inner) < 3:
         return False

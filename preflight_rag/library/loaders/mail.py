@@ -71,7 +71,7 @@ class _Letter:
 
 
 def load_mail(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]:
-    """The messages of a file, and their attachments behind each.
+    """Yield the messages of a file, and their attachments behind each.
 
     Raises:
         UnreadableDocument: It is no mail.
@@ -101,7 +101,7 @@ def load_mail(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]:
 
 
 def _documents(path: Path, letter: _Letter, name: str, max_bytes: int, depth: int) -> Iterator[Document]:
-    """The mail, then what is attached to it."""
+    """Yield the mail, then what is attached to it."""
     report, attached = ReadReport(), list[Document]()
     taken: set[str] = set()
     for each in letter.attachments[:MOST_ATTACHMENTS]:
@@ -148,7 +148,7 @@ def _mail(path: Path, letter: _Letter, name: str, report: ReadReport) -> Documen
 def _attached(
     path: Path, attachment: _Attachment, place: Path, letter: _Letter, max_bytes: int, depth: int
 ) -> list[Document]:
-    """The documents of an attachment, which say what they were attached to.
+    """Return the documents of an attachment, which say what they were attached to.
 
     Raises:
         DocumentError: It cannot be read.
@@ -163,7 +163,7 @@ def _attached(
 
 
 def _letter(path: Path, message: EmailMessage) -> _Letter:
-    """A message as programs send it.
+    """Return a message as programs send it.
 
     Raises:
         UnreadableDocument: It is none.
@@ -208,7 +208,7 @@ def _take(part: MIMEPart, letter: _Letter) -> None:
 
 
 def _is_inline_picture(part: Message) -> bool:
-    """Whether a part is shown inside of the text, as logos are."""
+    """Return whether a part is shown inside of the text, as logos are."""
     return part.get_content_maintype() == "image" and part.get_content_disposition() != "attachment"
 
 
@@ -228,7 +228,7 @@ def _content(part: MIMEPart) -> str:
 
 
 def _unflowed(text: str) -> str:
-    """Text whose lines were broken behind a space (RFC 3676) as it was written."""
+    """Return text whose lines were broken behind a space (RFC 3676) as it was written."""
     lines: list[str] = []
     for line in text.splitlines():
         before = lines[-1] if lines else ""
@@ -245,7 +245,7 @@ def _marks(line: str) -> str:
 
 
 def _body(letter: _Letter) -> str:
-    """The text that a person reads: the plain one, unless it only stands for that of the HTML."""
+    """Return the text that a person reads: the plain one, unless it only stands for that of the HTML."""
     plain = tidy(letter.plain)
     if not letter.html or (plain and len(plain) > STUB_CHARACTERS):
         return plain
@@ -262,13 +262,13 @@ def _field(message: EmailMessage, name: str) -> str:
 
 
 def _people(given: Sequence[str]) -> tuple[str, ...]:
-    """Names, or addresses where there is no name."""
+    """Return names, or addresses where there is no name."""
     found = getaddresses(list(given))
     return tuple(dict.fromkeys(one_line(label or address) for label, address in found if label or address))
 
 
 def _outlook_letter(path: Path, max_bytes: int) -> _Letter:
-    """A message as Outlook saves it.
+    """Return a message as Outlook saves it.
 
     Raises:
         UnreadableDocument: It is none.
@@ -319,7 +319,7 @@ _RTF = 0x1009
 
 
 def _rich_text(packed: bytes) -> str:
-    """The words of a message's packed rich text."""
+    """Return the words of a message's packed rich text."""
     from compressed_rtf import decompress
     from striprtf.striprtf import rtf_to_text
 

@@ -72,7 +72,7 @@ class MailText:
 
 
 def attributed(text: str) -> MailText:
-    """The text of a mail with every quoted part attributed to who wrote it, and without marks of quoting."""
+    """Return the text of a mail with every quoted part attributed to who wrote it, and without marks of quoting."""
     found = MailText()
     _read(text.split("\n"), "", found, 0)
     found.text = "\n\n".join(found._blocks)
@@ -155,12 +155,12 @@ def _append(lines: Sequence[str], writer: str, found: MailText) -> None:
 
 
 def _says_something(sentence: str, writer: str) -> bool:
-    """Whether it is more than the name that a writer ends with."""
+    """Return whether it is more than the name that a writer ends with."""
     return not set(_WORD.findall(writer.casefold())).issuperset(_WORD.findall(sentence.casefold()))
 
 
 def _introduction(lines: Sequence[str], at: int) -> tuple[str, int] | None:
-    """`(writer, line behind)` of a line such as "On Monday, Anna wrote:", which may be broken into three."""
+    """Return `(writer, line behind)` of a line such as "On Monday, Anna wrote:", which may be broken into three."""
     if not lines[at].strip():
         return None
     for end in range(at + 1, min(at + 4, len(lines) + 1)):
@@ -184,7 +184,7 @@ def _introduction(lines: Sequence[str], at: int) -> tuple[str, int] | None:
 
 
 def _writer(line: str, verb: re.Match[str]) -> str:
-    """The name in such a line; the address where there is none."""
+    """Return the name in such a line; the address where there is none."""
     address = _ADDRESS.search(line)
     before, after = (_ADDRESS.sub(" ", part) for part in (line[: verb.start()], line[verb.end() :]))
     is_behind = any(char.isdigit() for char in after)
@@ -208,7 +208,7 @@ def _writer(line: str, verb: re.Match[str]) -> str:
 
 
 def _without_ending(name: str) -> str:
-    """A name without the words and marks that follow it in the line."""
+    """Return a name without the words and marks that follow it in the line."""
     before = ""
     while name != before:
         before = name
@@ -219,7 +219,10 @@ def _without_ending(name: str) -> str:
 
 
 def _fields(lines: Sequence[str], at: int) -> tuple[str, int] | None:
-    """`(writer, line behind)` of a block of fields, as Outlook and forwards have them; None where there is none."""
+    """Return `(writer, line behind)` of a block of fields, as Outlook and forwards have them.
+
+    None where there is none.
+    """
     kinds: dict[str, str] = {}
     end, skipped = at, 0
     for place in range(at, min(at + 16, len(lines))):
@@ -239,7 +242,7 @@ def _fields(lines: Sequence[str], at: int) -> tuple[str, int] | None:
 
 
 def person(given: str) -> str:
-    """The name of somebody as mail programs write it; the address where there is none."""
+    """Return the name of somebody as mail programs write it; the address where there is none."""
     address = _ADDRESS.search(given)
     name = one_line(_ADDRESS.sub(" ", given)).strip(" \"'“”„,;<>()[]")
     name = name.replace(" im Auftrag von ", ", ").replace(" on behalf of ", ", ")

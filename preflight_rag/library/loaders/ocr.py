@@ -38,7 +38,7 @@ def languages() -> str:
 
 
 def recognised(page: PdfPage) -> str:
-    """The text of a page's picture; "" where tesseract finds none, or fails."""
+    """Return the text of a page's picture; "" where tesseract finds none, or fails."""
     width, height = page.get_size()
     scale = min(DOTS_PER_INCH / 72, (MOST_PIXELS / max(1.0, width * height)) ** 0.5)
     bitmap = page.render(scale=scale, grayscale=True)

@@ -41,7 +41,7 @@ _MOST_REPEATED = 100
 
 
 def load_odf(path: Path, max_bytes: int) -> Iterator[Document]:
-    """The document as one; a sheet or slide is a page of it.
+    """Yield the document as one; a sheet or slide is a page of it.
 
     Raises:
         EncryptedDocument: It is protected by a password.
@@ -88,7 +88,7 @@ def load_odf(path: Path, max_bytes: int) -> Iterator[Document]:
 
 
 def _invisible(content: _Element) -> set[str]:
-    """Names of the styles of tables that are not shown."""
+    """Return names of the styles of tables that are not shown."""
     found = set()
     for style in content.iter(f"{_STYLE}style"):
         properties = style.find(f"{_STYLE}table-properties")
@@ -239,7 +239,7 @@ class _Reader:
             self.report.count("comments")
 
     def _cells(self, table: _Element) -> list[list[tuple[str, int, int]]]:
-        """Rows of `(text, columns, rows)`, as far as they are filled."""
+        """Return rows of `(text, columns, rows)`, as far as they are filled."""
         rows: list[list[tuple[str, int, int]]] = []
         for row in table.iter(f"{_TABLE}table-row"):
             cells: list[tuple[str, int, int]] = []
@@ -269,7 +269,7 @@ def _number(element: _Element, name: str) -> int:
 
 
 def _text(element: _Element) -> str:
-    """All text inside, without comments and what else stands beside it; paragraphs inside are lines."""
+    """Return all text inside, without comments and what else stands beside it; paragraphs inside are lines."""
     pieces: list[str] = []
     stack: list[Any] = [element]
     while stack:

@@ -37,9 +37,9 @@ class Parts:
         self._previous = ""
 
     def joined(self) -> str:
-        """The whole text."""
+        """Return the whole text."""
         return "".join(self._pieces)
 
     def metadata(self) -> dict[str, Any]:
-        """What the headings add to a document's metadata."""
+        """Return the metadata about the document's headings."""
         return {"sections": self.sections} if self.sections else {}

@@ -52,7 +52,7 @@ _INCLUDED = ("subject", "keywords", "creator", "producer", "total_pages")
 
 @dataclass
 class _Read:
-    """What was read of a file: by page its text, and the lines of what is laid over it."""
+    """The result of reading a file: the text of each page, and the lines of its annotations."""
 
     pages: list[str] = field(default_factory=list)
     over: list[list[str]] = field(default_factory=list)
@@ -64,7 +64,7 @@ class _Read:
 
 
 def load_pdf(path: Path, max_bytes: int, on_page: Pages | None = None) -> Iterator[Document]:
-    """The PDF as one document, then the files that are attached to it.
+    """Yield the PDF as one document, then the files that are attached to it.
 
     Pages that are pictures are recognised where tesseract is installed; `metadata["ocr_pages"]` are those that were.
 
@@ -121,7 +121,7 @@ def _report_pages(report: ReadReport, found: _Read, recognised: list[int]) -> No
 
 
 def _attached(path: Path, found: _Read, max_bytes: int) -> list[Document]:
-    """The documents of files inside of the PDF."""
+    """Return the documents of files inside of the PDF."""
     documents: list[Document] = []
     taken: set[str] = set()
     for name, data in found.attachments:
@@ -158,7 +158,7 @@ def _read(path: Path, on_page: Pages | None) -> _Read:
         if "password" in str(error).lower() or "security" in str(error).lower():
             raise EncryptedDocument(f"{path} needs a password", help="Save a copy without one") from error
         why = str(error).rstrip(".")
-        raise UnreadableDocument(f"{path} is no readable PDF: {why}", help="Open it in a viewer to check") from error
+        raise UnreadableDocument(f"{path} is not a readable PDF: {why}", help="Open it in a viewer to check") from error
     return found
 
 
@@ -196,7 +196,7 @@ def _has_text(page: str) -> bool:
 
 
 def _pictures(page: PdfPage, *, is_blank: bool) -> tuple[int, int]:
-    """How many pictures a page shows, of a blank page also those inside of forms, and how many other things."""
+    """Return how many pictures a page shows, of a blank page also those inside of forms, and how many other things."""
     from pypdfium2.raw import (
         FPDF_PAGEOBJ_IMAGE,
         FPDFPage_CountObjects,
@@ -245,7 +245,7 @@ def _recognise(path: Path, pages: list[str], scanned: list[int], on_page: Pages 
 
 
 def _identifiers(first_page: str) -> dict[str, str]:
-    """The DOI that a paper prints on its first page, where it prints no other."""
+    """Return the DOI that a paper prints on its first page, where it prints no other."""
     found = {match[1].rstrip(".,;)").lower(): match[1].rstrip(".,;)") for match in _DOI.finditer(first_page)}
     return {"doi": next(iter(found.values()))} if len(found) == 1 else {}
 
@@ -255,7 +255,7 @@ def _has_figures(text: str) -> bool:
 
 
 def _joined(pages: list[str], over: list[list[str]]) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """The whole text and `(number, offset)` of each page; a sentence that runs over a page break stays one line.
+    """Return the whole text and `(number, offset)` of each page; a sentence that runs over a page break stays one line.
 
     What is laid over a page stands behind its text.
     """
@@ -288,7 +288,7 @@ def _lines(page: str) -> list[str]:
 
 
 def _first_heading(page: str, text: str) -> str:
-    """The first paragraph, or its first printed line when it is long, if that reads like a title."""
+    """Return the first paragraph, or its first printed line when it is long, if that reads like a title."""
     first = text.split("\n", 1)[0]
     if not title_like(first):
         first, second = [*(line for line in _lines(page) if line), "", ""][:2]

@@ -21,7 +21,7 @@ _LONGEST = 1 << 20
 
 
 def page_annotations(document: PdfDocument, page: PdfPage, text_page: PdfTextPage, report: ReadReport) -> Iterator[str]:
-    """A line for each filled field and each remark of a page, in the order of the file."""
+    """Yield a line for each filled field and each remark of a page, in the order of the file."""
     from pypdfium2 import raw
 
     remarks = (
@@ -80,7 +80,7 @@ def _field(form: Any, annotation: Any, text_page: PdfTextPage) -> str:
 
 
 def _label(text_page: PdfTextPage, place: tuple[float, float, float, float]) -> str:
-    """What is printed before a field, on its line; else right above it."""
+    """Return the text printed before a field on its line, else right above it."""
     left, bottom, right, top = place
     if right <= left:
         return ""
@@ -112,7 +112,7 @@ def _own(annotation: Any, key: str) -> str:
 
 
 def _string(read: Callable[[Any, int], int]) -> str:
-    """What one of PDFium's functions writes as UTF-16, after it was asked how long that is."""
+    """Call one of PDFium's string functions twice, for the length and for the UTF-16 text, and return the text."""
     size = read(None, 0)
     if not 2 < size <= _LONGEST:
         return ""

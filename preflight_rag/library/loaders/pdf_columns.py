@@ -53,7 +53,7 @@ class _Box:
 
 @dataclass
 class _Row:
-    """What stands on one line of the page, from left to right."""
+    """The words on one line of the page, from left to right."""
 
     boxes: list[_Box]
     height: float
@@ -70,7 +70,7 @@ class _Row:
 
 
 def with_columns(page: PdfTextPage, text: str, width: float, height: float) -> str | None:
-    """A page's text with its columns one below the other; None where it is read rightly as it is.
+    """Return a page's text with its columns one below the other; None where it is read rightly as it is.
 
     Args:
         page: The page, for the places of its words.
@@ -134,7 +134,7 @@ def _boxes(page: PdfTextPage, number: int) -> list[_Box]:
 
 
 def _goes_across(boxes: Sequence[_Box]) -> bool:
-    """Whether words were drawn often enough behind a gap on the same line, at one place of the page's width."""
+    """Return whether words were drawn often enough behind a gap on the same line, at one place of the page's width."""
     gaps: Counter[int] = Counter()
     for one, other in pairwise(boxes):
         height = one.top - one.bottom
@@ -146,7 +146,7 @@ def _goes_across(boxes: Sequence[_Box]) -> bool:
 
 
 def _rows(boxes: Sequence[_Box]) -> list[_Row]:
-    """The lines of the page, from its top."""
+    """Return the lines of the page, from its top."""
     if not boxes:
         return []
     heights = sorted(box.top - box.bottom for box in boxes)
@@ -190,7 +190,7 @@ def _spans(boxes: Sequence[_Box], gap: float) -> list[tuple[float, float]]:
 
 
 def _merged(spans: Sequence[tuple[float, float]], gap: float) -> list[tuple[float, float]]:
-    """Stretches of the page's width that spans cover, put together where less than `gap` is between them."""
+    """Return stretches of the page's width that spans cover, put together where less than `gap` is between them."""
     found: list[tuple[float, float]] = []
     for left, right in sorted(spans):
         if found and left - found[-1][1] < gap:
@@ -201,7 +201,7 @@ def _merged(spans: Sequence[tuple[float, float]], gap: float) -> list[tuple[floa
 
 
 def _is_prose(page: PdfTextPage, rows: Sequence[_Row], columns: Sequence[tuple[float, float]]) -> bool:
-    """Whether what stands in columns is prose that was drawn across them."""
+    """Return whether what stands in columns is prose that was drawn across them."""
     lines: list[list[str]] = []
     widths: list[list[float]] = []
     switches, before = 0, -1
@@ -240,12 +240,12 @@ def _is_prose(page: PdfTextPage, rows: Sequence[_Row], columns: Sequence[tuple[f
 
 
 def _goes_on(line: str, following: str) -> bool:
-    """Whether a sentence seems to go on from one line to another."""
+    """Return whether a sentence seems to go on from one line to another."""
     return _END.search(line) is None and following[:1].islower()
 
 
 def _edge(rows: Sequence[_Row], number: int) -> float:
-    """A height between a row and the one below it that cuts neither."""
+    """Return a height between a row and the one below it that cuts neither."""
     if number < 0:
         return rows[0].top + 0.3 * rows[0].height
     if number + 1 >= len(rows):

@@ -77,7 +77,7 @@ class _Line:
 
     @property
     def is_row(self) -> bool:
-        """Whether the line is mostly figures in places of their own, and they are no years that name columns."""
+        """Whether the line is mostly figures in columns of their own, other than years that name columns."""
         figures, rest = self.figures, len(self.segments) - len(self.figures)
         return bool(figures) and rest <= len(figures) + 1 and not all(_YEARS.fullmatch(each.text) for each in figures)
 
@@ -92,14 +92,14 @@ class _Columns:
     last: int
 
     def go_on(self, places: Sequence[tuple[float, float]], first: int) -> bool:
-        """Whether a table that begins a little below, and has no header, has these columns."""
+        """Return whether a table that begins a little below, and has no header, has these columns."""
         if len(self.places) != len(places) or first - self.last > MOST_BETWEEN:
             return False
         return all(min(a[1], b[1]) > max(a[0], b[0]) for a, b in zip(self.places, places, strict=True))
 
 
 def with_tables(page: PdfTextPage, text: str) -> str:
-    """A page's text with the rows of its tables in the place of what was printed of them.
+    """Return a page's text with the rows of its tables in the place of what was printed of them.
 
     Args:
         page: The page, for the places of its characters.
@@ -133,7 +133,7 @@ def with_tables(page: PdfTextPage, text: str) -> str:
 
 
 def _printed(page: PdfTextPage, text: str) -> Iterator[_Line]:
-    """The lines of a page as they are printed, whatever the order of its characters."""
+    """Yield the lines of a page as they are printed, whatever the order of its characters."""
     words = list(_words(page, text))
     if not words:
         return
@@ -157,7 +157,7 @@ def _printed(page: PdfTextPage, text: str) -> Iterator[_Line]:
 
 
 def _words(page: PdfTextPage, text: str) -> Iterator[_Line]:
-    """The words of a page, each with its box."""
+    """Yield the words of a page, each with its box."""
     import ctypes
 
     from pypdfium2 import raw
@@ -200,7 +200,7 @@ def _gap(page: PdfTextPage, text: str, height: float) -> float:
 
 
 def _segments(words: Sequence[_Segment], height: float, gap: float) -> list[_Segment]:
-    """Words that stand close to each other, and signs with the figures that they belong to, put together."""
+    """Return words that stand close to each other, and signs with the figures that they belong to, put together."""
     joined: list[_Segment] = []
     for word in words:
         before = joined[-1] if joined else None
@@ -215,7 +215,7 @@ def _segments(words: Sequence[_Segment], height: float, gap: float) -> list[_Seg
 
 
 def _regions(lines: Sequence[_Line]) -> Iterator[tuple[int, int]]:
-    """First and last row of each run of rows, with at most two other short lines between two rows."""
+    """Yield first and last row of each run of rows, with at most two other short lines between two rows."""
     start, last, count = -1, -1, 0
     for number, line in enumerate(lines):
         if not line.is_row:
@@ -235,7 +235,7 @@ def _regions(lines: Sequence[_Line]) -> Iterator[tuple[int, int]]:
 
 
 def _table(lines: Sequence[_Line], first: int, last: int, before: _Columns | None) -> tuple[list[str], _Columns | None]:
-    """A table's rows, and its columns; no rows where its figures stand in no columns."""
+    """Return a table's rows, and its columns; no rows where its figures stand in no columns."""
     rows = lines[first : last + 1]
     columns = _columns([segment for line in rows for segment in line.figures])
     if not columns or len(columns) > sum(line.is_row for line in rows) * 6:
@@ -281,7 +281,7 @@ def _table(lines: Sequence[_Line], first: int, last: int, before: _Columns | Non
 
 
 def _with_headings(lines: Sequence[_Line], first: int, last: int) -> int:
-    """Where a table begins whose header stands above one or two headings of rows."""
+    """Return where a table begins whose header stands above one or two headings of rows."""
     columns = _columns([segment for line in lines[first : last + 1] for segment in line.figures])
     for number in range(first - 1, max(-1, first - 1 - MOST_HEADINGS), -1):
         line = lines[number]
@@ -295,7 +295,7 @@ def _with_headings(lines: Sequence[_Line], first: int, last: int) -> int:
 
 
 def _columns(figures: Sequence[_Segment]) -> list[tuple[float, float]]:
-    """The stretches of a page's width in which figures stand under each other."""
+    """Return the stretches of a page's width in which figures stand under each other."""
     found: list[tuple[float, float]] = []
     for left, right in sorted((segment.left, segment.right) for segment in figures):
         if found and left < found[-1][1]:
@@ -306,7 +306,7 @@ def _columns(figures: Sequence[_Segment]) -> list[tuple[float, float]]:
 
 
 def _column_of(segment: _Segment, columns: Sequence[tuple[float, float]]) -> int:
-    """The number of the column that a segment stands in, from 1; 0 is what stands before the first."""
+    """Return the number of the column that a segment stands in, from 1; 0 is what stands before the first."""
     overlaps = [min(segment.right, right) - max(segment.left, left) for left, right in columns]
     best = max(range(len(columns)), key=lambda place: overlaps[place])
     if overlaps[best] > 0:
@@ -318,7 +318,7 @@ def _column_of(segment: _Segment, columns: Sequence[tuple[float, float]]) -> int
 
 
 def _header(lines: Sequence[_Line], first: int, columns: Sequence[tuple[float, float]]) -> tuple[list[str], str]:
-    """The columns' names, that of the labels first, and the caption above them."""
+    """Return the columns' names, that of the labels first, and the caption above them."""
     parts: list[list[str]] = [[] for _ in range(len(columns) + 1)]
     top = first
     for number in range(first - 1, max(-1, first - 1 - MOST_HEADER), -1):
@@ -333,7 +333,7 @@ def _header(lines: Sequence[_Line], first: int, columns: Sequence[tuple[float, f
 
 
 def _names_columns(line: _Line, columns: Sequence[tuple[float, float]]) -> bool:
-    """Whether a line above a table can name columns: short words over them, no title, no figures but years."""
+    """Return whether a line above a table can name columns: short words over them, no title, no figures but years."""
     if line.is_row or line.segments[-1].right <= columns[0][0]:
         return False
     if any(len(segment.text) > LONGEST_HEADER or _is_datum(segment.text) for segment in line.segments):
@@ -343,7 +343,7 @@ def _names_columns(line: _Line, columns: Sequence[tuple[float, float]]) -> bool:
 
 
 def _caption(lines: Sequence[_Line], top: int) -> str:
-    """The short line above a header, and the one above that where it only says the unit."""
+    """Return the short line above a header, and the one above that where it only says the unit."""
     caption = ""
     for number in range(top - 1, max(-1, top - 3), -1):
         line, text = lines[number], lines[number].segments[0].text
@@ -368,7 +368,7 @@ def _is_period(text: str) -> bool:
 
 
 def _spanned(segments: Sequence[_Segment], columns: Sequence[tuple[float, float]]) -> dict[_Segment, list[int]]:
-    """Numbers of the columns that each part of a header's line stands over.
+    """Return numbers of the columns that each part of a header's line stands over.
 
     Parts that stand in the middle of equally many columns each name these, even those that they do not reach.
     """

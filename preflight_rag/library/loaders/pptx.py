@@ -29,7 +29,7 @@ _DEEPEST = 20
 
 
 def load_pptx(path: Path, max_bytes: int, on_page: Pages | None = None) -> Iterator[Document]:
-    """The presentation as one document; titles of slides are its headings.
+    """Yield the presentation as one document; titles of slides are its headings.
 
     Raises:
         EncryptedDocument: It is protected by a password.
@@ -78,7 +78,7 @@ def load_pptx(path: Path, max_bytes: int, on_page: Pages | None = None) -> Itera
 
 
 def _comments(archive: ZipFile) -> dict[str, list[str]]:
-    """By slide, its comments with their writers; those of newer and of older versions."""
+    """Return the comments of each slide with their writers, in the old and the new format."""
     names = archive.namelist()
     writers: dict[str, str] = {}
     for name in ("ppt/commentAuthors.xml", "ppt/authors.xml"):
@@ -101,7 +101,7 @@ def _comments(archive: ZipFile) -> dict[str, list[str]]:
 
 
 def _comment_words(comment: _Element) -> str:
-    """The words of one comment, without those of the replies to it."""
+    """Return the words of one comment, without those of the replies to it."""
     own = (part for part in comment if local(part) in ("text", "txBody"))
     return one_line(" ".join(each.text or "" for part in own for each in part.iter() if local(each) in ("text", "t")))
 
@@ -123,7 +123,7 @@ def _add_slide(parts: Parts, number: int, slide: Slide, report: ReadReport) -> N
 
 
 def _diagrams(slide: Slide) -> Iterator[str]:
-    """The words of a slide's diagrams (SmartArt)."""
+    """Yield the words of a slide's diagrams (SmartArt)."""
     for relation in slide.part.rels.values():
         if relation.reltype.endswith("/diagramData") and not relation.is_external:
             words = diagram_text(parse_xml(relation.target_part.blob))
@@ -149,7 +149,7 @@ def _add_shape(parts: Parts, shape: Any, heading: str, report: ReadReport) -> No
 
 
 def _shapes(shapes: Any, depth: int) -> Iterator[Any]:
-    """All shapes, those in groups too."""
+    """Yield all shapes, those in groups too."""
     for shape in shapes:
         if hasattr(shape, "shapes"):
             if depth < _DEEPEST:
@@ -177,7 +177,7 @@ def _table(table: Table, heading: str) -> list[str]:
 
 
 def _chart(chart: Chart, heading: str) -> list[str]:
-    """A chart's figures as a table: a row for each category, a column for each series."""
+    """Return a chart's figures as a table: a row for each category, a column for each series."""
     try:
         title = one_line(chart.chart_title.text_frame.text) if chart.has_title else ""
         plot = chart.plots[0]

@@ -30,7 +30,7 @@ _RETRACTED = "Retracted Publication"
 
 
 def load_pubmed(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]:
-    """The file's citations. A lone citation has the path as its id, others `path#PMID`.
+    """Yield the file's citations. A lone citation has the path as its id, others `path#PMID`.
 
     Raises:
         UnreadableDocument: The XML is damaged; citations before the damage have been yielded.
@@ -44,7 +44,7 @@ def load_pubmed(path: Path, max_bytes: int) -> Iterator[Document | DocumentError
 
 
 def read_pubmed(data: bytes, *, place: str = "PubMed") -> Iterator[Document | DocumentError]:
-    """The citations of PubMed XML; id and `source` are `PMID …`, `metadata["origin"]` is "D1".
+    """Yield the citations of PubMed XML; id and `source` are `PMID …`, `metadata["origin"]` is "D1".
 
     A chapter of a book has the book's title as `metadata["book"]`. A retracted publication has `metadata["retracted"]`,
     and its title says so.
@@ -102,7 +102,7 @@ def _document(place: str, record: _Element) -> Document | DocumentError:
 
 
 def _chapter(place: str, record: _Element) -> Document | DocumentError:
-    """A chapter of a book, or a book."""
+    """Return a chapter of a book, or a book."""
     chapter = record if record.tag == _BOOK else record.find(_BOOK)
     pmid = one_line(chapter.findtext("PMID") or "") if chapter is not None else ""
     if chapter is None or not pmid:
@@ -132,12 +132,12 @@ def _chapter(place: str, record: _Element) -> Document | DocumentError:
 
 
 def _inner(element: _Element | None) -> str:
-    """All text of an element on one line."""
+    """Return all text of an element on one line."""
     return one_line("".join(str(part) for part in element.itertext())) if element is not None else ""
 
 
 def _abstract(article: _Element) -> str:
-    """The abstract; labelled parts each begin with their label."""
+    """Return the abstract; labelled parts each begin with their label."""
     parts = []
     for element in article.findall("Abstract/AbstractText"):
         text, label = _inner(element), one_line(element.get("Label") or "")

@@ -72,26 +72,26 @@ class ReadReport:
         self.left_out.append((on_one_line(what), on_one_line(why)))
 
     def unread(self) -> str:
-        """What was left out, as the note on a document says it; "" where nothing was."""
+        """Return the note on what was left out of a document; "" where nothing was."""
         return "; ".join(f"{what}: {why}" if why else what for what, why in self.left_out)
 
     def is_empty(self) -> bool:
-        """Whether it says nothing but how many words there are."""
+        """Return whether it says nothing but how many words there are."""
         return not (self.left_out or self.less or self.counts.keys() - {"words"})
 
     def to_json(self) -> dict[str, Any]:
-        """The report as it is stored."""
+        """Return the report as it is stored."""
         left_out = [{"what": what, "why": why} for what, why in self.left_out]
         return {"counts": dict(self.counts), "left_out": left_out, "less": list(self.less)}
 
 
 def report_of(metadata: Mapping[str, Any]) -> ReadReport | None:
-    """The report in a document's metadata; None where there is none, or something else goes by its name."""
+    """Return the report in a document's metadata; None where there is none, or something else goes by its name."""
     return report_from(metadata.get(READ_REPORT))
 
 
 def report_from(stored: object) -> ReadReport | None:
-    """The report of what `ReadReport.to_json` made; None for anything else."""
+    """Return the report of what `ReadReport.to_json` made; None for anything else."""
     if not isinstance(stored, Mapping):
         return None
     counts, left_out, less = stored.get("counts"), stored.get("left_out"), stored.get("less")
@@ -105,7 +105,7 @@ def report_from(stored: object) -> ReadReport | None:
 
 
 def counted(counts: Mapping[str, int]) -> list[str]:
-    """Counts in words, such as "3 pages"."""
+    """Return counts in words, such as "3 pages"."""
     known = [name for name in _LABELS if counts.get(name)]
     others = [name for name in counts if name not in _LABELS and counts[name]]
     found = []

@@ -40,7 +40,7 @@ _DEEPEST = 30
 
 
 def above_text(text: str, cells: Mapping[str, str]) -> str:
-    """A row's own text under a line of its other columns; the text alone where there are none."""
+    """Return a row's own text under a line of its other columns; the text alone where there are none."""
     filled = {name: value for name, value in cells.items() if value.strip()}
     if not any(name.lower() not in RECORD_FIELDS for name in filled):
         return text
@@ -62,14 +62,17 @@ def mean_length(rows: Sequence[Mapping[str, str]], column: str) -> float:
 
 
 def scalar(value: Any) -> str:
-    """A JSON value that is no list and no object, as text."""
+    """Return a JSON value that is no list and no object, as text."""
     if value is None:
         return ""
     return str(value).lower() if isinstance(value, bool) else one_line(value)
 
 
 def flat_fields(value: Mapping[str, Any], names: tuple[str, ...] = ()) -> dict[str, str]:
-    """The fields of an object and of those inside it, by their path: `limits, pressure`; lists of objects as JSON."""
+    """Return the fields of an object and of those inside it, by their path: `limits, pressure`.
+
+    Lists of objects as JSON.
+    """
     found: dict[str, str] = {}
     for name, inner in value.items():
         path = (*names, one_line(name))
@@ -90,7 +93,7 @@ def json_lines(value: Any) -> Iterator[str]:
 
 
 def record_rows(record: Mapping[str, Any]) -> list[str]:
-    """An object as a row, with those inside it behind it."""
+    """Return an object as a row, with those inside it behind it."""
     return list(_record_list([record], (), []))
 
 
@@ -116,7 +119,7 @@ def _value_lines(value: Any, names: tuple[str, ...], parents: list[tuple[str, st
 
 
 def _mixed_lines(value: list[Any], names: tuple[str, ...], parents: list[tuple[str, str]]) -> Iterator[str]:
-    """A list that is no table: its values in a line, its records as rows, the lists in it by their number."""
+    """Yield a list that is no table: its values in a line, its records as rows, the lists in it by their number."""
     flat = [each for each in value if not isinstance(each, dict | list)]
     if flat:
         yield f"{', '.join(names)}: {', '.join(map(scalar, flat))}".removeprefix(": ")
@@ -129,7 +132,7 @@ def _mixed_lines(value: list[Any], names: tuple[str, ...], parents: list[tuple[s
 def _record_list(
     records: Sequence[Mapping[str, Any]], names: tuple[str, ...], parents: list[tuple[str, str]]
 ) -> Iterator[str]:
-    """Each record a row with the names of those around it, and behind it the records in it, which name it."""
+    """Yield each record a row with the names of those around it, and behind it the records in it, which name it."""
     for record in records:
         own, inner = _parts(record)
         if not inner or sum(map(bool, own.values())) > 1:  # else those inside it say its name
@@ -149,7 +152,7 @@ def _record_row(own: Mapping[str, str], names: tuple[str, ...], parents: Sequenc
 
 
 def _named(own: Mapping[str, str], called: str) -> list[tuple[str, str]]:
-    """How a record stands beside those inside it: by its name and, where they are few, by its other fields."""
+    """Return how a record stands beside those inside it: by its name and, where they are few, by its other fields."""
     filled = {name: text for name, text in own.items() if text}
     if not filled:
         return []
@@ -160,7 +163,7 @@ def _named(own: Mapping[str, str], called: str) -> list[tuple[str, str]]:
 
 
 def _parts(record: Mapping[str, Any]) -> tuple[dict[str, str], list[tuple[tuple[str, ...], Any]]]:
-    """A record's own fields by their path, and the lists of records inside it with theirs."""
+    """Return a record's own fields by their path, and the lists of records inside it with theirs."""
     own: dict[str, str] = {}
     inner: list[tuple[tuple[str, ...], Any]] = []
     stack: list[tuple[tuple[str, ...], Any]] = [((one_line(name),), value) for name, value in record.items()]
@@ -178,12 +181,12 @@ def _parts(record: Mapping[str, Any]) -> tuple[dict[str, str], list[tuple[tuple[
 
 
 def _is_plain(value: dict[str, Any] | list[Any]) -> bool:
-    """Whether it is empty, or a list without lists and objects in it."""
+    """Return whether it is empty, or a list without lists and objects in it."""
     return not value or (isinstance(value, list) and not any(isinstance(each, dict | list) for each in value))
 
 
 def _keyed_records(value: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The records of an object that holds alike objects by their names, each with its name; else none.
+    """Return the records of an object that holds alike objects by their names, each with its name; else none.
 
     Alike are two or more that share half of their fields: settings by section are not.
     """

@@ -30,7 +30,7 @@ _INFO_CHARACTERS = 20_000
 
 
 def load_rtf(path: Path, max_bytes: int) -> Iterator[Document]:
-    """The file as one document.
+    """Yield the file as one document.
 
     Raises:
         UnreadableDocument: It is no rich text.
@@ -75,7 +75,7 @@ def load_rtf(path: Path, max_bytes: int) -> Iterator[Document]:
 
 
 def _aside_lines(beside: Sequence[tuple[str, str]], report: ReadReport) -> Iterator[str]:
-    """A line for each aside with words in it; headers and footers once, notes with their number."""
+    """Yield a line for each aside with words in it; headers and footers once, notes with their number."""
     seen: set[tuple[str, str]] = set()
     notes = 0
     for kind, text in beside:

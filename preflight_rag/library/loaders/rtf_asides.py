@@ -105,7 +105,7 @@ class _Divider:
 
 
 def _head(source: str) -> str:
-    """The beginning of a file that says how to read its characters."""
+    """Return the beginning of a file that says how to read its characters."""
     page = re.search(r"\\ansicpg\d{1,5}", source[:2000])
     fonts = _FONTS.search(source, 0, 20_000)
     table = source[fonts.start() : _end(source, fonts.start())] if fonts else ""

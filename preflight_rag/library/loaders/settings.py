@@ -37,7 +37,7 @@ _NO_SECTION = "\x00"
 
 
 def load_settings(path: Path, max_bytes: int) -> Iterator[Document]:
-    """The file as one document: its records as rows, its other values a line `section, name: value` each."""
+    """Yield the file as one document: its records as rows, its other values a line `section, name: value` each."""
     text = decode(read_bytes(path, max_bytes), path)
     parsed = _parse(text, suffix_of(path))
     lines = list(json_lines(_Comments(text).beside(parsed))) if isinstance(parsed, dict | list) and parsed else []
@@ -49,7 +49,10 @@ def load_settings(path: Path, max_bytes: int) -> Iterator[Document]:
 
 
 def _parse(text: str, suffix: str) -> Any:
-    """What the file says, every value as it is written where the parser allows it; None where it does not parse."""
+    """Parse the file; every value stays as it is written where the parser allows it.
+
+    None where the file cannot be parsed.
+    """
     try:
         if suffix in (".yaml", ".yml"):
             return _yaml(text)
@@ -83,7 +86,10 @@ def _yaml(text: str) -> Any:
 
 
 def _count(node: Any, known: dict[int, int], around: set[int]) -> int:
-    """How many values a YAML node holds, those that it repeats counted again; far too many for one inside itself."""
+    """Return how many values a YAML node holds, those that it repeats counted again.
+
+    Far too many for one inside itself.
+    """
     if id(node) in around:
         return _MOST_VALUES + 1
     if id(node) not in known:
@@ -96,14 +102,14 @@ def _count(node: Any, known: dict[int, int], around: set[int]) -> int:
 
 
 def _named(value: Any) -> Any:
-    """The value with names that are text: YAML allows others."""
+    """Return the value with names that are text: YAML allows others."""
     if isinstance(value, dict):
         return {name if isinstance(name, str) else str(name): _named(each) for name, each in value.items()}
     return [_named(each) for each in value] if isinstance(value, list) else value
 
 
 def _ini(text: str) -> dict[str, Any]:
-    """Sections and their values.
+    """Return sections and their values.
 
     Raises:
         configparser.Error: It is no INI file, or it has a name twice, of which the parser would keep one.
@@ -121,12 +127,12 @@ def _ini(text: str) -> dict[str, Any]:
 
 
 def _stated(text: str) -> list[str]:
-    """The lines that are no comment."""
+    """Return the lines that are no comment."""
     return [line for line in text.splitlines() if line.strip() and not _COMMENT.match(line)]
 
 
 def _first_lines(text: str) -> list[str]:
-    """The comment that heads the file: up to the first blank line or value, if a blank line follows it."""
+    """Return the comment that heads the file: up to the first blank line or value, if a blank line follows it."""
     head: list[str] = []
     for line in text.splitlines():
         if not line.strip():
@@ -161,7 +167,7 @@ class _Comments:
         self._last = " ".join(waiting)
 
     def beside(self, value: Any) -> Any:
-        """The value with each comment beside what it explains."""
+        """Return the value with each comment beside what it explains."""
         found = self._beside(value)
         left = [comment for names in self._by_name.values() for comment in names if comment]
         rest = " ".join([*left, *([self._last] if self._last else [])])

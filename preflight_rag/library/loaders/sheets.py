@@ -51,7 +51,7 @@ def add_sheet(parts: Parts, number: int, name: str, grid: Grid) -> None:
 
 
 def _blocks(grid: Grid) -> Iterator[list[list[str]]]:
-    """Runs of rows that are not blank, without columns that are."""
+    """Yield runs of rows that are not blank, without columns that are."""
     for filled, rows in groupby(grid, key=lambda row: any(cell.strip() for cell in row)):
         if filled:
             run = [list(row) for row in rows]
@@ -60,7 +60,7 @@ def _blocks(grid: Grid) -> Iterator[list[list[str]]]:
 
 
 def _caption(block: list[list[str]]) -> tuple[str, list[list[str]]]:
-    """What stands above the header in a row of its own, and the rows below it."""
+    """Return the caption in a row of its own above the header, and the rows below it."""
     above: list[str] = []
     for row in block[:-1]:
         distinct = set(filter(None, row))

@@ -77,7 +77,7 @@ class _Table:
 
 
 def load_table(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]:
-    """Rows as documents where a column holds texts; `path#number` (from 1) is a row's id without one of its own.
+    """Yield rows as documents where a column holds texts; `path#number` (from 1) is a row's id without one of its own.
 
     A column holds texts that is called so and holds more than labels, or that is the longest of a table with ids and
     holds sentences. The other columns stand above it in the row's document. Any other table is one document with a line
@@ -128,7 +128,7 @@ def _dialect(path: Path, text: str, separator: str) -> type[csv.Dialect]:
 
 
 def _fit(text: str, mark: str, quotation: str = '"') -> tuple[int, int]:
-    """How many of the first rows have the same number of columns by a separator, and how many columns these are.
+    """Return how many of the first rows have the same number of columns by a separator, and how many columns these are.
 
     Of a table with semicolons, numbers such as 1,5 have commas in some rows and not in others.
     """
@@ -141,7 +141,10 @@ def _fit(text: str, mark: str, quotation: str = '"') -> tuple[int, int]:
 
 
 def _parsed(text: str, dialect: type[csv.Dialect]) -> _Table:
-    """The table under the first row that fills at least half of its columns; of one without names, all its rows."""
+    """Return the table under the first row that fills at least half of its columns.
+
+    Of one without names, all its rows.
+    """
     rows = [row for row in csv.reader(io.StringIO(text, newline=""), dialect=dialect) if row]
     filled = [sum(1 for cell in row if cell.strip()) for row in rows[:_HEADER_ROWS]]
     width = max((len(row) for row in rows[:_HEADER_ROWS]), default=0)
@@ -161,7 +164,7 @@ def _parsed(text: str, dialect: type[csv.Dialect]) -> _Table:
 
 
 def _is_data(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row is one like the others: it has a number, and no year, where all others have numbers."""
+    """Return whether the first row is data: it has a number other than a year where all others have numbers."""
     if len(rows) < 3:
         return False
     for place, cell in enumerate(rows[0]):
@@ -173,7 +176,7 @@ def _is_data(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _text_column(rows: Sequence[Mapping[str, str]], named: Mapping[str, str]) -> str | None:
-    """The column that holds the documents' text, if there is one."""
+    """Return the column that holds the documents' text, if there is one."""
     sample = rows[:_SAMPLE_ROWS]
     if not sample:
         return None
@@ -227,7 +230,7 @@ def _row_documents(
 
 
 def _whole_table(path: Path, table: _Table, read_as: Mapping[str, Any]) -> Document:
-    """The table as one document, a row a line."""
+    """Return the table as one document, a row a line."""
     names = [list(table.columns)] if table.has_header else []
     grid = [*names, *([row[column] for column in table.columns] for row in table.rows)]
     lines = table_lines(grid, caption=table.caption, header_rows=len(names), headings=False)
@@ -236,7 +239,7 @@ def _whole_table(path: Path, table: _Table, read_as: Mapping[str, Any]) -> Docum
 
 
 def _read_as(encoding: str, dialect: type[csv.Dialect], table: _Table) -> dict[str, Any]:
-    """What was decided on how the file is written, for people who look at its document."""
+    """Return the detected encoding and separators of the file, for the document's metadata."""
     return {
         "separator": "tab" if dialect.delimiter == "\t" else dialect.delimiter,
         "quote": dialect.quotechar,
@@ -247,7 +250,7 @@ def _read_as(encoding: str, dialect: type[csv.Dialect], table: _Table) -> dict[s
 
 
 def _decimal_mark(rows: Sequence[Mapping[str, str]]) -> str:
-    """The mark of decimals that more cells are written with; "" where none has decimals."""
+    """Return the mark of decimals that more cells are written with; "" where none has decimals."""
     cells = [cell.strip() for row in rows for cell in row.values()]
     counts = {mark: sum(bool(pattern.fullmatch(cell)) for cell in cells) for mark, pattern in _DECIMAL.items()}
     best = max(counts, key=lambda mark: counts[mark])

@@ -38,7 +38,10 @@ _HEADING = re.compile(
 
 
 def load_text(path: Path, max_bytes: int) -> Iterator[Document]:
-    """A plain text as one document, tables as rows; what was broken at a fixed width is joined to paragraphs again."""
+    """Yield a plain text as one document, tables as rows.
+
+    What was broken at a fixed width is joined to paragraphs again.
+    """
     text = tidy(decode(read_bytes(path, max_bytes), path))
     marked = heading_at(text.split("\n", 2), 0)
     title = marked if len(marked) <= TITLE_CHARACTERS else ""
@@ -53,12 +56,15 @@ def load_text(path: Path, max_bytes: int) -> Iterator[Document]:
 
 
 def _is_of_lines(block: list[str]) -> bool:
-    """Whether most lines of a block are settings or lines of a program, which are no wrapped prose."""
+    """Return whether most lines of a block are settings or lines of a program, which are no wrapped prose."""
     return sum(is_setting(line) or is_code(line) for line in block) * 2 > len(block)
 
 
 def _title_line(lines: list[str]) -> str:
-    """What the first line calls the title, in it or below it; else that line when it stands alone like a title."""
+    """Return the title that the first line announces, on it or below it.
+
+    Without one, return the first line itself if it stands alone like a title.
+    """
     first, *rest = [*lines, ""]
     if labelled := _TITLE.match(first):
         title = first[labelled.end() :] or next(filter(None, rest), "")
@@ -68,7 +74,7 @@ def _title_line(lines: list[str]) -> str:
 
 
 def load_markdown(path: Path, max_bytes: int) -> Iterator[Document]:
-    """A Markdown file as one document: front matter is metadata, links keep their text, comments go."""
+    """Yield a Markdown file as one document: front matter is metadata, links keep their text, comments go."""
     raw = clean(decode(read_bytes(path, max_bytes), path))
     properties, body = _front_matter(raw)
     parts = enumerate(_fenced_parts(body))
@@ -106,7 +112,7 @@ def _front_matter(text: str) -> tuple[dict[str, Any], str]:
 
 
 def _fenced_parts(text: str) -> list[str]:
-    """The text cut at code fences; every second part is code."""
+    """Return the text cut at code fences; every second part is code."""
     cuts = [match.start() for match in _FENCE.finditer(text)]
     bounds = [0, *cuts, len(text)]
     return [text[left:right] for left, right in pairwise(bounds)]

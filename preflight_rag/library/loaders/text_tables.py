@@ -43,7 +43,7 @@ class _Found:
 
 
 def with_rows(lines: Sequence[str], *, spaced: bool = True) -> list[str]:
-    """Lines of a text with the rows of its tables in their place.
+    """Return lines of a text with the rows of its tables in their place.
 
     Args:
         lines: The lines as they stand, with their spaces.
@@ -73,7 +73,7 @@ def with_rows(lines: Sequence[str], *, spaced: bool = True) -> list[str]:
 
 
 def heading_at(lines: Sequence[str], at: int) -> str:
-    """The heading that a line is, by its marks or by the line of marks under it; else ""."""
+    """Return the heading that a line is, by its marks or by the line of marks under it; else ""."""
     if match := _HEADING.fullmatch(lines[at]):
         return match[1].rstrip("# \t")
     below = lines[at + 1] if at + 1 < len(lines) else ""
@@ -82,7 +82,7 @@ def heading_at(lines: Sequence[str], at: int) -> str:
 
 
 def _caption_above(found: Sequence[str]) -> str:
-    """What a line right above a table calls it: "Table 2: Prices", ".Prices" or "Prices:"."""
+    """Return the caption in the line right above a table: "Table 2: Prices", ".Prices" or "Prices:"."""
     line = next((line.strip() for line in reversed(found[-2:]) if line.strip()), "")
     named = re.match(r"(?:\*\*)?(?:table|tabelle|tab\.)\s", line, re.IGNORECASE) or line.endswith(":")
     return line.strip("*_: ") if named and 1 < len(line) <= LONGEST_CAPTION and not is_row(line) else ""
@@ -109,7 +109,7 @@ def _table_at(lines: Sequence[str], at: int, *, spaced: bool) -> _Found | None:
 
 
 def _block(lines: Sequence[str], at: int) -> list[str]:
-    """The lines from one on up to a blank one."""
+    """Return the lines from one on up to a blank one."""
     end = at
     while end < len(lines) and lines[end].strip():
         end += 1
@@ -117,7 +117,7 @@ def _block(lines: Sequence[str], at: int) -> list[str]:
 
 
 def _markdown(lines: Sequence[str], at: int) -> _Found | None:
-    """A table of Markdown, by markdown-it, which knows where it ends and what an escaped bar is."""
+    """Return a table of Markdown, by markdown-it, which knows where it ends and what an escaped bar is."""
     from markdown_it import MarkdownIt
 
     block = [line.strip() for line in _block(lines, at)]
@@ -137,12 +137,12 @@ def _markdown(lines: Sequence[str], at: int) -> _Found | None:
 
 
 def _plain(cell: str) -> str:
-    """A cell without the marks of emphasis and code around all of it or its words."""
+    """Return a cell without the marks of emphasis and code around all of it or its words."""
     return re.sub(r"(\*\*|__|`)(.+?)\1", r"\2", cell)
 
 
 def _grid(lines: Sequence[str], at: int) -> _Found | None:
-    """A table with a frame: each line between two rules is a row, or part of one where rules part the rows."""
+    """Return a table with a frame: each line between two rules is a row, or part of one where rules part the rows."""
     end = at
     while end < len(lines) and lines[end].strip().startswith(("+", "|")):
         end += 1
@@ -170,13 +170,13 @@ def _grid(lines: Sequence[str], at: int) -> _Found | None:
 
 
 def _stacked(rows: Sequence[Sequence[str]]) -> list[str]:
-    """One row of several lines."""
+    """Return one row of several lines."""
     width = max(map(len, rows))
     return [" ".join(row[place] for row in rows if place < len(row) and row[place]) for place in range(width)]
 
 
 def _printed(lines: Sequence[str], at: int) -> _Found | None:
-    """What psql prints: a header, a rule of dashes and plus signs, rows."""
+    """Return the table that psql prints: a header, a rule of dashes and plus signs, rows."""
     rows = [[cell.strip() for cell in line.split("|")] for line in (lines[at], *_block(lines, at + 2)) if "|" in line]
     end = at + 2 + len(rows) - 1
     if end < len(lines) and re.fullmatch(r"\s*\(\d+ rows?\)\s*", lines[end]):
@@ -185,7 +185,7 @@ def _printed(lines: Sequence[str], at: int) -> _Found | None:
 
 
 def _ruled(lines: Sequence[str], at: int) -> _Found | None:
-    """Columns under a ruler of dashes or equals signs, which says where each begins."""
+    """Return columns under a ruler of dashes or equals signs, which says where each begins."""
     framed = _RULER.fullmatch(lines[at]) is not None
     place = at if framed else at + 1
     starts = [match.start() for match in re.finditer(r"[=-]+", lines[place])]
@@ -224,7 +224,7 @@ def _cut(line: str, starts: Sequence[int]) -> list[str]:
 
 
 def _with_continued(grid: Sequence[Sequence[str]], header: int) -> list[list[str]]:
-    """The rows with lines whose first cell is blank joined to the row above them."""
+    """Return the rows with lines whose first cell is blank joined to the row above them."""
     rows: list[list[str]] = []
     for number, row in enumerate(grid):
         if rows and not row[0] and number > header:
@@ -235,7 +235,7 @@ def _with_continued(grid: Sequence[Sequence[str]], header: int) -> list[list[str
 
 
 def _asciidoc(lines: Sequence[str], at: int) -> _Found | None:
-    """A table of AsciiDoc: cells behind bars, several or one a line."""
+    """Return a table of AsciiDoc: cells behind bars, several or one a line."""
     mark = lines[at].strip()
     end = next((number for number in range(at + 1, len(lines)) if lines[number].strip() == mark), None)
     if end is None:
@@ -284,7 +284,7 @@ def _asciidoc_columns(attributes: str) -> int:
 
 
 def _directive(lines: Sequence[str], at: int, kind: str, title: str) -> _Found | None:
-    """A `list-table` or `csv-table` of reStructuredText."""
+    """Return a `list-table` or `csv-table` of reStructuredText."""
     options: dict[str, str] = {}
     number = at + 1
     while number < len(lines) and (match := _OPTION.fullmatch(lines[number])):
@@ -349,7 +349,7 @@ def _columns(lines: Sequence[str], at: int) -> _Found | None:
 
 
 def _has_short_cells(grid: Sequence[Sequence[str]]) -> bool:
-    """Whether all columns hold labels and figures; behind two such columns the last may hold remarks."""
+    """Return whether all columns hold labels and figures; behind two such columns the last may hold remarks."""
     width = max(map(len, grid))
     for place in range(width - (width > 2)):
         cells = [row[place] for row in grid if place < len(row) and row[place]]
@@ -359,7 +359,7 @@ def _has_short_cells(grid: Sequence[Sequence[str]]) -> bool:
 
 
 def _column_starts(block: Sequence[str]) -> list[int]:
-    """Where columns begin: behind places that are blank in all lines."""
+    """Return the offsets at which columns begin: after places that are blank in all lines."""
     width = max(map(len, block))
     if width > 400 or any("\t" in line for line in block):
         return []

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def load_xls(path: Path, max_bytes: int) -> Iterator[Document]:
-    """The workbook as one document; one of the newer format under the old ending is read as what it is.
+    """Yield the workbook as one document; one of the newer format under the old ending is read as what it is.
 
     Raises:
         EncryptedDocument: It is protected by a password.
@@ -67,7 +67,7 @@ def load_xls(path: Path, max_bytes: int) -> Iterator[Document]:
 
 
 def _grid(book: Book, sheet: Sheet) -> list[list[str]]:
-    """A sheet's cells as they are shown; a merged cell stands in each of its places."""
+    """Return a sheet's cells as they are shown; a merged cell stands in each of its places."""
     rows = [[_text(book, cell) for cell in sheet.row(number)] for number in range(sheet.nrows)]
     for top, bottom, left, right in sheet.merged_cells:
         if top < len(rows) and left < len(rows[top]):
@@ -98,7 +98,7 @@ def _text(book: Book, cell: Cell) -> str:
 
 
 def _letters(column: int) -> str:
-    """A column's name, from 0: A, B, ... AA."""
+    """Return a column's name, from 0: A, B, ... AA."""
     name = ""
     column += 1
     while column:

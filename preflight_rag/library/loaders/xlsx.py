@@ -38,7 +38,7 @@ _DIGITS = re.compile(r"(?<![#0?,])[#0?,]*[#0?](?:\.([0#?]+))?")
 
 
 def load_xlsx(path: Path, max_bytes: int) -> Iterator[Document]:
-    """The workbook as one document; figures are written as their number format shows them.
+    """Yield the workbook as one document; figures are written as their number format shows them.
 
     Raises:
         EncryptedDocument: It is protected by a password.
@@ -126,7 +126,7 @@ def _add_shape(shape: _Element, found: _Beside) -> None:
 
 
 def _formulas(written: Workbook, book: Workbook) -> dict[Place, str]:
-    """The formulas of visible sheets that have no stored value."""
+    """Return the formulas of visible sheets that have no stored value."""
     found: dict[Place, str] = {}
     for sheet in book.worksheets:
         if sheet.sheet_state != "visible":
@@ -141,7 +141,7 @@ def _formulas(written: Workbook, book: Workbook) -> dict[Place, str]:
 
 
 def _values(book: Workbook, formulas: Mapping[Place, str], report: ReadReport) -> dict[Place, str]:
-    """What is shown in the place of formulas without a stored value: a computed one, else the formula."""
+    """Return the values to show for formulas without a stored value: computed ones, else the formulas."""
     values = computed(book, formulas) if formulas else {}
     report.count("formulas", len(values))
     if missing := len(formulas) - len(values):
@@ -193,7 +193,7 @@ def _document(
 
 
 def _comments(sheet: Any, writers: Mapping[str, str]) -> Iterator[str]:
-    """The comments of a sheet's cells, with who wrote them and what they are on."""
+    """Yield the comments of a sheet's cells, with who wrote them and what they are on."""
     for row in sheet.iter_rows() if hasattr(sheet, "merged_cells") else ():
         for cell in row:
             if cell.comment is None:
@@ -209,7 +209,7 @@ def _comments(sheet: Any, writers: Mapping[str, str]) -> Iterator[str]:
 
 
 def _grid(sheet: Any, values: Mapping[Place, str]) -> list[list[str]]:
-    """A sheet's cells as they are shown; a merged cell stands in each of its places."""
+    """Return a sheet's cells as they are shown; a merged cell stands in each of its places."""
     rows = [[shown(cell.value, cell.number_format) if cell.value is not None else "" for cell in row] for row in sheet]
     for (name, down, right), instead in values.items():
         if name == sheet.title:
@@ -225,7 +225,7 @@ def _grid(sheet: Any, values: Mapping[Place, str]) -> list[list[str]]:
 
 
 def shown(value: Any, number_format: str) -> str:
-    """A cell's value as its number format shows it, as far as percentages, currencies and decimals go."""
+    """Return a cell's value as its number format shows it, as far as percentages, currencies and decimals go."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, datetime):

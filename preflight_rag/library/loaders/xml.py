@@ -73,7 +73,7 @@ def named_entities_resolved(data: bytes) -> bytes:
 
 
 def local(element: _Element) -> str:
-    """The element's name without its namespace; empty for entities and the like."""
+    """Return the element's name without its namespace; empty for entities and the like."""
     return element.tag.rsplit("}", 1)[-1] if isinstance(element.tag, str) else ""
 
 
@@ -93,7 +93,7 @@ def _root_name(path: Path) -> str:
 
 
 def core_properties(archive: ZipFile) -> dict[str, str]:
-    """An office document's own properties (title, creator, created, …) by local name; {} where it has none.
+    """Return an office document's own properties (title, creator, created, …) by local name; {} where it has none.
 
     Read here, since the libraries for workbooks and presentations put the present time where a document names none.
     """

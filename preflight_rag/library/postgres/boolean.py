@@ -28,7 +28,7 @@ MOST_READ = 20_000
 
 
 def matching_passages(store: PostgresStore, expression: Expression) -> Scored:
-    """Rows and scores of all passages that fit an expression, best first, ties by row.
+    """Return rows and scores of all passages that fit an expression, best first, ties by row.
 
     Raises:
         LibraryEmpty: There is no passage to find.
@@ -66,7 +66,7 @@ class _Matching:
         return Scored.of([]) if found is None else Scored.sorted(found.rows, found.scores)
 
     def _of(self, expression: Expression) -> _Fitting | None:
-        """The passages that fit; None where nothing in it can be looked for, as in one of stop words."""
+        """Return the passages that fit; None where nothing in it can be looked for, as in one of stop words."""
         if isinstance(expression, Term):
             return self._term(expression)
         parts = [self._of(part) for part in expression.parts]
@@ -99,7 +99,7 @@ class _Matching:
         return _Fitting(records["row"][order].astype("int64"), scores[order].astype("float64"))
 
     def _phrase(self, places: Sequence[tuple[int, str]], rows: np.ndarray) -> _Fitting:
-        """Those of the passages that have the phrase, by how often they have it."""
+        """Return the passages that contain the phrase, by how often."""
         import numpy as np
 
         counts: dict[int, int] = {}
@@ -138,7 +138,7 @@ class _Fitting:
 
 
 def _all(parts: Sequence[_Fitting]) -> _Fitting:
-    """Passages that fit every part."""
+    """Return passages that fit every part."""
     import numpy as np
 
     rows = parts[0].rows
@@ -149,7 +149,7 @@ def _all(parts: Sequence[_Fitting]) -> _Fitting:
 
 
 def _any(parts: Sequence[_Fitting]) -> _Fitting:
-    """Passages that fit a part."""
+    """Return passages that fit a part."""
     import numpy as np
 
     rows, places = np.unique(np.concatenate([part.rows for part in parts]), return_inverse=True)
@@ -163,7 +163,7 @@ def _leaves(expression: Expression) -> list[Term]:
 
 
 def _times(phrase: Sequence[tuple[int, str]], text: Sequence[tuple[int, str]]) -> int:
-    """How often a text has a phrase: its words in its order, with its gaps."""
+    """Return how often a text contains a phrase: its words in order, with its gaps."""
     places: dict[str, set[int]] = {}
     for place, word in text:
         places.setdefault(word, set()).add(place)

@@ -86,7 +86,9 @@ class Address:
 
     @classmethod
     def read(cls, url: str, option: Literal["--threads", "--library"] = "--threads") -> Address:
-        """The address that a URL names, given with an option; what is left out of it, libpq's variables and files say.
+        """Return the address that a URL names, given with an option.
+
+        What is left out of it, libpq's variables and files say.
 
         Raises:
             UsageError: It is no URL of PostgreSQL; it is not repeated, since a password may stand anywhere in it.
@@ -128,7 +130,7 @@ def translated_errors(name: str, unavailable: type[LibraryError] = ThreadsUnavai
     except PreflightError:
         raise
     except PoolTimeout:
-        raise unavailable(f"{name} gives no connection within {CONNECT_SECONDS} s", help=_HELP_LOST) from None
+        raise unavailable(f"{name} gave no connection within {CONNECT_SECONDS} s", help=_HELP_LOST) from None
     except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure) as e:
         raise LibraryBusy(f"{name} is in use: {_reason(e)}", help="Try again in a moment.") from None
     except psycopg.errors.InsufficientPrivilege as error:
@@ -148,7 +150,7 @@ def _reason(error: psycopg.Error) -> str:
 
 
 def connect(address: Address) -> psycopg.Connection[DictRow]:
-    """A connection, or why there is none.
+    """Return a connection, or why there is none.
 
     Raises:
         ThreadsUnavailable, LibraryUnavailable: Nobody answers.
@@ -168,7 +170,7 @@ def connect(address: Address) -> psycopg.Connection[DictRow]:
 
 
 def storable_text(value: T) -> T:
-    """A value as PostgreSQL can keep it."""
+    """Return a value as PostgreSQL can keep it."""
     return cast(T, _NOT_STORED.sub("\ufffd", value)) if isinstance(value, str) else value
 
 
@@ -200,7 +202,11 @@ class Connections:
             connection.close()
 
     def read(self, work: Callable[[Connection], T]) -> T:
-        """What `work` reads through a connection; where a kept one turns out to be lost, once more through a new one.
+        """Return what `work` reads through a connection.
+
+        Where a kept connection turns out to be lost, try again through a new one.
+
+        Where a kept one turns out to be lost, once more through a new one.
 
         Raises:
             LibraryUnavailable: Nobody answers.
@@ -221,7 +227,7 @@ class Connections:
                 return work(connection)
 
     def new(self) -> Connection:
-        """A connection of the caller's own, to be closed by it.
+        """Return a connection of the caller's own, to be closed by it.
 
         Raises:
             LibraryUnavailable, LibraryError: As `connect`.

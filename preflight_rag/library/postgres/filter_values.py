@@ -43,15 +43,15 @@ class PostgresValues:
         self._store = store
 
     def state(self) -> tuple[int, int]:
-        """Numbers of the last publication, and of the last change of tags."""
+        """Return numbers of the last publication, and of the last change of tags."""
         return self._store.state()
 
     def rows(self) -> set[int]:
-        """All rows that everybody sees."""
+        """Return all rows that everybody sees."""
         return {row for (row,) in self._store.rows_of(f"select row from library_passages where {sees()}")}
 
     def rows_by_column(self, name: str, fits: Fits) -> set[int]:
-        """Rows whose value in a column fits."""
+        """Return rows whose value in a column fits."""
         select = self._store.rows_of
         if name == "id":
             own = _fitting(select(_OF_PASSAGES.format(value="id")), fits, "text")
@@ -68,43 +68,43 @@ class PostgresValues:
         return self._passages(_fitting(found, fits, "text"))
 
     def rows_by_key(self, key: str, fits: Fits) -> set[int]:
-        """Rows whose value under a key of metadata fits."""
+        """Return rows whose value under a key of metadata fits."""
         values, select = [storable_text(key)], self._store.rows_of
         own = _fitting_json(select(_KEY_OF_PASSAGES.format(), values), fits)
         return own | self._passages(_fitting_json(select(_KEY_OF_DOCUMENTS.format(also=""), values), fits))
 
     def rows_by_undated_key(self, key: str, fits: Fits) -> set[int]:
-        """Rows of documents without a date whose value under a key fits."""
+        """Return rows of documents without a date whose value under a key fits."""
         found = self._store.rows_of(_KEY_OF_DOCUMENTS.format(also="and d.date is null"), [storable_text(key)])
         return self._passages(_fitting_json(found, fits))
 
     def keys(self) -> set[str]:
-        """All keys of metadata."""
+        """Return all keys of metadata."""
         return {key for (key,) in self._store.rows_of(_KEYS)}
 
     def dates(self) -> list[tuple[object, int]]:
-        """Dates of documents, and how many have each."""
+        """Return dates of documents, and how many have each."""
         return [(date, count) for date, count in self._store.rows_of(_DATES)]
 
     def _passages(self, documents: Iterable[int]) -> set[int]:
-        """Rows of documents."""
+        """Return rows of documents."""
         statement = f"select row from library_passages where document = any(%s) and {sees()}"
         keys = list(documents)
         return {row for (row,) in self._store.rows_of(statement, [keys])} if keys else set()
 
 
 def _fitting(found: Iterable[tuple[Any, ...]], fits: Fits, kind: str) -> set[int]:
-    """The numbers that stand beside values which fit."""
+    """Return the numbers that stand beside values which fit."""
     return {number for value, numbers in found if fits("null" if value is None else kind, value) for number in numbers}
 
 
 def _fitting_json(found: Iterable[tuple[Any, ...]], fits: Fits) -> set[int]:
-    """The same of values in JSON."""
+    """Return the rows whose values, stored as JSON, pass."""
     return {number for text, numbers in found if fits(*_typed(text)) for number in numbers}
 
 
 def _typed(text: str) -> tuple[str, Any]:
-    """A JSON value as SQLite gives it: the name of its type, and a list or an object as it is written."""
+    """Return a JSON value as SQLite gives it: the name of its type, and a list or an object as it is written."""
     value = json.loads(text)
     if isinstance(value, bool):
         return ("true" if value else "false"), int(value)

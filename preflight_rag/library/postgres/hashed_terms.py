@@ -29,13 +29,13 @@ REMEMBERED = 200_000
 
 @lru_cache(maxsize=REMEMBERED)
 def term_hash(term: str) -> int:
-    """The number of a term, never negative: below 0 is what no passage has."""
+    """Return the number of a term, never negative: below 0 is what no passage has."""
     digest = blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1
 
 
 def encoded_terms(title: str, text: str) -> bytes:
-    """What is stored of a passage's terms."""
+    """Return what is stored of a passage's terms."""
     import numpy as np
 
     own, titles, plain = passage_terms(title, text), words_by_token(title), words(f"{title} {text}")
@@ -67,7 +67,7 @@ class HashedTerms:
             self._parts.append((text, title, text if plain == SAME else numbers[title_end:begin]))
 
     def numbers(self, terms: Sequence[str]) -> list[int]:
-        """The number of each term; -1 where no passage has it."""
+        """Return the number of each term; -1 where no passage has it."""
         import numpy as np
 
         wanted = np.array([term_hash(term) for term in terms], dtype=np.int64)
@@ -79,23 +79,23 @@ class HashedTerms:
         ]
 
     def text(self, position: int) -> np.ndarray:
-        """The terms of the passage at a position."""
+        """Return the terms of the passage at a position."""
         return self._parts[position][0]
 
     def title(self, position: int) -> np.ndarray:
-        """Those of its title."""
+        """Return the terms of the title of the passage at a position."""
         return self._parts[position][1]
 
     def words(self, position: int) -> np.ndarray:
-        """Its words, and its title's."""
+        """Return the words of the passage and its title at a position."""
         return self._parts[position][2]
 
     def texts(self, positions: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The terms of several passages, one after the other (total,) int64, and how many each has (n,)."""
+        """Return the terms of several passages, one after the other (total,) int64, and how many each has (n,)."""
         return self._joined(positions, 0)
 
     def titles(self, positions: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Those of their titles."""
+        """Return the terms of the passages' titles, one after the other, and their lengths."""
         return self._joined(positions, 1)
 
     def _joined(self, positions: Sequence[int] | np.ndarray, part: int) -> tuple[np.ndarray, np.ndarray]:
@@ -113,5 +113,5 @@ class HashedTerms:
         yield np.zeros(len(self._hashes))
 
     def of(self, position: int) -> PassageTerms:
-        """The terms of the passage at a position."""
+        """Return the terms of the passage at a position."""
         return PassageTerms(self, position)

@@ -112,7 +112,7 @@ class PostgresLibrary(StoredCollection):
 
     @property
     def notes(self) -> list[str]:
-        """What a user should know: that words are those of an older version."""
+        """Notes for the user, such as that an older version counted the words."""
         if self._has_todays_terms:
             return []
         return [
@@ -125,7 +125,7 @@ class PostgresLibrary(StoredCollection):
 
     @property
     def catalogue(self) -> Catalogue:
-        """Its documents and passages as people look at them."""
+        """Its documents and passages for display."""
         return Catalogue(self._store, self.path)
 
     def ingest(
@@ -149,7 +149,7 @@ class PostgresLibrary(StoredCollection):
         max_bytes: int = DEFAULT_MAX_BYTES,
         stop: Stop | None = None,
     ) -> IngestReport:
-        """As `ingest`, with many workers (see `Library`); several such runs may write at once."""
+        """Ingest with many workers (see `Library`); several such runs may write at once."""
         return self._writer.ingest_with_ray(paths, workers=workers, progress=progress, max_bytes=max_bytes, stop=stop)
 
     def add(self, documents: Iterable[Document], *, progress: Progress | None = None) -> IngestReport:
@@ -190,7 +190,7 @@ class PostgresLibrary(StoredCollection):
         fusion: Fusion = FUSION,
         where: Filter | None = None,
     ) -> Rankings:
-        """The `k` best passages for a query by vectors, by words, and by both, as `Library.search` finds them.
+        """Return the `k` best passages for a query by vectors, by words, and by both, as `Library.search` finds them.
 
         Raises:
             UsageError: The query is empty, `k` is below 1, or no document has a field of the filter.
@@ -211,7 +211,7 @@ class PostgresLibrary(StoredCollection):
         return found if where is None else replace(found, note=self.filter_note(where))
 
     def match(self, expression: str, limit: int = ENOUGH) -> tuple[list[str], int]:
-        """Documents that fit a Boolean expression, best first, and how many passages fit; see `Library.match`.
+        """Return documents that fit a Boolean expression, best first, and how many passages fit; see `Library.match`.
 
         Where more than 20,000 passages have all words of a phrase, these need not follow each other.
 
@@ -236,7 +236,7 @@ class PostgresLibrary(StoredCollection):
         return list(found)[:limit], len(rows)
 
     def passages_with(self, phrases: Sequence[str], limit: int = ENOUGH) -> list[str]:
-        """Ids of passages whose words hold one of the phrases, best first by BM25; see `Library.passages_with`.
+        """Return ids of passages whose words hold one of the phrases, best first by BM25; see `Library.passages_with`.
 
         Raises:
             LibraryEmpty: There is no passage to find.
@@ -250,7 +250,7 @@ class PostgresLibrary(StoredCollection):
         return [names[row] for row in rows if row in names]
 
     def indexed_terms(self, ids: Sequence[str]) -> list[PassageTerms] | None:
-        """The terms of passages in the order of `ids`; None where they are not those of today's analyser."""
+        """Return the terms of passages in the order of `ids`; None where they are not those of today's analyser."""
         if not self._has_todays_terms:
             return None
         found = self._store.terms(ids)
@@ -260,7 +260,7 @@ class PostgresLibrary(StoredCollection):
         return [terms.of(place) for place in range(len(ids))]
 
     def stats(self) -> dict[str, Any]:
-        """Counts, sizes in bytes, and what the library was made with."""
+        """Return counts, sizes in bytes, and what the library was made with."""
         store = self._store
         return {
             "path": store.name,
@@ -273,7 +273,7 @@ class PostgresLibrary(StoredCollection):
         }
 
     def lost_documents(self) -> list[str]:
-        """Nothing: PostgreSQL keeps its indices with what they are made of."""
+        """Return nothing: PostgreSQL keeps its indices consistent with their rows."""
         return []
 
     def verify(self) -> list[str]:

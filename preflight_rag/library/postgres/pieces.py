@@ -159,7 +159,7 @@ class Pieces:
                     self._connection.execute(statement, values)
 
     def _lists(self, piece: int, terms: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        """The lists of terms in a piece, some at a time."""
+        """Yield the lists of terms in a piece, some at a time."""
         statement = "select term, list from library_postings where piece = %s and term = any(%s)"
         for start in range(0, len(terms), READ_AT_ONCE):
             values = [piece, list(terms[start : start + READ_AT_ONCE])]
@@ -173,7 +173,7 @@ class Pieces:
 def passage_texts(
     connection: Connection, which: str, values: Mapping[str, Any] = {}
 ) -> Iterator[list[tuple[int, int, str, str]]]:
-    """`(row, document, title, text)` of passages that fit a condition, by row, some at a time."""
+    """Yield `(row, document, title, text)` of passages that fit a condition, by row, some at a time."""
     statement = f"""select p.row, p.document, d.title, p.text from library_passages p join library_documents d
         on d.key = p.document where {which} and p.row > %(last)s order by p.row limit %(most)s"""
     last = -1

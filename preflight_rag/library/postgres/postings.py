@@ -46,7 +46,7 @@ def decoded_lengths() -> tuple[int, ...]:
 
 
 def length_code(length: int) -> int:
-    """The code of the largest length that is not above this one."""
+    """Return the code of the largest length that is not above this one."""
     from bisect import bisect_right
 
     return bisect_right(decoded_lengths(), length) - 1
@@ -73,7 +73,7 @@ class Piece(NamedTuple):
 
 
 def make_piece(passages: Iterable[tuple[int, int, str, str]]) -> Piece | None:
-    """The posting lists of `(row, document, title, text)`; None where there is no passage.
+    """Return the posting lists of `(row, document, title, text)`; None where there is no passage.
 
     Raises:
         LibraryError: A row is larger than a list can name.
@@ -100,7 +100,7 @@ def make_piece(passages: Iterable[tuple[int, int, str, str]]) -> Piece | None:
     if not seen:
         return None
     if last > LARGEST_ROW:
-        raise LibraryError(f"row {last} is beyond what posting lists name", help="Begin another library.")
+        raise LibraryError(f"row {last} is beyond the largest number of a posting list", help="Create another library.")
     records = np.empty(len(rows), dtype=RECORD)
     for name, values, kind in (("row", rows, np.uint64), ("count", counts, np.uint8), ("length", codes, np.uint8)):
         records[name] = np.frombuffer(values, kind)
@@ -118,12 +118,12 @@ def make_piece(passages: Iterable[tuple[int, int, str, str]]) -> Piece | None:
 
 
 def whole_text(title: str, text: str) -> str:
-    """What words are taken from: title and text, the title not twice."""
+    """Return the text that words are taken from: title and text, the title not twice."""
     return text if text.startswith(title) else f"{title} {text}"
 
 
 def count_words(passages: Iterable[tuple[int, str, str]]) -> dict[str, tuple[int, int]]:
-    """By word, in how many of `(document, title, text)` it is, and in how many documents.
+    """Count, for each word, the passages `(document, title, text)` and the documents that contain it.
 
     The passages of a document follow each other.
     """
@@ -140,18 +140,18 @@ def count_words(passages: Iterable[tuple[int, str, str]]) -> dict[str, tuple[int
 
 
 def query_terms(query: str) -> list[str]:
-    """The distinct analysed terms of a query in their order, as many as the folder's index looks for."""
+    """Return the distinct analysed terms of a query in their order, as many as the folder's index looks for."""
     return list(dict.fromkeys(open_analyser().analyze(query)))[:MAX_TERMS]
 
 
 def terms_of(passages: Iterable[tuple[str, str]]) -> set[str]:
-    """All terms of `(title, text)`."""
+    """Return all terms of `(title, text)`."""
     analyser = open_analyser()
     return {term for title, text in passages for term in analyser.analyze(whole_text(title, text))}
 
 
 def without_rows(stored: bytes, rows: np.ndarray) -> bytes:
-    """A list without the passages of some rows."""
+    """Return a list without the passages of some rows."""
     import numpy as np
 
     records = np.frombuffer(stored, RECORD)
@@ -168,7 +168,7 @@ def best_by_bm25(
     dead: np.ndarray,
     among: np.ndarray | None = None,
 ) -> list[tuple[int, float]]:
-    """Rows of the `n` passages with the largest BM25, best first, ties by row.
+    """Return rows of the `n` passages with the largest BM25, best first, ties by row.
 
     Args:
         lists: By term, its list in each piece.
@@ -196,7 +196,7 @@ def best_by_bm25(
 
 
 def _largest(scores: np.ndarray, n: int) -> float:
-    """The `n`-th largest of at least `n` scores."""
+    """Return the `n`-th largest of at least `n` scores."""
     import numpy as np
 
     return float(np.partition(scores, len(scores) - n)[len(scores) - n])
@@ -216,7 +216,7 @@ def _scored(
 
 
 def living_records(stored: Sequence[bytes], dead: np.ndarray) -> np.ndarray:
-    """The records of a term's list in all pieces (n,), but for rows that nobody sees any more."""
+    """Return the records of a term's list in all pieces (n,), but for rows that nobody sees any more."""
     import numpy as np
 
     records = np.frombuffer(stored[0] if len(stored) == 1 else b"".join(stored), RECORD)
@@ -229,7 +229,7 @@ def inverse_frequency(passages: int, having: int) -> float:
 
 
 def bm25(weight: float, counts: np.ndarray, codes: np.ndarray, average: float) -> np.ndarray:
-    """What a term or phrase adds to the scores of passages (n,), as float32.
+    """Return what a term or phrase adds to the scores of passages (n,), as float32.
 
     Args:
         weight: Its inverse frequency; of a phrase the sum of its terms'.
@@ -247,7 +247,10 @@ def bm25(weight: float, counts: np.ndarray, codes: np.ndarray, average: float) -
 
 
 def _summed(scored: Sequence[tuple[np.ndarray, np.ndarray]], n: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """Each row once, ascending, with the sum of its scores; with `n` at least those that are among the `n` best."""
+    """Return each row once, ascending, with the sum of its scores.
+
+    With `n` at least those that are among the `n` best.
+    """
     import numpy as np
 
     if len(scored) == 1:

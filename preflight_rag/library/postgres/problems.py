@@ -29,7 +29,7 @@ _UNKNOWN_PIECES = "select count(*) from library_postings where piece not in (sel
 
 
 def library_problems(store: PostgresStore) -> list[str]:
-    """What is wrong, one line each."""
+    """Return the problems of the library, one line each."""
     found = [f"document {id} has no passage" for (id,) in store.rows_of(_WITHOUT_PASSAGES, [MOST_NAMED])]
     found += [f"document {id} is there twice" for (id,) in store.rows_of(_TWICE, [MOST_NAMED])]
     found += _broken_passages(store)
@@ -42,7 +42,7 @@ def library_problems(store: PostgresStore) -> list[str]:
 
 
 def _broken_passages(store: PostgresStore) -> list[str]:
-    """Passages whose text is not that of their id, of no document, or without a vector of the right length."""
+    """Return passages whose text is not that of their id, of no document, or without a vector of the right length."""
     recorded = store.meta("embedder")
     found, last = list[str](), -1
     while rows := store.rows_of(_TEXTS, [last, CHUNK]):

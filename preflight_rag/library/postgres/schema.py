@@ -123,14 +123,14 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_make_tables,)
 
 
 def sees(table: str = "") -> str:
-    """The condition that a row of documents, passages or vectors is one that everybody sees."""
+    """Return the condition that a row of documents, passages or vectors is one that everybody sees."""
     name = f"{table}." if table else ""
     pending = "array(select run from library_runs)"
     return f"({name}added <> all({pending}) and ({name}retired is null or {name}retired = any({pending})))"
 
 
 def gone(table: str = "") -> str:
-    """The condition that nobody will see a row any more: it waits to be deleted."""
+    """Return the condition that nobody will see a row any more: it waits to be deleted."""
     name = f"{table}." if table else ""
     return f"({name}retired is not null and {name}retired <> all(array(select run from library_runs)))"
 
@@ -153,7 +153,7 @@ def open_tables(connection: Connection, address: Address, *, create: bool) -> No
 
 
 def version_of(connection: Connection, address: Address) -> int:
-    """The version of the tables; 0 where there are none.
+    """Return the version of the tables; 0 where there are none.
 
     Raises:
         LibraryError: It is a newer one than this program's.
@@ -171,7 +171,9 @@ def _migrate(connection: Connection, address: Address) -> None:
     key = "select pg_{}(hashtextextended('preflight library schema ' || current_schema(), 0))"
     while connection.execute(key.format("try_advisory_lock")).fetchone() != (True,):
         if time.monotonic() > deadline:
-            raise LibraryBusy(f"Another process makes the tables of {address.name}", help="Try again when it is done.")
+            raise LibraryBusy(
+                f"Another process is creating the tables of {address.name}", help="Try again when it is done."
+            )
         time.sleep(POLL_SECONDS)
     try:
         _need_vectors(connection, address)
@@ -193,8 +195,8 @@ def _need_vectors(connection: Connection, address: Address) -> None:
         raise LibraryError(f"{address.name} has no pgvector", help=INSTALL_HELP) from None
     except psycopg.errors.InsufficientPrivilege:
         raise LibraryError(
-            f"{address.name} does not have the extension vector, and this user may not make it",
-            help="Have its owner say: CREATE EXTENSION vector",
+            f"{address.name} lacks the extension vector, and this user may not create it",
+            help="Ask the database's owner to run: CREATE EXTENSION vector",
         ) from None
     row = connection.execute("select extversion from pg_extension where extname = 'vector'").fetchone()
     version = str(row[0]) if row else "0"

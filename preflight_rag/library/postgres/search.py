@@ -64,7 +64,7 @@ _CANDIDATES = """
 
 @dataclass(frozen=True)
 class Query:
-    """What is looked for, and how far.
+    """The query of a search, and its limits.
 
     Attributes:
         text: The query.
@@ -86,7 +86,7 @@ class Query:
 
 
 def hybrid_search(store: PostgresStore, query: Query, *, has_index: bool, with_terms: bool) -> Rankings:
-    """Both rankings and their fusion.
+    """Return both rankings and their fusion.
 
     Args:
         store: The library.
@@ -129,7 +129,7 @@ def hybrid_search(store: PostgresStore, query: Query, *, has_index: bool, with_t
 def _rankings(
     store: PostgresStore, query: Query, *, has_index: bool
 ) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:
-    """`(row, score)` of the best passages by vectors and by words, of one state of the library."""
+    """Return `(row, score)` of the best passages by vectors and by words, of one state of the library."""
     import numpy as np
 
     terms = query_terms(query.text)
@@ -167,7 +167,7 @@ def _rankings(
 
 
 def no_passages(store: PostgresStore) -> LibraryEmpty:
-    """The error for a search of a library that has nothing."""
+    """Return the error for a search of a library that has nothing."""
     return LibraryEmpty(f"The library in {store.name} holds no passage", help="Add some: preflight ingest PATH")
 
 
@@ -179,7 +179,7 @@ def _among(
     among: np.ndarray,
     passages: int,
 ) -> list[tuple[int, float]]:
-    """The first of a ranking that are among some rows, read as deep as that takes."""
+    """Return the first of a ranking that are among some rows, read as deep as that takes."""
     wanted, limit = min(values["limit"], len(among)), values["limit"]
     chosen = set(among.tolist())
     while True:
@@ -202,7 +202,7 @@ def _unread(
     fused: Sequence[tuple[int, float]],
     cosines: dict[int, float],
 ) -> tuple[Candidate, ...]:
-    """The candidates of the fused ranking, without their texts."""
+    """Return the candidates of the fused ranking, without their texts."""
     ranks = {row: rank for rank, (row, _) in enumerate(dense, 1)}
     worded = {row: (rank, score) for rank, (row, score) in enumerate(lexical, 1)}
     terms = HashedTerms([found[row][6] for row, _ in fused])

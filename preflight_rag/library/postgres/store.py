@@ -49,7 +49,7 @@ _LISTED = f"""
 
 
 def configure(connection: Connection) -> None:
-    """What each connection is set to."""
+    """Set up a new connection."""
     for name in ("idle = 30", "interval = 10", "count = 3"):
         connection.execute(f"set tcp_keepalives_{name}")
     connection.execute(f"set hnsw.ef_search = {SEARCHED}")
@@ -82,7 +82,7 @@ class PostgresStore:
 
     @property
     def place(self) -> str:
-        """Where the library is, as errors say it."""
+        """The library's place as error messages name it."""
         return f"in {self.name}"
 
     def close(self) -> None:
@@ -90,7 +90,7 @@ class PostgresStore:
         self.connections.close()
 
     def rows_of(self, statement: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[Row]:
-        """Rows that a statement reads, in PostgreSQL's binary form where that is shorter."""
+        """Return rows that a statement reads, in PostgreSQL's binary form where that is shorter."""
 
         def read(connection: Connection) -> list[Row]:
             return connection.execute(statement, values or None, binary=True).fetchall()
@@ -98,7 +98,7 @@ class PostgresStore:
         return self.connections.read(read)
 
     def meta(self, key: str) -> Any:
-        """A setting, or None."""
+        """Return a setting, or None."""
         rows = self.rows_of("select value from library_meta where key = %s", [storable_text(key)])
         try:
             return json.loads(rows[0][0]) if rows else None
@@ -113,29 +113,29 @@ class PostgresStore:
         self.connections.read(lambda connection: connection.execute(statement, values))
 
     def generation(self) -> int:
-        """Number of the last publication."""
+        """Return number of the last publication."""
         return int(self.meta("generation") or 0)
 
     def state(self) -> tuple[int, int]:
-        """The numbers of the last publication and of the last change of tags."""
+        """Return the numbers of the last publication and of the last change of tags."""
         rows: dict[str, str] = dict(
             self.rows_of("select key, value from library_meta where key in ('generation', 'tagged')")
         )  # type: ignore[arg-type]
         return int(rows["generation"]), int(rows["tagged"])
 
     def dimension(self) -> int:
-        """Length of the stored vectors."""
+        """Return length of the stored vectors."""
         return int(self.meta("embedder")["dimension"])
 
     def damaged(self, what: str) -> DatabaseCorrupt:
-        """The error for what is not as it was written."""
+        """Return the error for what is not as it was written."""
         return DatabaseCorrupt(
             f"The library in {self.name} cannot be read: {what}",
             help="Restore the database from a backup, or ingest the document again.",
         )
 
     def documents(self) -> Iterator[dict[str, Any]]:
-        """Every document as a dict, ordered by id, with the number of its passages."""
+        """Yield every document as a dict, ordered by id, with the number of its passages."""
         names = ("id", "source", "title", "date", "authors", "metadata", "origin", "added_at", "passages")
         statement = """select d.id, d.source, d.title, d.date, d.authors::text, d.metadata::text, d.origin, d.added_at,
                 (select count(*) from library_passages p where p.document = d.key)
@@ -147,12 +147,12 @@ class PostgresStore:
                 yield read | {name: json.loads(read[name]) for name in ("authors", "metadata")}
 
     def all_passage_ids(self) -> list[str]:
-        """Ids of all passages, ordered by id."""
+        """Return ids of all passages, ordered by id."""
         statement = f'select id from library_passages where {sees()} order by id collate "C"'
         return [row[0] for row in self.rows_of(statement)]
 
     def passages(self, ids: Sequence[str]) -> dict[str, Passage]:
-        """Those of the passages that exist, by id; one that is being replaced as everybody sees it.
+        """Return the passages that exist, by id; while one is being replaced, its published version.
 
         A document's card is a passage, too.
         """
@@ -163,7 +163,7 @@ class PostgresStore:
         return found
 
     def _passage(self, row: Row) -> Passage:
-        """The passage of a row, if its text is the one that its id was made of: an edited text is no source."""
+        """Return the passage of a row, if its text is the one that its id was made of: an edited text is no source."""
         _, id, document, text, start, end, page, tokens, own, title, source, date, whole = row
         try:
             metadata = {name: value for name, value in json.loads(whole).items() if name not in OF_DOCUMENTS}
@@ -197,7 +197,7 @@ class PostgresStore:
         return found
 
     def passage_ids(self, document_ids: Sequence[str]) -> dict[str, list[str]]:
-        """Ids of the passages of each document, in the order of its text."""
+        """Return ids of the passages of each document, in the order of its text."""
         statement = f"""select d.id, p.id from library_documents d join library_passages p on p.document = d.key
             where d.id = any(%s) and {sees("d")} order by d.key, p.position"""
         found: dict[str, list[str]] = {}
@@ -206,17 +206,17 @@ class PostgresStore:
         return found
 
     def documents_of(self, rows: Sequence[int]) -> dict[int, str]:
-        """The id of the document of each row of passages that is still there."""
+        """Return the id of the document of each row of passages that is still there."""
         statement = """select p.row, d.id from library_passages p join library_documents d on d.key = p.document
             where p.row = any(%s)"""
         return dict(self.rows_of(statement, [list(rows)]))
 
     def passages_at(self, rows: Sequence[int]) -> dict[int, str]:
-        """The id of each row of passages that is still there."""
+        """Return the id of each row of passages that is still there."""
         return dict(self.rows_of("select row, id from library_passages where row = any(%s)", [list(rows)]))
 
     def rows(self, ids: Sequence[str]) -> dict[str, int]:
-        """The row of each passage that exists."""
+        """Return the row of each passage that exists."""
         statement = f"select id, row from library_passages where id = any(%s) order by {sees()}, row"
         return dict(self.rows_of(statement, [list(ids)]))
 
@@ -227,7 +227,7 @@ class PostgresStore:
         return {name: vector_values(sent) for name, sent in self.rows_of(statement, [list(ids)])}
 
     def terms(self, ids: Sequence[str]) -> dict[str, bytes]:
-        """What is stored of the terms of passages, by id."""
+        """Return what is stored of the terms of passages, by id."""
         statement = f"select id, terms from library_passages where id = any(%s) order by {sees()}, row"
         return dict(self.rows_of(statement, [list(ids)]))
 
@@ -238,11 +238,11 @@ class PostgresStore:
         yield from self.rows_of(statement, {"like": storable_text(pattern)})  # type: ignore[misc]
 
     def titles(self) -> list[tuple[str, str]]:
-        """`(id, title)` of all documents."""
+        """Return `(id, title)` of all documents."""
         return self.rows_of(f"select id, title from library_documents where {sees()}")  # type: ignore[return-value]
 
     def counts(self) -> dict[str, int]:
-        """Documents, passages, their tokens, and passages that wait to be deleted."""
+        """Return documents, passages, their tokens, and passages that wait to be deleted."""
         statement = f"""select (select count(*) from library_documents where {sees()}),
             count(*) filter (where {sees()}), coalesce(sum(tokens) filter (where {sees()}), 0)::bigint,
             count(*) filter (where retired is not null and not {sees()}) from library_passages"""
@@ -250,12 +250,15 @@ class PostgresStore:
         return dict(zip(names, self.rows_of(statement)[0], strict=True))
 
     def size(self) -> int:
-        """Bytes that the tables take, with their indices."""
+        """Return bytes that the tables take, with their indices."""
         statement = "select sum(pg_total_relation_size(name::regclass))::bigint from unnest(%s::text[]) as name"
         return int(self.rows_of(statement, [list(TABLES)])[0][0])
 
     def listed(self, like: str, offset: int, limit: int) -> tuple[list[dict[str, Any]], int]:
-        """Rows of documents whose title, id or source is LIKE a pattern ("" for all), the latest first; of how many."""
+        """Return rows of documents whose title, id or source is LIKE a pattern ("" for all), the latest first.
+
+        Of how many.
+        """
         names = ("d.title", "d.id", "d.source")
         fits = f"{sees('d')} and (%(like)s = '' or {' or '.join(f'{name} ilike %(like)s' for name in names)})"
         values = {"like": storable_text(like), "offset": offset, "limit": limit}
@@ -265,22 +268,22 @@ class PostgresStore:
         return [dict(zip(ROW, row, strict=True)) for row in rows], int(total)
 
     def listed_row(self, document_id: str) -> dict[str, Any] | None:
-        """The row of one document as `listed` gives it."""
+        """Return the row of one document as `listed` gives it."""
         rows = self.rows_of(f"{_LISTED} where {sees('d')} and d.id = %s", [storable_text(document_id)])
         return dict(zip(ROW, rows[0], strict=True)) if rows else None
 
     def document_ids(self) -> list[str]:
-        """Ids of all documents, ordered."""
+        """Return ids of all documents, ordered."""
         statement = f'select id from library_documents where {sees()} order by id collate "C"'
         return [row[0] for row in self.rows_of(statement)]
 
     def origin_is_used(self, origin: str) -> bool:
-        """Whether a document was read from this file."""
+        """Return whether a document was read from this file."""
         statement = f"select 1 from library_documents where {sees()} and origin = %s and origin <> '' limit 1"
         return bool(self.rows_of(statement, [storable_text(origin)]))
 
     def origins_counted(self) -> list[tuple[str, int]]:
-        """Files, and how many documents come from each; "" for those that come from none."""
+        """Return files, and how many documents come from each; "" for those that come from none."""
         return [
             (row[0], row[1])
             for row in self.rows_of(f"""select origin, count(*) from library_documents
@@ -288,7 +291,7 @@ class PostgresStore:
         ]
 
     def tags_counted(self) -> list[tuple[str, int]]:
-        """Tags, in the alphabet's order, and how many documents have each."""
+        """Return tags, in the alphabet's order, and how many documents have each."""
         statement = f"""select e.value::text from library_documents d, json_each(d.metadata) e
             where {sees("d")} and e.key = 'tags'"""
         found: dict[str, int] = {}
@@ -304,7 +307,10 @@ class PostgresStore:
         return {}
 
     def has_dense_index(self) -> bool:
-        """Whether there is an index of the vectors; asked again some seconds later, as another process may make one."""
+        """Return whether there is an index of the vectors.
+
+        Asked again some seconds later, as another process may make one.
+        """
         now = time.monotonic()
         if now > self._asked_at + ASK_AGAIN_SECONDS:
             statement = "select i.indisvalid from pg_index i where i.indexrelid = to_regclass(%s)"
@@ -313,7 +319,7 @@ class PostgresStore:
         return self._indexed
 
     def index_facts(self) -> dict[str, Any] | None:
-        """How passages are found; None where there are none."""
+        """Return how passages are found; None where there are none."""
         row = self.rows_of("""select coalesce(sum(passages), 0)::bigint, count(*) from library_pieces""")[0]
         kind = "hnsw" if self.has_dense_index() else "exact"
         return {"passages": row[0], "dense": kind, "pieces": row[1]} if row[0] else None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def vector_binary(little: bytes) -> bytes:
-    """A vector as pgvector receives it: its dimension, two bytes of nothing, big-endian float32.
+    """Return a vector as pgvector receives it: its dimension, two bytes of nothing, big-endian float32.
 
     Args:
         little: Little-endian float32.
@@ -28,7 +28,7 @@ def vector_binary(little: bytes) -> bytes:
 
 
 def vector_values(sent: bytes) -> np.ndarray:
-    """The vector (d,) float32 that `vector_send` gives."""
+    """Return the vector (d,) float32 that `vector_send` gives."""
     import numpy as np
 
     values: np.ndarray = np.frombuffer(sent, ">f4", offset=4).astype(np.float32)
@@ -36,7 +36,7 @@ def vector_values(sent: bytes) -> np.ndarray:
 
 
 def vector_matrix(sent: list[bytes]) -> np.ndarray:
-    """Vectors (n, d) float32 of one dimension, as `vector_send` gives them."""
+    """Return vectors (n, d) float32 of one dimension, as `vector_send` gives them."""
     import numpy as np
 
     if not sent:
@@ -47,12 +47,12 @@ def vector_matrix(sent: list[bytes]) -> np.ndarray:
 
 
 def vector_text(vector: np.ndarray) -> str:
-    """A vector (d,) as a parameter of a query."""
+    """Return a vector (d,) as a parameter of a query."""
     return f"[{','.join(map(repr, vector.tolist()))}]"
 
 
 def storable_json(value: Any) -> str:
-    """A value as JSON that PostgreSQL takes: it has no NUL and no half of a surrogate pair in any text."""
+    """Return a value as JSON that PostgreSQL takes: it has no NUL and no half of a surrogate pair in any text."""
     return json.dumps(_cleaned(value), ensure_ascii=False, default=str)
 
 
@@ -67,7 +67,10 @@ def _cleaned(value: Any) -> Any:
 
 
 def storable_passage(passage: Passage, key: str) -> tuple[Passage, str]:
-    """A passage, and the key of what is embedded of it, of texts that PostgreSQL keeps; its id is that of its text."""
+    """Return a passage, and the key of what is embedded of it, of texts that PostgreSQL keeps.
+
+    Its id is that of its text.
+    """
     names = ("document_id", "text", "title")
     changed = {
         name: text for name in names if (text := storable_text(getattr(passage, name))) != getattr(passage, name)

@@ -67,7 +67,7 @@ class Run:
 
     @property
     def number(self) -> int:
-        """Of this run; it begins with its first write."""
+        """Number of this run, which begins with its first write."""
         if self._number is None:
             number = self._one("select nextval(%s)::integer", [RUNS])
             self._connection.execute(f"select pg_advisory_lock({_ALIVE})", [number])
@@ -76,7 +76,7 @@ class Run:
         return self._number
 
     def meta(self, key: str) -> Any:
-        """A setting as JSON gives it, or None."""
+        """Return a setting as JSON gives it, or None."""
         return self._store.meta(key)
 
     def set_meta(self, key: str, value: Any) -> None:
@@ -84,7 +84,7 @@ class Run:
         self._store.set_meta(key, value)
 
     def document(self, document_id: str) -> StoredDocument | None:
-        """What is known of a document, also by runs that are not published yet, or None where it is not there."""
+        """Return the stored state of a document, including unpublished runs; None where it is not stored."""
         if self._known is None or self._known[0] != document_id:
             statement = "select content_hash, origin from library_documents where id = %s and retired is null"
             row = self._connection.execute(statement, [storable_text(document_id)]).fetchone()
@@ -93,18 +93,18 @@ class Run:
         return self._known[1]
 
     def documents_from(self, sources: Sequence[str]) -> dict[str, str]:
-        """By source, the id of the document that a file holds under it."""
+        """Return, by source, the id of the document that was read from that file."""
         statement = """select source, id from library_documents
             where source = any(%s) and origin <> '' and retired is null"""
         return dict(self._connection.execute(statement, [list(map(storable_text, sources))]).fetchall())
 
     def origins(self) -> list[tuple[str, str]]:
-        """`(document id, origin)` of all documents that came from a file."""
+        """Return `(document id, origin)` of all documents that came from a file."""
         statement = "select id, origin from library_documents where retired is null and origin <> '' order by id"
         return self._connection.execute(statement).fetchall()
 
     def contents_of(self, origin: str) -> dict[str, str]:
-        """The content hashes of the documents of a file, by id."""
+        """Return the content hashes of the documents of a file, by id."""
         statement = "select id, content_hash from library_documents where origin = %s and retired is null"
         return dict(self._connection.execute(statement, [storable_text(origin)]).fetchall())
 
@@ -115,7 +115,7 @@ class Run:
         self._connection.execute(statement, [storable_text(origin), storable_text(document_id)])
 
     def embedded(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """Those vectors that are there already, stored or kept, by key."""
+        """Return the vectors that exist already, stored or kept, by key."""
         found: dict[str, bytes] = {}
         for statement in (
             "select input, vector_send(vector) from library_vectors where input = any(%s)",
@@ -194,7 +194,9 @@ class Run:
             self._wait_for(other, deadline)
 
     def _other_run(self, names: Sequence[str] | Mapping[str, Any], number: int) -> int | None:
-        """A run, not published, that has added one of the documents or taken one out; the documents are locked first.
+        """Return a run, not published, that has added one of the documents or taken one out.
+
+        The documents are locked first.
 
         They are locked in one order, so that two runs with documents in common do not wait for each other.
         """
@@ -214,7 +216,7 @@ class Run:
         return int(row[0])
 
     def _is_dead(self, run: int) -> bool:
-        """Whether nobody holds a run any more. What it wrote is adopted at the next publication."""
+        """Return whether nobody holds a run any more. What it wrote is adopted at the next publication."""
         if not self._one(f"select pg_try_advisory_lock({_ALIVE})", [run]):
             return False
         self._connection.execute(f"select pg_advisory_unlock({_ALIVE})", [run])
@@ -327,7 +329,7 @@ class Run:
         self._tidy()
 
     def _adopts(self, run: int) -> bool:
-        """Whether a run that is not published belongs to nobody any more; it is this one's from now on."""
+        """Return whether a run that is not published belongs to nobody any more; it is this one's from now on."""
         return run != self._number and self._one(f"select pg_try_advisory_lock({_ALIVE})", [run])
 
     def _tidy(self) -> None:
@@ -431,7 +433,7 @@ class Run:
         self._connection.execute("update library_meta set value = ((value::bigint) + 1)::text where key = %s", [key])
 
     def _next(self, sequence: str, count: int) -> list[int]:
-        """The next numbers of a sequence."""
+        """Return the next numbers of a sequence."""
         statement = "select nextval(%s) from generate_series(1, %s)"
         return [number for (number,) in self._connection.execute(statement, [sequence, count])]
 
@@ -456,7 +458,7 @@ def writing(store: PostgresStore, wait_seconds: float) -> Iterator[Run]:
 
 
 def _tagged(document: Document, before: Mapping[str, Any]) -> Document:
-    """A document that is stored again, with the tags that somebody gave it by hand."""
+    """Return a document that is stored again, with the tags that somebody gave it by hand."""
     if not before.get("tagged"):
         return document
     own = {name: before[name] for name in ("tags", "tagged") if name in before}

@@ -125,7 +125,7 @@ class Spacing:
             shared.write(max(last, time.monotonic() - 1), max(resume, self._resume))
 
     def paused(self, deadline: float) -> float:
-        """Seconds that the server has asked all to wait still, where they last beyond a deadline; else 0."""
+        """Return seconds that the server has asked all to wait still, where they last beyond a deadline; else 0."""
         return self._resume - time.monotonic() if self._resume > deadline else 0.0
 
     def _next(self, per_second: float) -> float:
@@ -184,7 +184,7 @@ class _LastStart:
 
 
 def _own_temporary_file() -> Path:
-    """A file in a folder for temporary ones that belongs to the user alone.
+    """Return a file in a folder for temporary ones that belongs to the user alone.
 
     Raises:
         PermissionError: What has the folder's name is somebody else's.
@@ -238,7 +238,7 @@ class EntrezClient:
         import httpx
 
         if not url.startswith(("http://", "https://")):
-            raise UsageError(f"{url!r} is no address of E-utilities", help=f"The usual one is {NCBI_URL}")
+            raise UsageError(f"{url!r} is not an address of E-utilities", help=f"The usual one is {NCBI_URL}")
         self.url = url.rstrip("/")
         self.per_second = per_second or (PER_SECOND_WITH_KEY if api_key else PER_SECOND)
         self._identity = {"tool": tool, "email": email, "api_key": api_key}
@@ -247,7 +247,7 @@ class EntrezClient:
 
     @classmethod
     def of_environment(cls, environ: Mapping[str, str]) -> EntrezClient:
-        """A client by `PREFLIGHT_NCBI_EMAIL`, `NCBI_API_KEY` and, for a mirror, `PREFLIGHT_NCBI_URL`."""
+        """Return a client by `PREFLIGHT_NCBI_EMAIL`, `NCBI_API_KEY` and, for a mirror, `PREFLIGHT_NCBI_URL`."""
         return cls(
             url=environ.get("PREFLIGHT_NCBI_URL") or NCBI_URL,
             email=environ.get("PREFLIGHT_NCBI_EMAIL", ""),
@@ -276,7 +276,7 @@ class EntrezClient:
         until: str | None = None,
         deadline: float | None = None,
     ) -> SearchReply:
-        """The documents that an expression finds, most relevant first.
+        """Return the documents that an expression finds, most relevant first.
 
         Args:
             database: "pubmed" or "pmc".
@@ -299,7 +299,7 @@ class EntrezClient:
         return self._ask("esearch", asked, lambda body: read_search(body, expression), deadline)
 
     def fetch(self, database: Database, ids: Sequence[str], *, deadline: float | None = None) -> bytes:
-        """The records of documents as XML: a PubmedArticleSet, or a pmc-articleset in JATS.
+        """Return the records of documents as XML: a PubmedArticleSet, or a pmc-articleset in JATS.
 
         Raises:
             PubMedUnavailable, PubMedRefused: As `search`, or NCBI has none of them.
@@ -308,7 +308,7 @@ class EntrezClient:
         return self._ask("efetch", asked, check_records, deadline)
 
     def _ask(self, utility: str, asked: dict[str, str], read: Callable[[bytes], T], deadline: float | None) -> T:
-        """What `read` makes of the reply, which is asked for again after a failure that may pass."""
+        """Request a reply and return what `read` makes of it; repeat the request after a temporary failure."""
         deadline = time.monotonic() + PATIENCE if deadline is None else deadline
         sent = asked | {name: value for name, value in self._identity.items() if value}
         reason = ""
@@ -334,7 +334,7 @@ class EntrezClient:
         raise PubMedUnavailable(f"NCBI {reason} ({utility}, attempt {attempt} of {self._attempts})", help=_HELP)
 
     def _reply(self, utility: str, sent: dict[str, str], deadline: float) -> bytes:
-        """The body of one reply.
+        """Return the body of one reply.
 
         Raises:
             PubMedError: It says no for good.
@@ -365,7 +365,7 @@ class EntrezClient:
 
 
 def _read(response: httpx.Response, deadline: float) -> bytes:
-    """The body, unless it comes too slowly or is too large."""
+    """Return the body, unless it comes too slowly or is too large."""
     parts, size = [], 0
     for part in response.iter_bytes():
         parts.append(part)
@@ -410,7 +410,7 @@ def date_window(since: str | None, until: str | None) -> dict[str, str]:
 
 
 def retry_after(value: str | None) -> float | None:
-    """Seconds that a Retry-After header, a number or a date, asks to wait; None where it cannot be read."""
+    """Return seconds that a Retry-After header, a number or a date, asks to wait; None where it cannot be read."""
     if value is None:
         return None
     try:

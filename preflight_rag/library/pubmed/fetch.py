@@ -50,7 +50,7 @@ _SOURCES = (
 
 @dataclass(frozen=True)
 class Fetched:
-    """What NCBI gave.
+    """The result of a fetch from NCBI.
 
     Attributes:
         documents: Abstracts first, then reviews, each in the order of relevance, retracted ones last;
@@ -85,7 +85,9 @@ def fetch_documents(
     full_text: bool = False,
     sources: PubMedSources = "D1+D2",
 ) -> Fetched:
-    """The documents that a ladder finds in PubMed and PMC; NCBI's failures are among its problems and raise nothing.
+    """Return the documents that a ladder finds in PubMed and PMC.
+
+    NCBI's failures are among its problems and raise nothing.
 
     Args:
         client: Asks NCBI.
@@ -218,7 +220,10 @@ def _read(source: _Source, data: bytes, full_text: bool) -> Iterator[Document | 
 
 
 def _papers(harvests: Mapping[str, _Harvest]) -> list[Document]:
-    """Each paper once: a review's text stands for its abstract, PubMed's abstract for PMC's; retracted ones last."""
+    """Return each paper once: a review's text stands for its abstract, PubMed's abstract for PMC's.
+
+    Retracted ones last.
+    """
     documents = [document for harvest in harvests.values() for document in harvest.documents]
     reviews = [document for document in documents if document.metadata.get("origin") == PMC_REVIEW]
     in_reviews = {name for review in reviews for name in _names(review)}

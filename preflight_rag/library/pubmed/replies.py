@@ -37,7 +37,7 @@ class PassingFailure(Exception):
 
 @dataclass(frozen=True)
 class SearchReply:
-    """What one expression found.
+    """The result of one search expression.
 
     Attributes:
         ids: PMIDs, or PMC's numbers without their prefix, most relevant first.
@@ -51,7 +51,7 @@ class SearchReply:
 
 
 def read_search(body: bytes, expression: str) -> SearchReply:
-    """The result list of an `esearch` reply.
+    """Return the result list of an `esearch` reply.
 
     Raises:
         ExpressionRefused: NCBI does not take the expression.
@@ -68,7 +68,7 @@ def read_search(body: bytes, expression: str) -> SearchReply:
 
 
 def check_records(body: bytes) -> bytes:
-    """The records of an `efetch` reply, as they came, when they are such.
+    """Return the records of an `efetch` reply, as they came, when they are such.
 
     Raises:
         PubMedRefused: NCBI does not have them.
@@ -79,7 +79,7 @@ def check_records(body: bytes) -> bytes:
     if message and _is_passing(message):
         raise PassingFailure(f"answered {message[:_SHOWN]!r}")
     if message or root.tag == "eFetchResult":
-        raise PubMedRefused(f"NCBI sent no records: {message[:_SHOWN] or 'an empty reply'}", help="Search anew")
+        raise PubMedRefused(f"NCBI sent no records: {message[:_SHOWN] or 'an empty reply'}", help="Search again")
     return body
 
 
@@ -105,7 +105,7 @@ def error_in_json(body: bytes) -> str:
 
 
 def _checked(body: bytes, *roots: str) -> _Element:
-    """The root element of a reply that is XML of the expected kind.
+    """Return the root element of a reply that is XML of the expected kind.
 
     Raises:
         PassingFailure: It is empty, a web page, JSON, cut off, or other XML.
@@ -129,7 +129,7 @@ def _checked(body: bytes, *roots: str) -> _Element:
 
 
 def _notes(root: _Element) -> Iterator[str]:
-    """Each warning and each term that was not found, in the order of the reply."""
+    """Yield each warning and each term that was not found, in the order of the reply."""
     for part in ("ErrorList", "WarningList"):
         for element in root.iterfind(f"{part}/*"):
             text = " ".join("".join(str(piece) for piece in element.itertext()).split())

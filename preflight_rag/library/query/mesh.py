@@ -98,7 +98,9 @@ class Mesh:
         return int(self._rows("SELECT count(*) FROM descriptors")[0][0])
 
     def descriptor(self, term: str) -> Descriptor | None:
-        """The descriptor of a heading, entry term or unique id, in any case, singular or plural; a heading goes first.
+        """Return the descriptor of a heading, entry term or unique id, in any case, singular or plural.
+
+        A heading goes first.
 
         None where there is none.
         """
@@ -106,7 +108,7 @@ class Mesh:
         return self._get(rows[0][0] if rows else term.strip().upper())
 
     def synonyms(self, term: str) -> tuple[str, ...]:
-        """Other terms for the same: heading and entry terms in natural order; empty for an unknown term."""
+        """Return other terms for the same: heading and entry terms in natural order; empty for an unknown term."""
         found = self.descriptor(term)
         if found is None:
             return ()
@@ -115,7 +117,7 @@ class Mesh:
         return tuple(distinct.values())[::-1]
 
     def alternatives(self, term: str) -> list[Term]:
-        """What `ladder.expand` joins to a term by OR: some synonyms, and the heading with its field tag."""
+        """Return what `ladder.expand` joins to a term by OR: some synonyms, and the heading with its field tag."""
         found = self.descriptor(term)
         if found is None:
             return []
@@ -123,7 +125,7 @@ class Mesh:
         return [*names, Term(found.name, phrase=True, tag=MESH_TAG)]
 
     def under(self, subtree: str) -> frozenset[str]:
-        """Headings of a subtree, its root included.
+        """Return headings of a subtree, its root included.
 
         Args:
             subtree: A heading or entry term, or a tree number such as C04.
@@ -162,7 +164,7 @@ class Mesh:
         return list(dict.fromkeys(written for _, written in self._found(text)))
 
     def _found(self, text: str) -> Iterator[tuple[str, str]]:
-        """`(ui, as it is written)` of each term in a text; of terms in each other the longest."""
+        """Yield `(ui, as it is written)` of each term in a text; of terms in each other the longest."""
         tokens = [(match[0], match.start(), match.end()) for match in _WORD.finditer(text)]
         spans = {
             (start, end): " ".join(_singular(token.casefold()) for token, _, _ in tokens[start:end])
@@ -195,7 +197,7 @@ class Mesh:
         )
 
     def _known(self, keys: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
-        """`(ui, term)` of those of the keys that are terms, headings first."""
+        """Return `(ui, term)` of those of the keys that are terms, headings first."""
         found: dict[str, list[tuple[str, str]]] = {}
         for start in range(0, len(keys), _CHUNK):
             chunk = keys[start : start + _CHUNK]
@@ -224,7 +226,7 @@ class Mesh:
 
 
 def read_descriptors(path: Path) -> Iterator[Descriptor]:
-    """The descriptors of NLM's XML, one after another, without holding the file in memory.
+    """Yield the descriptors of NLM's XML, one after another, without holding the file in memory.
 
     Raises:
         UnreadableDocument: It is not well-formed XML, or not gzip where it begins like it.
@@ -304,7 +306,7 @@ def _opened(path: Path) -> IO[bytes] | gzip.GzipFile:
 
 @lru_cache(maxsize=8)
 def _fingerprint(path: Path, size: int, modified: int) -> str:
-    """What changes with the file: its size, its time, and a hash of its beginning and end."""
+    """Return what changes with the file: its size, its time, and a hash of its beginning and end."""
     with path.open("rb") as file:
         head = file.read(_ENDS)
         file.seek(max(size - _ENDS, 0))
@@ -313,7 +315,7 @@ def _fingerprint(path: Path, size: int, modified: int) -> str:
 
 
 def _key(term: str) -> str:
-    """A term as it is compared: its words in lower case, without the plural's ending."""
+    """Return a term as it is compared: its words in lower case, without the plural's ending."""
     return " ".join(_singular(word.casefold()) for word in _WORD.findall(term))
 
 

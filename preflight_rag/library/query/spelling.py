@@ -80,15 +80,15 @@ class Words(Protocol):
     """What is asked of a vocabulary; `Vocabulary` is one."""
 
     def unknown(self, words: Iterable[str]) -> list[str]:
-        """Those of the words that it does not hold."""
+        """Return the words that the vocabulary does not contain."""
         ...
 
     def similar(self, word: str, distance: int) -> list[WordCount]:
-        """Words that `word` may be another spelling of."""
+        """Return words that `word` may be another spelling of."""
         ...
 
     def passages(self) -> int:
-        """Sum of all words' passage counts."""
+        """Return sum of all words' passage counts."""
         ...
 
 
@@ -124,14 +124,14 @@ class Speller:
         return max(self.vocabulary.passages(), 1)
 
     def suspects(self, text: str) -> list[Suspect]:
-        """Words that neither the library nor general English knows and that may be slips, in order."""
+        """Return words that neither the library nor general English knows and that may be slips, in order."""
         found = [suspect for suspect in _plain_words(text) if not _protected(suspect)]
         forms = {form for suspect in found for form in _forms(suspect.word)}
         unknown = {form for form in self.vocabulary.unknown(forms) if not is_english(form)}
         return [suspect for suspect in found if unknown.issuperset(_forms(suspect.word))]
 
     def correct(self, text: str) -> Spelled:
-        """The text with its clear slips corrected.
+        """Return the text with its clear slips corrected.
 
         Where most of three or more suspects have no correction, the text is in another language or another field's
         words, and stays as it is.
@@ -149,7 +149,7 @@ class Speller:
         return Spelled("".join([*pieces, text[at:]]), tuple(corrections))
 
     def _meant(self, suspect: Suspect) -> str | None:
-        """The one word that is clearly meant, in the suspect's case; else None."""
+        """Return the one word that is clearly meant, in the suspect's case; else None."""
         typed = suspect.word.lower()
         ranked = sorted(self._candidates(typed, suspect.opens), key=lambda scored: (-scored[1], scored[0]))
         if not ranked or _stem(ranked[0][0]) == _stem(typed) or _american(ranked[0][0]) == _american(typed):
@@ -161,7 +161,7 @@ class Speller:
         return best.capitalize() if suspect.word[0].isupper() else best
 
     def _candidates(self, typed: str, opens: bool) -> Iterator[tuple[str, float]]:
-        """Words at the least distance that the suspect can be a slip of, each with its score."""
+        """Yield words at the least distance that the suspect can be a slip of, each with its score."""
         from symspellpy import SymSpell, Verbosity
 
         distance = 2 if len(typed) >= LONG else 1
@@ -187,7 +187,7 @@ class Speller:
 
 
 def kind_of_edit(typed: str, word: str) -> Edit:
-    """How `typed` differs from `word`, which is one edit away."""
+    """Return how `typed` differs from `word`, which is one edit away."""
     at = next((i for i, (a, b) in enumerate(zip(typed, word, strict=False)) if a != b), min(len(typed), len(word)))
     if len(typed) < len(word):
         return "missing"
@@ -200,18 +200,18 @@ def kind_of_edit(typed: str, word: str) -> Edit:
 
 
 def is_english(word: str) -> bool:
-    """Whether general English knows a word, by the frequency dictionary that symspellpy ships."""
+    """Return whether general English knows a word, by the frequency dictionary that symspellpy ships."""
     return _count(word.lower(), _english()) > 0
 
 
 def _count(word: str, lines: str) -> int:
-    """The count of a word in a dictionary's lines; 0 where it is not in them."""
+    """Return the count of a word in a dictionary's lines; 0 where it is not in them."""
     at = lines.find(f"\n{word} ")
     return int(lines[at + len(word) + 2 : lines.index("\n", at + 1)]) if at >= 0 else 0
 
 
 def _possible(typed: str, word: str, edit: Edit, general: bool) -> bool:
-    """Whether `typed` can be a slip of `word`, rather than another word that looks like it."""
+    """Return whether `typed` can be a slip of `word`, rather than another word that looks like it."""
     if typed[0] != word[0] and not (edit == "swapped" and sorted(typed[:2]) == sorted(word[:2])):
         return False
     if len(typed) < SHORTEST:
@@ -228,7 +228,7 @@ def _possible(typed: str, word: str, edit: Edit, general: bool) -> bool:
 
 
 def _two_slips(typed: str, word: str) -> bool:
-    """Whether two edits are slips: the beginning, the end and the consonants agree, and nothing new is put in."""
+    """Return whether two edits are slips: beginning, end and consonants agree, and nothing new is inserted."""
     if typed[:3] != word[:3] or typed[-2:] != word[-2:]:
         return False
     if len(typed) - len(word) > 1 and not _REPEATED.search(typed):
@@ -238,7 +238,7 @@ def _two_slips(typed: str, word: str) -> bool:
 
 
 def _plain_words(text: str) -> Iterator[Suspect]:
-    """Words of a text that are neither quoted nor part of a code, a contraction, an address or a path."""
+    """Yield words of a text that are neither quoted nor part of a code, a contraction, an address or a path."""
     text = _QUOTED.sub(lambda match: " " * len(match[0]), text)
     for number, chunk in enumerate(_CHUNK.finditer(text)):
         core = _CORE.search(chunk[0])
@@ -256,7 +256,7 @@ def _plain_words(text: str) -> Iterator[Suspect]:
 
 
 def _protected(suspect: Suspect) -> bool:
-    """Whether a word is left alone whatever it looks like."""
+    """Return whether a word is left alone whatever it looks like."""
     word = suspect.word
     lower = word.lower()
     if len(word) < SHORTEST - 2 or TYPED_NEGATION.fullmatch(lower) or (word[0].isupper() and not suspect.opens):
@@ -274,7 +274,7 @@ def _is_latin(char: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _english() -> str:
-    """The lines `word count` of symspellpy's English frequency dictionary, each after a newline."""
+    """Return the lines `word count` of symspellpy's English frequency dictionary, each after a newline."""
     spec = importlib.util.find_spec("symspellpy")
     folder = Path((spec.submodule_search_locations or [""])[0] if spec else "")
     return "\n" + (folder / "frequency_dictionary_en_82_765.txt").read_text(encoding="utf-8-sig")
@@ -282,7 +282,7 @@ def _english() -> str:
 
 @lru_cache(maxsize=1)
 def _common_english() -> str:
-    """The lines of common words: the dictionary is ordered by count."""
+    """Return the lines of common words: the dictionary is ordered by count."""
     rare = re.search(rf"\n\S+ \d{{1,{len(str(COMMON)) - 1}}}\n", _english())
     return _english()[: rare.start() + 1] if rare else _english()
 
@@ -297,12 +297,12 @@ def _english_like(word: str, distance: int) -> dict[str, int]:
 
 
 def _american(word: str) -> str:
-    """A word by which British and American spellings are the same."""
+    """Return a word by which British and American spellings are the same."""
     return re.sub(r"[ao]e", "e", re.sub(r"our", "or", re.sub(r"is(?=e[drs]?$|ing$|ation)", "iz", word)))
 
 
 def _forms(word: str) -> set[str]:
-    """A word in lower case, and what it is the plural or the genitive of."""
+    """Return a word in lower case, and what it is the plural or the genitive of."""
     lower = word.lower()
     return {lower, lower.removesuffix("s")} if len(lower) >= SHORTEST else {lower}
 

@@ -61,7 +61,7 @@ class TokenBudget(BaseDocumentCompressor):
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
-        """The documents that are kept, in the order given."""
+        """Return the documents that are kept, in the order given."""
         tokens = self._tokens(documents)
         kept = within_budget(tokens or [0] * len(documents), self._limit(tokens), k=self.k)
         return [documents[index] for index in kept]
@@ -70,14 +70,14 @@ class TokenBudget(BaseDocumentCompressor):
         return token_budget(tokens, budget=self.budget, compression=self.compression) if tokens else None
 
     def _tokens(self, documents: Sequence[Document]) -> list[int] | None:
-        """Lengths of the documents, where there is a budget."""
+        """Return lengths of the documents, where there is a budget."""
         if self.budget is None and self.compression is None:
             return None
         count = self.count_tokens or self._opened().count_tokens
         return [count(document.page_content) for document in documents]
 
     def _opened(self) -> Embedder:
-        """The embedder, opened once."""
+        """Return the embedder, opened once."""
         if self._embedder is None:
             if self.embeddings is None and self.library is not None:
                 self._embedder = self.library.embedder
@@ -97,7 +97,7 @@ class _Selector(TokenBudget):
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
-        """The documents that are kept, in the order of choice."""
+        """Return the documents that are kept, in the order of choice."""
         if not documents:
             return []
         tokens, relevance = self._tokens(documents), self._relevance(documents)
@@ -107,7 +107,7 @@ class _Selector(TokenBudget):
 
     @abstractmethod
     def _pick(self, vectors: np.ndarray, query: np.ndarray | None, limits: dict[str, Any]) -> list[int]:
-        """Indices of the documents, in the order of choice."""
+        """Return indices of the documents, in the order of choice."""
 
     def _relevance(self, documents: Sequence[Document]) -> np.ndarray | None:
         if self.score_key is None:
@@ -121,7 +121,7 @@ class _Selector(TokenBudget):
         return unit_scaled([document.metadata[self.score_key] for document in documents])
 
     def _vectors(self, documents: Sequence[Document]) -> np.ndarray:
-        """The library's vectors where it has them all, else new ones."""
+        """Return the library's vectors where it has them all, else new ones."""
         names = [document.metadata.get("passage_id") for document in documents]
         if self.library is not None and self.embeddings is None and all(names):
             try:
@@ -203,7 +203,7 @@ class Reorder(BaseDocumentCompressor):
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
-        """The same documents in prompt order; those without a score count as the worst."""
+        """Return the documents in prompt order; those without a score count as the worst."""
         sources = [_source(document) for document in documents]
         first = {source: place for place, source in reversed(list(enumerate(sources)))}
         key = self.score_key
@@ -221,6 +221,6 @@ def _source(document: Document) -> str:
 
 
 def _offset(document: Document) -> float:
-    """Where in its source a document stands; 0 where nothing tells."""
+    """Return the offset of a document in its source; 0 where it is unknown."""
     places = (document.metadata.get(name) for name in _PLACES)
     return next((float(place) for place in places if isinstance(place, (int, float))), 0.0)

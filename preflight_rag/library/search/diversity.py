@@ -104,7 +104,7 @@ def fps(
 
 
 def within_budget(tokens: Sequence[int], budget: int | None, *, k: int | None = None, fill: bool = True) -> list[int]:
-    """The first candidates that fit together into `budget` tokens, one that does not fit being passed over.
+    """Return the first candidates that fit together into `budget` tokens, one that does not fit being passed over.
 
     Without `fill` the first that does not fit into what is left is the end; only what is longer than the whole budget
     is passed over.
@@ -122,7 +122,7 @@ def within_budget(tokens: Sequence[int], budget: int | None, *, k: int | None = 
 
 
 def token_budget(tokens: Sequence[int], *, budget: int | None = None, compression: float | None = None) -> int | None:
-    """The tokens that may be kept: the smaller of T_max and of the share c_r of all candidates' tokens.
+    """Return the tokens that may be kept: the smaller of T_max and of the share c_r of all candidates' tokens.
 
     Args:
         tokens: Length of each candidate.
@@ -168,7 +168,10 @@ def check_limits(
 
 
 def unit_scaled(scores: ArrayLike) -> np.ndarray:
-    """Scores of any range, shifted and scaled so that the lowest is 0 and the highest 1; all 1 where they are equal."""
+    """Return scores of any range, shifted and scaled so that the lowest is 0 and the highest 1.
+
+    All 1 where they are equal.
+    """
     import numpy as np
 
     given = np.asarray(scores, dtype=np.float32)
@@ -192,7 +195,7 @@ def in_order(cosines: ArrayLike) -> np.ndarray:
 
 
 class _Basket:
-    """What is taken, and which candidates may still be: not taken yet, and short enough for the rest of the budget.
+    """The candidates taken, and those that may still be taken: short enough for the rest of the budget.
 
     Without `fill` they need only be short enough for the whole of it, and one that does not fit into the rest is the
     end.
@@ -262,11 +265,11 @@ class _Space:
         return cls(given, norms)
 
     def rows(self, indices: np.ndarray) -> _Space:
-        """The space of some candidates."""
+        """Return the space of some candidates."""
         return _Space(self.vectors[indices], self.norms[indices])
 
     def cosines(self, other: np.ndarray, norms: np.ndarray) -> np.ndarray:
-        """Cosine of each candidate with each row of `other` (m, d): (n, m); 0 for a vector of zeros."""
+        """Return cosine of each candidate with each row of `other` (m, d): (n, m); 0 for a vector of zeros."""
         import numpy as np
 
         products = self.vectors @ other.T
@@ -281,12 +284,12 @@ class _Space:
 
 
 def _negative(redundancy: np.ndarray) -> np.ndarray:
-    """What MMR adds to relevance."""
+    """Return the term that MMR adds to relevance."""
     return -redundancy
 
 
 def _distance(redundancy: np.ndarray) -> np.ndarray:
-    """What FPS adds to relevance: Euclidean distance of unit vectors with this cosine."""
+    """Return the term that FPS adds to relevance: the Euclidean distance of unit vectors with this cosine."""
     import numpy as np
 
     distance: np.ndarray = np.sqrt(np.maximum(2 - 2 * redundancy, 0))
@@ -407,7 +410,7 @@ def _fill(
 
 
 def _highest(scores: np.ndarray) -> np.ndarray:
-    """Indices of the `POOL` highest scores, ascending."""
+    """Return indices of the `POOL` highest scores, ascending."""
     import numpy as np
 
     if len(scores) <= POOL:

@@ -79,7 +79,7 @@ def exact_first(
 def _with_new(
     library: Collection, question: str, pool: Sequence[Candidate], first: Sequence[tuple[Passage, float]]
 ) -> list[Candidate]:
-    """The pool with some passages first, by how much they hold and then by their place in it."""
+    """Return the pool with some passages first, by how much they hold and then by their place in it."""
     candidates = list(pool)
     places = {candidate.passage.id: place for place, candidate in enumerate(candidates)}
     new = [passage for passage, _ in first if passage.id not in places]
@@ -102,7 +102,7 @@ def _holding(
     worth: Callable[[Passage], float],
     limits: Sequence[int],
 ) -> list[tuple[Passage, float]]:
-    """The passages of an index's best for some phrases that are worth something, worth most first.
+    """Return the passages of an index's best for some phrases that are worth something, worth most first.
 
     Args:
         library: The collection.
@@ -130,7 +130,7 @@ def _holding(
 
 
 def _errors_worth(passage: Passage, asked: set[str]) -> float:
-    """How many of the question's other words a passage's lines of errors hold; 0 where it has no such line."""
+    """Return how many of the question's other words a passage's lines of errors hold; 0 where it has no such line."""
     lines = error_lines(passage.text)
     if not lines:
         return 0.0

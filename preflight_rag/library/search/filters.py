@@ -68,7 +68,7 @@ class Condition:
 
     def __post_init__(self) -> None:
         if self.op not in get_args(Operator):
-            raise UsageError(f"{self.op!r} is no operator of a filter", help=_EXAMPLE)
+            raise UsageError(f"{self.op!r} is not an operator of a filter", help=_EXAMPLE)
         if self.op == "in" and (not isinstance(self.value, frozenset) or not self.value):
             raise UsageError(f"{f'{self.field} in'!r} takes a set of values, not {self.value!r}", help=_EXAMPLE)
         if self.op not in ("exists", "missing", "in") and str(self.value).strip() == "":
@@ -92,11 +92,11 @@ class Condition:
 
     @property
     def is_negative(self) -> bool:
-        """Whether it holds for what `predicate` does not fit."""
+        """Whether the condition holds for values that `predicate` rejects."""
         return self.op in ("!=", "missing")
 
     def predicate(self) -> Predicate:
-        """Whether one stored value fits; for a negative condition, whether it is one that must not occur."""
+        """Return whether one stored value fits; for a negative condition, whether it is one that must not occur."""
         if self.op in ("exists", "missing"):
             return lambda value: value is not None and value != ""
         lower = self.field.lower()
@@ -114,7 +114,7 @@ class Condition:
         return _ordered(self.op, *self._kinds())
 
     def _kinds(self) -> tuple[float | None, PartialDate | None]:
-        """The value as a number and as a date, of which an ordering needs one."""
+        """Return the value as a number and as a date, of which an ordering needs one."""
         number, day = _number(self.value), known_date(self.value)
         if number is None and (day is None or self.field.lower() in NUMBERS):
             raise UsageError(
@@ -148,7 +148,7 @@ class AnyOf:
 
     @property
     def is_negative(self) -> bool:
-        """It asks for something, even where a condition in it does not."""
+        """Always False: alternatives require something, even where one of their conditions does not."""
         return False
 
 
@@ -166,7 +166,7 @@ class Filter:
 
     @classmethod
     def parse(cls, where: Sequence[str], *, since: object = None, until: object = None) -> Filter | None:
-        """The filter of conditions as they are written on the command line; None where there is none.
+        """Return the filter of conditions as they are written on the command line; None where there is none.
 
         Args:
             where: Each `FIELD OP VALUE` with one of = != < <= > >= ~ (contains), `FIELD in (A, B)`, `FIELD` (present)
@@ -187,11 +187,11 @@ class Filter:
 
     @property
     def needs_date(self) -> bool:
-        """Whether undated documents are left out."""
+        """Whether the filter leaves out undated documents."""
         return any(item.name == "date" and not item.is_negative for item in self.conditions)
 
     def fits(self, metadata: Mapping[str, object]) -> bool:
-        """Whether metadata in memory fit: those of any LangChain document, with `date`, `title`, `page` among them."""
+        """Return whether metadata pass: those of any LangChain document, including `date`, `title` and `page`."""
         return all(_any_holds(condition, metadata) for condition in self.conditions)
 
 
@@ -236,7 +236,7 @@ def _holds(condition: Condition, metadata: Mapping[str, object]) -> bool:
 
 
 def _tails(value: object) -> list[str]:
-    """The shorter names of a document whose id is a file's path: the path's ends."""
+    """Return the shorter names of a document whose id is a file's path: the path's ends."""
     if not isinstance(value, str) or not _PATH.match(value):
         return []
     parts = [part for part in _BETWEEN.split(value) if part]
@@ -244,7 +244,7 @@ def _tails(value: object) -> list[str]:
 
 
 def _folders(value: object) -> list[str]:
-    """Names of the folders that lead to a file: every run of them, and the whole path."""
+    """Return names of the folders that lead to a file: every run of them, and the whole path."""
     if not isinstance(value, str) or not _PATH.match(value):
         return []
     parts = [part for part in _BETWEEN.split(value) if part][:-1]
@@ -253,7 +253,7 @@ def _folders(value: object) -> list[str]:
 
 
 def _entries(value: object) -> list[object]:
-    """The values that a field holds: a list's entries or itself, without what is nested deeper."""
+    """Return the values that a field holds: a list's entries or itself, without what is nested deeper."""
     entries = list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
     return [entry for entry in entries if not isinstance(entry, Mapping | list | tuple | set | frozenset)]
 
@@ -313,7 +313,7 @@ def _ordered(op: Operator, number: float | None, day: PartialDate | None) -> Pre
 
 
 def _text(value: object) -> str:
-    """The value as it is compared: without case, white space collapsed, `true` and `false` as words."""
+    """Return the value as it is compared: without case, white space collapsed, `true` and `false` as words."""
     return " ".join(str(value).casefold().split())
 
 
@@ -327,7 +327,7 @@ def _of_text(text: str) -> float | None:
 
 
 def _number(value: object) -> float | None:
-    """The value as a finite number, or None."""
+    """Return the value as a finite number, or None."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     return _of_text(value) if isinstance(value, str) else _of_text(repr(value))
@@ -372,25 +372,28 @@ class FilterValues(Protocol):
     """What filters ask of a collection, wherever that is. A row is a passage's number there."""
 
     def state(self) -> tuple[int, int]:
-        """Numbers that grow when documents, or their tags, change."""
+        """Return numbers that grow when documents, or their tags, change."""
 
     def rows(self) -> set[int]:
-        """All rows."""
+        """Return all rows."""
 
     def rows_by_column(self, name: str, fits: Fits) -> set[int]:
-        """Rows whose value in one of `COLUMNS`, of their own or of their document, fits."""
+        """Return rows whose value in one of `COLUMNS`, of their own or of their document, fits."""
 
     def rows_by_key(self, key: str, fits: Fits) -> set[int]:
-        """Rows whose value under a key of their metadata, or their document's, fits; in any case of its letters."""
+        """Return rows whose value under a key of their metadata, or their document's, fits.
+
+        In any case of its letters.
+        """
 
     def rows_by_undated_key(self, key: str, fits: Fits) -> set[int]:
-        """The same of documents alone, and only of those without a date."""
+        """Return the same of documents alone, and only of those without a date."""
 
     def keys(self) -> set[str]:
-        """All keys of metadata."""
+        """Return all keys of metadata."""
 
     def dates(self) -> list[tuple[object, int]]:
-        """Dates of documents, or their metadata's year, and how many have each."""
+        """Return dates of documents, or their metadata's year, and how many have each."""
 
 
 class SqliteValues:
@@ -400,31 +403,31 @@ class SqliteValues:
         self._store = store
 
     def state(self) -> tuple[int, int]:
-        """Numbers of the last write of a document, and of tags."""
+        """Return numbers of the last write of a document, and of tags."""
         return self._store.generation(), self._store.tagged()
 
     def rows(self) -> set[int]:
-        """All rows, retired ones included, which an index may hold still."""
+        """Return all rows, retired ones included, which an index may hold still."""
         return {row[0] for row in self._store.select(_ROWS)}
 
     def rows_by_column(self, name: str, fits: Fits) -> set[int]:
-        """Rows whose value in a column fits."""
+        """Return rows whose value in a column fits."""
         return {row[0] for row in self._store.select(_COLUMNS[name], (), fits=fits)}
 
     def rows_by_key(self, key: str, fits: Fits) -> set[int]:
-        """Rows whose value under a key of metadata fits."""
+        """Return rows whose value under a key of metadata fits."""
         return {row[0] for sql in (_DOCUMENT_KEY, _PASSAGE_KEY) for row in self._store.select(sql, (key,), fits=fits)}
 
     def rows_by_undated_key(self, key: str, fits: Fits) -> set[int]:
-        """Rows of documents without a date whose value under a key fits."""
+        """Return rows of documents without a date whose value under a key fits."""
         return {row[0] for row in self._store.select(_UNDATED_KEY, (key,), fits=fits)}
 
     def keys(self) -> set[str]:
-        """All keys of metadata."""
+        """Return all keys of metadata."""
         return {row[0] for row in self._store.select(_KEYS)}
 
     def dates(self) -> list[tuple[object, int]]:
-        """Dates of documents, and how many have each."""
+        """Return dates of documents, and how many have each."""
         return [(row[0], row[1]) for row in self._store.select(_DATES)]
 
 
@@ -437,7 +440,7 @@ class FilterIndex:
         self._known: OrderedDict[tuple[Filter, tuple[int, int]], np.ndarray] = OrderedDict()
 
     def rows(self, where: Filter) -> np.ndarray:
-        """Rows (n,) int64 of the passages that fit, ascending, retired ones included.
+        """Return rows (n,) int64 of the passages that fit, ascending, retired ones included.
 
         Raises:
             UsageError: No document has one of the fields.
@@ -455,11 +458,14 @@ class FilterIndex:
         return rows
 
     def undated(self) -> int:
-        """Number of documents without a date in a known form."""
+        """Return number of documents without a date in a known form."""
         return sum(count for date, count in self._values.dates() if known_date(date) is None)
 
     def fields(self) -> list[str]:
-        """Names of the fields that a condition may name, in the order of the alphabet; case makes no difference."""
+        """Return names of the fields that a condition may name, in the order of the alphabet.
+
+        Case makes no difference.
+        """
         keys = self._values.keys() - set(_NOT_FIELDS)
         folded = {name.casefold(): name for name in sorted({*COLUMNS, "year", *keys})}
         return [folded[name] for name in sorted(folded)]
@@ -473,7 +479,7 @@ class FilterIndex:
         return np.array(sorted(rows.difference(*unwanted)), dtype=np.int64)
 
     def _rows_with(self, condition: Condition | AnyOf) -> set[int]:
-        """Rows of the passages that have a value which the condition's predicate fits."""
+        """Return rows of the passages that have a value which the condition's predicate fits."""
         if isinstance(condition, AnyOf):
             return set().union(*map(self._rows_of_any, condition.conditions))
         fits, name = _of_json(_of_path(condition)), condition.name.lower()
@@ -487,7 +493,7 @@ class FilterIndex:
         return found
 
     def _rows_of_any(self, condition: Condition) -> set[int]:
-        """Rows of the passages for which one condition of several holds."""
+        """Return rows of the passages for which one condition of several holds."""
         rows = self._rows_with(condition)
         return self._values.rows() - rows if condition.is_negative else rows
 
@@ -506,7 +512,10 @@ class FilterIndex:
 
 
 def _of_path(condition: Condition) -> Predicate:
-    """The condition's predicate; of an id it is asked about shorter names, too, of a folder about those of a file."""
+    """Return the condition's predicate.
+
+    Of an id it is asked about shorter names, too, of a folder about those of a file.
+    """
     fits, name = condition.predicate(), condition.name.lower()
     if name == "id":
         return lambda value: fits(value) or any(map(fits, _tails(value)))
@@ -514,7 +523,7 @@ def _of_path(condition: Condition) -> Predicate:
 
 
 def _of_json(predicate: Predicate) -> Fits:
-    """The predicate over a JSON type and value as SQLite passes them; of a list, whether it fits any entry."""
+    """Return the predicate over a JSON type and value as SQLite passes them; of a list, whether it fits any entry."""
     known: dict[tuple[str, Any], bool] = {}
 
     def fits(kind: str, value: Any) -> bool:

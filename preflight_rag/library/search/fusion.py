@@ -53,7 +53,7 @@ def reciprocal_rank_fusion(
 
 
 def fuse_ranks(rankings: Sequence[np.ndarray], *, k: int = RRF_K) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What `reciprocal_rank_fusion` gives of rankings of numbers, none of which stands twice in one, as arrays.
+    """Return `reciprocal_rank_fusion` as arrays, for rankings of numbers that are unique within each ranking.
 
     Returns:
         Keys (n,), best first, scores (n,), and the place of each in each ranking (m, n), from 1; 0 where it has none.
@@ -96,13 +96,13 @@ def comb_sum(
 
 
 def _shares(scores: Mapping[Key, float]) -> dict[Key, float]:
-    """Scores brought to [0, 1]; all 1 where they are equal."""
+    """Return scores brought to [0, 1]; all 1 where they are equal."""
     low, high = min(scores.values(), default=0.0), max(scores.values(), default=0.0)
     return {item: (score - low) / (high - low) if high > low else 1.0 for item, score in scores.items()}
 
 
 def with_recency(candidates: Sequence[Candidate], weight: float, rrf_k: int = RRF_K) -> list[Candidate]:
-    """The candidates with their age as one more ranking, by weighted reciprocal rank fusion.
+    """Return the candidates with their age as one more ranking, by weighted reciprocal rank fusion.
 
     The order in which they come has weight 1; newest first, undated ones last and equal dates in the order in which
     they come, has `weight`. `rank` and `score` of the result are those of the fusion; 0 leaves all as it is.

@@ -132,7 +132,7 @@ class Rankings:
     unread: Sequence[Candidate] | None = field(default=None, compare=False, repr=False)
 
     def candidates(self, passages: Sequence[Passage]) -> list[Candidate]:
-        """The fused ranking's passages, which are given in its order, with their places in all rankings."""
+        """Return the fused ranking's passages, which are given in its order, with their places in all rankings."""
         if self.unread is not None:
             return [
                 replace(candidate, passage=passage) for candidate, passage in zip(self.unread, passages, strict=True)
@@ -252,7 +252,7 @@ def copies_of(store: Store, index: Index, rows: np.ndarray | None = None) -> Cop
 
 
 def _ranks(ranking: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """The place of each wanted key in a ranking, from 1; 0 where it has none."""
+    """Return the place of each wanted key in a ranking, from 1; 0 where it has none."""
     import numpy as np
 
     places = {key: rank for rank, key in enumerate(ranking.tolist(), 1)}
@@ -293,7 +293,7 @@ class _Names:
             raise _lacking(self._store)
 
     def __call__(self, rows: Sequence[int]) -> list[tuple[str, str]]:
-        """`(passage id, document id)` of rows that were checked."""
+        """Return `(passage id, document id)` of rows that were checked."""
         places, positions = self._index.places, self._index.standing(rows)
         if places is None or positions is None:
             return [self._read[row] for row in rows]
@@ -315,7 +315,7 @@ def stored_vectors(store: Store, index: Index, rows: np.ndarray) -> np.ndarray:
 
 
 def _cosines_of(store: Store, index: Index, vector: np.ndarray, dense: Scored, lexical: Scored) -> dict[int, float]:
-    """Cosine with the query of each passage that either ranking holds."""
+    """Return cosine with the query of each passage that either ranking holds."""
     import numpy as np
 
     missing = lexical.keys[~np.isin(lexical.keys, dense.keys)]
@@ -324,7 +324,7 @@ def _cosines_of(store: Store, index: Index, vector: np.ndarray, dense: Scored, l
 
 
 def whole(store: Store, wanted: Sized, found: dict[K, V]) -> dict[K, V]:
-    """What the database has of what an index points to: all of it, or the ranking would lack some in silence.
+    """Return what the database has of what an index points to: all of it, or the ranking would lack some in silence.
 
     Raises:
         LibraryCorrupt: It lacks some: the index is not this database's, or was replaced during the search.
@@ -339,7 +339,10 @@ def _lacking(store: Store) -> LibraryCorrupt:
 
 
 def _nearest(store: Store, index: Index, vector: np.ndarray, n: int, among: np.ndarray) -> Scored:
-    """Rows and inner products of the nearest `n` at positions `among`; of codes, twice as many by stored vectors."""
+    """Return rows and inner products of the nearest `n` at positions `among`.
+
+    Of codes, twice as many by stored vectors.
+    """
     if index.dense.is_exact:
         return index.search_dense(vector, n, among=among)
     rows = index.search_dense(vector, 2 * n, among=among).keys
@@ -348,7 +351,7 @@ def _nearest(store: Store, index: Index, vector: np.ndarray, n: int, among: np.n
 
 
 def cosines(query: np.ndarray, vectors: dict[str, np.ndarray]) -> dict[str, float]:
-    """Cosine of `query` with each vector; 0 for a vector of zeros."""
+    """Return cosine of `query` with each vector; 0 for a vector of zeros."""
     import numpy as np
 
     if not vectors:

@@ -36,14 +36,14 @@ class Mention:
 
 
 def phrase_pattern(phrase: str) -> re.Pattern[str]:
-    """Matches a phrase as whole words, in any case, singular or plural, whatever stands between its words."""
+    """Return matches a phrase as whole words, in any case, singular or plural, whatever stands between its words."""
     parts = _WORD.findall(phrase)
     body = r"[\W_]+".join(_either_number(part) for part in parts)
     return re.compile(body if _NO_SPACES.search(phrase) else rf"(?<![^\W_]){body}(?![^\W_])", re.IGNORECASE)
 
 
 def _either_number(word: str) -> str:
-    """A word in the singular and the plural; codes and short words as they are."""
+    """Return a word in the singular and the plural; codes and short words as they are."""
     if len(word) < 4 or not word.isalpha() or _NO_SPACES.search(word):
         return re.escape(word)
     if word.lower().endswith("ies"):
@@ -55,12 +55,12 @@ def _either_number(word: str) -> str:
 
 
 def content_words(phrase: str) -> list[str]:
-    """The words of a phrase that say what it is about, each once."""
+    """Return the words of a phrase that say what it is about, each once."""
     return list(dict.fromkeys(word for word in _WORD.findall(phrase) if word.lower() not in STOP_WORDS))
 
 
 def like_of(phrase: str) -> str:
-    """What a passage must hold to hold the phrase, for SQLite's LIKE; empty where nothing is certain."""
+    """Return a pattern for SQLite's LIKE that every passage with the phrase matches; "" where there is none."""
     # LIKE knows both cases of English letters only. What a plural changes is left out.
     longest = max((word for word in _WORD.findall(phrase) if word.isascii() and word.isalpha()), key=len, default="")
     certain = re.sub(r"(?:ies|y|s)$", "", longest, flags=re.IGNORECASE) if len(longest) > 3 else longest
@@ -70,7 +70,7 @@ def like_of(phrase: str) -> str:
 def find_mentions(
     phrase: str, rows: Callable[[str], Iterable[Row]], titles: Iterable[tuple[str, str]]
 ) -> dict[str, Mention]:
-    """The documents that hold a phrase, by id.
+    """Return the documents that hold a phrase, by id.
 
     Args:
         phrase: The phrase, with at least one letter or digit.

@@ -61,7 +61,7 @@ def rank_pool(
     new: Set[str] = frozenset(),
     rrf_k: int = RRF_K,
 ) -> list[Candidate]:
-    """As `merge`, with the cosine of every passage given by its id.
+    """Rank as `merge` does, with the cosine of every passage given by its id.
 
     BM25 within the pool orders the pool. As `bm25` a candidate keeps the library's score; others get the pool's, on the
     library's scale: times the ratio of both scores' sums over the passages that have both.
@@ -98,7 +98,7 @@ def rank_pool(
 
 
 def _scale(pool: Mapping[str, float], library: Mapping[str, float | None]) -> float:
-    """What brings the pool's BM25 to the scale of the library's; 1 where they cannot be compared."""
+    """Return the factor from the pool's BM25 to the library's scale; 1 where they cannot be compared."""
     pairs = [(pool[name], score) for name, score in library.items() if score is not None and name in pool]
     ours, theirs = sum(score for score, _ in pairs), sum(score for _, score in pairs)
     return theirs / ours if ours > 0 and theirs > 0 else 1.0

@@ -85,7 +85,7 @@ class PassageReranker(BaseDocumentCompressor):
 
 
 def _candidates(query: str, passages: Sequence[Passage], near: dict[str, float]) -> list[Candidate]:
-    """Passages as candidates, with the rankings that can be computed over them; `near` are known cosines."""
+    """Return passages as candidates, with the rankings that can be computed over them; `near` are known cosines."""
     scores = pool_bm25(sorted(set(words(query))), [f"{passage.title} {passage.text}" for passage in passages])
     bm25 = {passage.id: score for passage, score in zip(passages, scores, strict=True) if score and score > 0}
     given = {passage.id: rank for rank, passage in enumerate(passages, 1)}

@@ -40,7 +40,9 @@ class Pruning:
 def kept_places(
     answerable: Sequence[float], threshold: float, least: int = LEAST, ranks: Sequence[int] | None = None
 ) -> list[int]:
-    """Places that stay, in order: the best-ranked ones and those at the threshold or above; all where none reaches it.
+    """Return places that stay, in order: the best-ranked ones and those at the threshold or above.
+
+    All where none reaches it.
 
     Args:
         answerable: Probability of an answer, by place.
@@ -55,7 +57,7 @@ def kept_places(
 
 
 def answerability(reader: ExtractiveReader, questions: Sequence[str], texts: Sequence[tuple[str, str]]) -> list[float]:
-    """The probability that a passage answers one of the questions, for (title, text) of each."""
+    """Return the probability that a passage answers one of the questions, for (title, text) of each."""
     asked: list[Pair] = [(question, title, text) for question in questions for title, text in texts]
     values = [reading.answerable for reading in reader.read(asked)]
     return [max(values[i :: len(texts)]) for i in range(len(texts))]

@@ -48,7 +48,7 @@ it, mostly; of 60 questions of NQ, the passage that answers lies above 0.8 of th
 
 @dataclass
 class Retrieval:
-    """What retrieval found for a turn.
+    """The result of retrieval for a turn.
 
     Attributes:
         found: The three rankings of the library for the question itself, as deep as the candidates.
@@ -65,19 +65,19 @@ class Retrieval:
     problems: list[tuple[str, str]] = field(default_factory=list)
 
     def references(self) -> list[PassageRef]:
-        """What the graph's state holds of the passages that go on; `rank` is their place in a prompt."""
+        """Return the selected passages as the graph's state stores them; `rank` is their place in a prompt."""
         return [
             reference(candidate, rank, self.relevance.get(candidate.passage.id))
             for rank, candidate in enumerate(self.chosen, 1)
         ]
 
     def sources(self) -> list[Source]:
-        """The passages that go on as a prompt shows them, under their ranks."""
+        """Return the passages that go on as a prompt shows them, under their ranks."""
         return [Source.of(candidate.passage, rank) for rank, candidate in enumerate(self.chosen, 1)]
 
 
 def reference(candidate: Candidate, rank: int, relevance: float | None = None) -> PassageRef:
-    """A candidate as the graph's state holds it.
+    """Return a candidate as the graph's state holds it.
 
     Args:
         candidate: The candidate.
@@ -105,7 +105,7 @@ def reference(candidate: Candidate, rank: int, relevance: float | None = None) -
 
 
 def passage_reference(passage: Passage, rank: int) -> PassageRef:
-    """A passage that no search ranked, as the graph's state holds it."""
+    """Return a passage that no search ranked, as the graph's state holds it."""
     return reference(Candidate(passage, rank, score=0.0, cosine=0.0), rank)
 
 
@@ -153,7 +153,7 @@ def _retrieved(
     found_by: Filter | None,
     live: _Live,
 ) -> Retrieval:
-    """What `retrieve_passages` gives, of what NCBI had; all of it from one generation of the index."""
+    """Return what `retrieve_passages` gives, of what NCBI had; all of it from one generation of the index."""
     try:
         found = [_search(library, query, settings, where) for query in queries]
     except LibraryEmpty as error:
@@ -198,7 +198,7 @@ class _Relevance:
                 self._by_id[candidate.passage.id] = max(score, self._by_id.get(candidate.passage.id, score))
 
     def of(self, candidates: Sequence[Candidate]) -> dict[str, float]:
-        """The scores of those candidates that have one, by the ids of their passages."""
+        """Return the scores of those candidates that have one, by the ids of their passages."""
         found = {}
         for candidate in candidates:
             score = self._by_id.get(candidate.passage.id)
@@ -212,7 +212,7 @@ class _Relevance:
 def _pool(
     library: Collection, found: Rankings, settings: Settings, extractive: ExtractiveReader | None, live: _Live
 ) -> Sequence[Candidate]:
-    """The candidates of a search, which are not read yet where their texts and dates decide nothing."""
+    """Return the candidates of a search, which are not read yet where their texts and dates decide nothing."""
     from preflight_rag.models.reranking.feature_reranker import FeatureReranker
 
     reranker = _second_stage(settings, extractive)
@@ -242,7 +242,7 @@ def _ordered(
     settings: Settings,
     extractive: ExtractiveReader | None,
 ) -> Sequence[Candidate]:
-    """The candidates for one question by the second stage, and by their age where that counts."""
+    """Return the candidates for one question by the second stage, and by their age where that counts."""
     reranker = _second_stage(settings, extractive)
     if reranker is not None and pool:
         pool = _reranked(reranker, question, pool, retrieval, relevance, settings)
@@ -255,7 +255,7 @@ def _ordered(
 
 
 def _retracted_last(pool: Sequence[Candidate]) -> Sequence[Candidate]:
-    """The candidates with passages of retracted publications behind all others."""
+    """Return the candidates with passages of retracted publications behind all others."""
     if isinstance(pool, Pool):
         is_last = pool.retracted
         return pool.take(is_last.argsort(kind="stable")) if is_last.any() else pool
@@ -266,7 +266,7 @@ def _retracted_last(pool: Sequence[Candidate]) -> Sequence[Candidate]:
 
 
 def _shared(pool: Sequence[Candidate], settings: Settings) -> Sequence[Candidate]:
-    """The candidates, of which the first k hold no more of one document than its share where others are as near.
+    """Return the candidates, of which the first k hold no more of one document than its share where others are as near.
 
     Else whoever plants one document with many passages on a question fills all that a reader is given. Its last
     passages change places with the first of other documents that lie nearly as close to the question (`NEAR`); where
@@ -296,7 +296,10 @@ def _shared(pool: Sequence[Candidate], settings: Settings) -> Sequence[Candidate
 
 
 def _joined(pools: Sequence[Sequence[Candidate]]) -> Sequence[Candidate]:
-    """The candidates of a question; where it has parts, the best of each part, then the second of each, and so on."""
+    """Return the candidates of a question.
+
+    Where it has parts, the best of each part, then the second of each, and so on.
+    """
     if len(pools) == 1:
         return pools[0]
     known = {candidate.passage.id: candidate for pool in reversed(pools) for candidate in pool}
@@ -344,7 +347,7 @@ def _tried_rungs(
 
 @dataclass
 class _Live:
-    """What NCBI gave, as passages that the library now has."""
+    """The results from NCBI, as passages that the library now stores."""
 
     passages: Sequence[Passage] = ()
     new: Set[str] = frozenset()
@@ -353,7 +356,7 @@ class _Live:
     asked: bool = False
 
     def nothing(self, empty: LibraryEmpty) -> LibraryEmpty:
-        """The error where the library is empty and NCBI gave nothing to fill it with."""
+        """Return the error where the library is empty and NCBI gave nothing to fill it with."""
         reasons = "; ".join(problem for _, problem in self.problems) or "nothing was found there"
         return LibraryEmpty(f"{empty.message}, and PubMed gave nothing: {reasons}", help=empty.help)
 
@@ -427,7 +430,7 @@ def _opened(reranker: str, extractive_reader: str) -> Reranker | None:
 
 
 def _selected(library: Collection, pool: Sequence[Candidate], settings: Settings) -> list[tuple[int, Candidate]]:
-    """The candidates that go on, in the order of a prompt, each with its place in the pool."""
+    """Return the candidates that go on, in the order of a prompt, each with its place in the pool."""
     from preflight_rag.library.search.diversity import in_order
     from preflight_rag.library.search.selection import preset, select
 

@@ -51,12 +51,12 @@ class LibraryRetriever(BaseRetriever):
     )
     k: int = Field(default=TOP_K, ge=1, description="How many passages to return.")
     candidates: int = Field(default=CANDIDATES, ge=1, description="How many passages of each ranking are fused.")
-    where: tuple[str, ...] = Field(default=(), description="Only passages whose metadata fit, such as year>=2020.")
+    where: tuple[str, ...] = Field(default=(), description="Only passages whose metadata match, such as year>=2020.")
     since: str | None = Field(default=None, description="Only documents dated at or after this day, month or year.")
     recency: float = Field(default=0.0, ge=0, le=1, description="Weight of a document's age in the ranking.")
 
     def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
-        """The documents for a question; see `_get_relevant_documents` for what one call may set."""
+        """Return the documents for a question; see `_get_relevant_documents` for what one call may set."""
         return super().invoke(input, config, **{**_of_config(config), **kwargs})
 
     async def ainvoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
@@ -128,5 +128,5 @@ class LibraryRetriever(BaseRetriever):
 
 
 def _of_config(config: RunnableConfig | None) -> dict[str, Any]:
-    """What a config, or that of the chain or graph around, sets for one search."""
+    """Return what a config, or that of the chain or graph around, sets for one search."""
     return {name: value for name, value in configured(ensure_config(config)).items() if name in OF_A_CALL}

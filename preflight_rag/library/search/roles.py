@@ -110,14 +110,16 @@ _PICKS = (("aim", 1), ("method", 2), ("result", 2), ("conclusion", 1))
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What a sentence is for, and how surely."""
+    """The purpose of a sentence in a paper, and how certain that is."""
 
     name: str
     score: float
 
 
 def core(statements: Sequence[Statement], budget: int) -> list[int]:
-    """Indices, in the document's order, of the sentences that say what a paper is about; none of another document.
+    """Return indices, in the document's order, of the sentences that say what a paper is about.
+
+    None of another document.
 
     Args:
         statements: Of one document.
@@ -145,12 +147,12 @@ _FURTHER = 1.5
 
 
 def telling(statements: Sequence[Statement]) -> list[int]:
-    """Indices of the sentences that tell of the study itself, rather than of its field."""
+    """Return indices of the sentences that tell of the study itself, rather than of its field."""
     return [i for i, each in enumerate(statements) if max(_score(each, name) for name in _CUES) >= TELLING]
 
 
 def _score(statement: Statement, name: str) -> float:
-    """How much speaks for a sentence's having a role."""
+    """Return the evidence for a sentence's having a role."""
     text = statement.text
     if is_row(text):
         return 0.0

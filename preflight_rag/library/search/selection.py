@@ -42,7 +42,7 @@ def select(
     ordering: str = "score",
     relevance: Sequence[float] | None = None,
 ) -> list[Candidate]:
-    """The candidates that go on to the model, in prompt order.
+    """Return the candidates that go on to the model, in prompt order.
 
     Without diversity, a budget and another ordering, these are the first `k` as they are.
 
@@ -94,7 +94,7 @@ def arrange(
     score: Callable[[Item], Any] | None = None,
     place: Callable[[Item], Any] | None = None,
 ) -> list[int]:
-    """Indices of the items in prompt order; each index once.
+    """Return indices of the items in prompt order; each index once.
 
     Args:
         items: Any sequence.
@@ -125,7 +125,7 @@ def arrange(
 
 
 def distance_to_end(position: int, count: int) -> int:
-    """How many passages stand between one at `position`, from 0, and the nearer end of `count` passages."""
+    """Return how many passages stand between one at `position`, from 0, and the nearer end of `count` passages."""
     return min(position, count - 1 - position)
 
 
@@ -175,7 +175,7 @@ PRESETS = OUR_PRESETS | PAPER_PRESETS
 
 
 def preset(name: str) -> Preset:
-    """A preset by name.
+    """Return a preset by name.
 
     Raises:
         UsageError: There is none.

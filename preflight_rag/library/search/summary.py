@@ -105,7 +105,7 @@ class Statement:
 
 
 def of_document(document: Document, count_tokens: Callable[[str], int]) -> list[Statement]:
-    """The statements of a document that is in memory, in order."""
+    """Return the statements of a document that is in memory, in order."""
     pages = [start for _, start in document.pages]
     sections = sorted((int(offset), str(heading)) for offset, heading in document.metadata.get("sections", ()))
     offsets = [offset for offset, _ in sections]
@@ -127,7 +127,7 @@ def of_document(document: Document, count_tokens: Callable[[str], int]) -> list[
 
 
 def of_passages(passages: Sequence[Passage], count_tokens: Callable[[str], int]) -> list[Statement]:
-    """The statements of a document's stored passages, which are given in order; what overlaps comes once."""
+    """Return the statements of a document's stored passages, which are given in order; what overlaps comes once."""
     found, reached = [], 0
     for passage in passages:
         for start, end in _spans(passage.text):
@@ -148,7 +148,7 @@ def select(
     alpha: float = SUMMARY_ALPHA,
     window: int | None = SUMMARY_WINDOW,
 ) -> list[int]:
-    """Indices of the statements that stand for all, in the document's order.
+    """Return indices of the statements that stand for all, in the document's order.
 
     Args:
         statements: Of one document.
@@ -177,7 +177,7 @@ def select(
 
 
 def sections(statements: Sequence[Statement]) -> list[list[Statement]]:
-    """Statements in runs that belong together: of one page and section, and near one another."""
+    """Return statements in runs that belong together: of one page and section, and near one another."""
     runs: list[list[Statement]] = []
     for before, statement in zip([None, *statements], statements, strict=False):
         near = before is not None and statement.place - before.place < _FAR
@@ -202,7 +202,7 @@ def can_stand(text: str) -> bool:
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
-    """Offsets of the sentences, without the list marks before them."""
+    """Yield offsets of the sentences, without the list marks before them."""
     for start, end in sentence_spans(text):
         lead = _LEAD.match(text, start, end)
         begin = lead.end() if lead else start
@@ -211,7 +211,10 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _chosen(sentences: Sequence[Statement]) -> list[Statement]:
-    """The sentences that can stand, each once; where these are few, all that hold words; where there are none, all."""
+    """Return the sentences that can stand, each once.
+
+    Where these are few, all that hold words; where there are none, all.
+    """
     standing = _distinct(_joined(sentences, _standing(sentences)))
     if sum(s.tokens for s in standing) >= _LEAST_SHARE * sum(s.tokens for s in sentences):
         return standing
@@ -219,7 +222,7 @@ def _chosen(sentences: Sequence[Statement]) -> list[Statement]:
 
 
 def _distinct(statements: Sequence[Statement]) -> list[Statement]:
-    """The statements without those that repeat an earlier one word for word."""
+    """Return the statements without those that repeat an earlier one word for word."""
     first: dict[str, Statement] = {}
     for statement in statements:
         first.setdefault(" ".join(statement.text.casefold().split()), statement)
@@ -227,7 +230,7 @@ def _distinct(statements: Sequence[Statement]) -> list[Statement]:
 
 
 def _standing(sentences: Iterable[Statement]) -> list[bool]:
-    """Which sentences can stand, and are neither in the back matter nor in a caption, which its label opens."""
+    """Return which sentences can stand, and are neither in the back matter nor in a caption, which its label opens."""
     standing, back, label = [], False, None
     for sentence in sentences:
         text = sentence.text
@@ -245,7 +248,10 @@ def _standing(sentences: Iterable[Statement]) -> list[bool]:
 
 
 def _joined(sentences: Sequence[Statement], standing: Sequence[bool]) -> list[Statement]:
-    """The standing sentences; one that leans on the sentence before it is joined to it, or left out where it cannot."""
+    """Return the standing sentences.
+
+    One that leans on the sentence before it is joined to it, or left out where it cannot.
+    """
     found: list[Statement] = []
     for i, sentence in enumerate(sentences):
         if not standing[i]:
@@ -258,7 +264,10 @@ def _joined(sentences: Sequence[Statement], standing: Sequence[bool]) -> list[St
 
 
 def _together(earlier: Statement, before: Statement, sentence: Statement) -> Statement | None:
-    """A statement that ends with the sentence `before`, with the next sentence; None where it would be too long."""
+    """Return a statement that ends with the sentence `before`, with the next sentence.
+
+    None where it would be too long.
+    """
     tokens = earlier.tokens + sentence.tokens
     if earlier.end != before.end or earlier.passage_id != sentence.passage_id or tokens > LONGEST:
         return None

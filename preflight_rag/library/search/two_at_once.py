@@ -13,7 +13,7 @@ B = TypeVar("B")
 
 
 def two_at_once(first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
-    """What both give; the first in another thread, unless all of those are busy: then one after the other, here.
+    """Run both functions, the first in another thread if one is free, and return both results.
 
     Both have to be native code that lets other threads run, such as FAISS and tantivy, and take milliseconds: handing
     one over takes a tenth of one.

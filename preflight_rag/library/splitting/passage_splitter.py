@@ -60,14 +60,14 @@ class PassageSplitter(TextSplitter, ABC):
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """What decides where passages begin and end, as the library records it."""
+        """Return what decides where passages begin and end, as the library records it."""
 
     @abstractmethod
     def _spans(self, text: str, page_starts: Sequence[int], headings: frozenset[int]) -> Iterable[Span]:
-        """The passages of a text in order."""
+        """Return the passages of a text in order."""
 
     def split(self, document: Document) -> list[Passage]:
-        """The document's passages in order; `document.text[start:end] == text` for each.
+        """Return the document's passages in order; `document.text[start:end] == text` for each.
 
         `page` is the page of the first character. `metadata["section"]` is the last heading at or before it, when the
         loader recorded `(offset, heading)` pairs under `metadata["sections"]`. `metadata["overlap_start"]` is the
@@ -110,7 +110,7 @@ class PassageSplitter(TextSplitter, ABC):
         return passages
 
     def split_text(self, text: str) -> list[str]:
-        """The passages' texts."""
+        """Return the passages' texts."""
         return [text[span.start : span.end] for span in self._spans(text, [], frozenset())]
 
     def create_documents(
@@ -130,7 +130,7 @@ class PassageSplitter(TextSplitter, ABC):
 
 
 def longest_passage(embedder: TokenCounter) -> int:
-    """Word pieces that the embedder reads, without special tokens."""
+    """Return word pieces that the embedder reads, without special tokens."""
     return embedder.max_tokens - SPECIAL_TOKENS
 
 

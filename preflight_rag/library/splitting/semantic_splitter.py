@@ -78,7 +78,7 @@ class SemanticOverlapSplitter(PassageSplitter):
         self._encoder = opened
 
     def settings(self) -> dict[str, Any]:
-        """What decides where passages begin and end, as the library records it."""
+        """Return what decides where passages begin and end, as the library records it."""
         return {"name": "semantic", "chunk_tokens": self.chunk_tokens, "neighbours": self.neighbours}
 
     def _spans(self, text: str, page_starts: Sequence[int], headings: frozenset[int]) -> Iterator[Span]:
@@ -92,7 +92,7 @@ class SemanticOverlapSplitter(PassageSplitter):
 
 
 def default_chunk_tokens(embedder: TokenCounter) -> int:
-    """The chunk size for an embedder, in word pieces.
+    """Return the chunk size for an embedder, in word pieces.
 
     For BERT-like ones, which read 512 pieces at most, CPQA takes 128 words: 192 pieces at one and a half a word. For
     those that read more, such as OpenAI's, it takes 512 tokens. An embedder that reads little gets three quarters of
@@ -116,7 +116,7 @@ def group_distances(groups: np.ndarray) -> np.ndarray:
 
 
 def inflection_points(distances: np.ndarray) -> np.ndarray:
-    """Where a curve stops rising, shape (n,), boolean: of equal values in a row the first, and neither end."""
+    """Return where a curve stops rising, shape (n,), boolean: of equal values in a row the first, and neither end."""
     import numpy as np
 
     rises = np.diff(distances, prepend=np.inf) > 0
@@ -126,7 +126,7 @@ def inflection_points(distances: np.ndarray) -> np.ndarray:
 
 
 class _Cutting:
-    """Where one document is cut; chunks are pairs of the first and the last of their units."""
+    """The cuts of one document; a chunk is given by its first and its last unit."""
 
     def __init__(
         self,
@@ -145,14 +145,14 @@ class _Cutting:
         self._before = np.concatenate([[0], np.cumsum(self._weights)])
 
     def chunks(self) -> Iterator[tuple[int, int]]:
-        """The chunks without what they repeat."""
+        """Yield the chunks without what they repeat."""
         if self._units:
             first, last = 0, len(self._units) - 1
             cut = self._cut(first, last, self._tokens(first, last) // self._chunk_tokens)
             yield from self._joined([part for chunk in cut for part in self._fitting(*chunk)])
 
     def opening_after(self, first: int, last: int) -> int | None:
-        """The last unit of the next chunk's first sentence; None where there is none or it would not fit."""
+        """Return the last unit of the next chunk's first sentence; None where there is none or it would not fit."""
         if last + 1 == len(self._units):
             return None
         end = self._opening(last + 1)
@@ -166,7 +166,7 @@ class _Cutting:
         return group_distances(vectors[[rows[text] for text in texts]])
 
     def _group(self, place: int) -> str:
-        """The text of a unit and its neighbours, as many of them as the embedder reads with it."""
+        """Return the text of a unit and its neighbours, as many of them as the embedder reads with it."""
         for reach in range(self._neighbours, -1, -1):
             first, last = max(0, place - reach), min(place + reach, len(self._units) - 1)
             if reach == 0 or self._tokens(first, last) <= longest_passage(self._embedder):
@@ -181,7 +181,7 @@ class _Cutting:
         return found
 
     def _cut(self, first: int, last: int, count: int) -> list[tuple[int, int]]:
-        """A stretch, cut at its `count` greatest inflection points, or in the middle where it has none."""
+        """Return a stretch, cut at its `count` greatest inflection points, or in the middle where it has none."""
         import numpy as np
 
         if count == 0 or first == last:
@@ -194,7 +194,7 @@ class _Cutting:
         return list(zip([first, *(end + 1 for end in ends)], [*ends, last], strict=True))
 
     def _fitting(self, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """The chunk, or what it has to be divided into so that the embedder reads it with what it repeats."""
+        """Yield the chunk, or what it has to be divided into so that the embedder reads it with what it repeats."""
         waiting = [(first, last)]
         while waiting:
             first, last = waiting.pop()
@@ -205,7 +205,7 @@ class _Cutting:
                 waiting.extend(reversed(self._cut(first, last, count)))
 
     def _joined(self, chunks: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-        """The chunks, with those of a few words joined to the nearer neighbour where they fit."""
+        """Return the chunks, with those of a few words joined to the nearer neighbour where they fit."""
         joined: list[tuple[int, int]] = []
         for first, last in chunks:
             if joined and self._belongs(joined[-1], first, last, chunks[-1][1]) and self._fits(joined[-1][0], last):
@@ -215,7 +215,7 @@ class _Cutting:
         return joined
 
     def _belongs(self, before: tuple[int, int], first: int, last: int, end: int) -> bool:
-        """Whether one of two neighbouring chunks is tiny, and the second not nearer to what follows it."""
+        """Return whether one of two neighbouring chunks is tiny, and the second not nearer to what follows it."""
         if self._tokens(*before) < TINY_PASSAGE:
             return True
         tiny = self._tokens(first, last) < TINY_PASSAGE
@@ -226,7 +226,7 @@ class _Cutting:
         return self._reader.fits(self._text, self._units[first], self._units[end])
 
     def _opening(self, first: int) -> int:
-        """The last unit of the first sentence from `first` on, which headings may precede."""
+        """Return the last unit of the first sentence from `first` on, which headings may precede."""
         last = first
         while self._units[last].heading and last < min(first + HEADING_LEVELS, len(self._units) - 1):
             last += 1

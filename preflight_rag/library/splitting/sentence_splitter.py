@@ -38,7 +38,7 @@ class SentenceSplitter(PassageSplitter):
         self.overlap = overlap
 
     def settings(self) -> dict[str, Any]:
-        """What decides where passages begin and end, as the library records it."""
+        """Return what decides where passages begin and end, as the library records it."""
         return {"name": "sentence", "chunk_tokens": self.chunk_tokens, "overlap": self.overlap}
 
     def _spans(self, text: str, page_starts: Sequence[int], headings: frozenset[int]) -> Iterator[Span]:
@@ -72,7 +72,7 @@ class SentenceSplitter(PassageSplitter):
         return first
 
     def _fits(self, units: Sequence[Unit], first: int, index: int, tokens: int) -> bool:
-        """Whether unit `index` may join the passage of `units[first:index]`, which has `tokens`."""
+        """Return whether unit `index` may join the passage of `units[first:index]`, which has `tokens`."""
         unit = units[index]
         if unit.page != units[first].page:
             return False
@@ -93,7 +93,7 @@ class SentenceSplitter(PassageSplitter):
     def _checked(
         self, text: str, units: Sequence[Unit], groups: Iterable[tuple[int, int]]
     ) -> Iterator[tuple[int, int]]:
-        """The groups, divided where the joined text has more tokens than its units together."""
+        """Yield the groups, divided where the joined text has more tokens than its units together."""
         for first, last in groups:
             while first <= last:
                 end = last

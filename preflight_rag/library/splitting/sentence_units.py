@@ -26,15 +26,15 @@ _SPACE = re.compile(r"\s+")
 
 
 class TokenCounter(Protocol):
-    """What the splitter needs of an embedder."""
+    """The interface of an embedder for the splitter."""
 
     max_tokens: int
 
     def count_tokens(self, text: str) -> int:
-        """Number of word pieces, without special tokens."""
+        """Return number of word pieces, without special tokens."""
 
     def token_offsets(self, text: str) -> list[tuple[int, int]]:
-        """Character offsets of each word piece."""
+        """Return character offsets of each word piece."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class UnitReader:
         self.longest = window * CHARACTERS_PER_TOKEN
 
     def units(self, text: str, page_starts: Sequence[int], headings: frozenset[int]) -> list[Unit]:
-        """Sentences with their token counts; those longer than the window in pieces that fit."""
+        """Return sentences with their token counts; those longer than the window in pieces that fit."""
         spans = sentence_spans(text)
         units: list[Unit] = []
         for batch in self._batches(spans):
@@ -84,7 +84,7 @@ class UnitReader:
         return units
 
     def _batches(self, spans: Sequence[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
-        """Runs of sentences of some 100,000 characters, so that memory stays bounded."""
+        """Yield runs of sentences of some 100,000 characters, so that memory stays bounded."""
         batch: list[tuple[int, int]] = []
         for span in spans:
             if batch and span[1] - batch[0][0] > _BATCH_CHARACTERS:
@@ -95,7 +95,7 @@ class UnitReader:
             yield batch
 
     def _pieces(self, text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-        """`(start, end, tokens)` of the pieces of a sentence that is longer than the window."""
+        """Yield `(start, end, tokens)` of the pieces of a sentence that is longer than the window."""
         while start < end:
             limit = self._reach(text, start, min(end, start + self.longest))
             cut = limit if limit == end else _best_cut(text, start, limit)
@@ -108,21 +108,21 @@ class UnitReader:
             start = space.end() if space else cut
 
     def _reach(self, text: str, start: int, limit: int) -> int:
-        """The furthest end at most `limit` such that `text[start:end]` has no more tokens than the window."""
+        """Return the furthest end at most `limit` such that `text[start:end]` has no more tokens than the window."""
         offsets = [offset for offset in self._embedder.token_offsets(text[start:limit]) if offset[1] > offset[0]]
         if len(offsets) <= self._window:
             return limit
         return start + max(1, offsets[self._window][0])
 
     def fits(self, text: str, first: Unit, last: Unit) -> bool:
-        """Whether the stretch from `first` to `last` is no longer than the window, its tokens counted as a whole."""
+        """Return whether the stretch from `first` to `last`, tokenized as a whole, fits the window."""
         if last.end - first.start > self.longest:
             return False
         return self._embedder.count_tokens(text[first.start : last.end]) <= self._window
 
 
 def _looks_like_heading(text: str, start: int, end: int) -> bool:
-    """Whether the sentence stands alone on a short line without a full stop, with more text under it."""
+    """Return whether the sentence stands alone on a short line without a full stop, with more text under it."""
     if end - start > _HEADING_CHARACTERS or _SENTENCE_END.search(text[start:end]):
         return False
     before = text[max(0, start - 3) : start].rstrip(" \t")
@@ -135,7 +135,7 @@ def _looks_like_heading(text: str, start: int, end: int) -> bool:
 
 
 def _best_cut(text: str, start: int, limit: int) -> int:
-    """Where to cut before `limit`: after a clause in the second half, else between words, else at `limit`."""
+    """Return where to cut before `limit`: after a clause in the second half, else between words, else at `limit`."""
     half = start + (limit - start) // 2
     for pattern in (_CLAUSE_END, _SPACE):
         cuts = [match.end() for match in pattern.finditer(text, half, limit)]

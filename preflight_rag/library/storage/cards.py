@@ -30,22 +30,22 @@ _LONGEST = 300
 
 
 def card_id(document_id: str) -> str:
-    """The id of a document's card."""
+    """Return the id of a document's card."""
     return _PREFIX + document_id
 
 
 def is_card(passage_id: str) -> bool:
-    """Whether an id is that of a card."""
+    """Return whether an id is that of a card."""
     return passage_id.startswith(_PREFIX)
 
 
 def document_of_card(passage_id: str) -> str:
-    """The id of the document that a card is of."""
+    """Return the id of the document that a card is of."""
     return passage_id.removeprefix(_PREFIX)
 
 
 def card_of(row: Mapping[str, Any]) -> Passage:
-    """The card of a document's row, one line for each thing that is known."""
+    """Return the card of a document's row, one line for each thing that is known."""
     metadata = json.loads(row["metadata"])
     authors = json.loads(row["authors"])
     published = "Published" if metadata.keys() & {"journal", "doi", "pmid"} else "Date"
@@ -74,7 +74,7 @@ def card_of(row: Mapping[str, Any]) -> Passage:
 
 
 def _text(value: Any) -> str:
-    """A value on one line; empty for what is no plain value or too long."""
+    """Return a value on one line; empty for what is no plain value or too long."""
     if isinstance(value, list):
         value = "; ".join(str(item) for item in value if isinstance(item, str | int | float))
     if not isinstance(value, str | int | float) or isinstance(value, bool):

@@ -56,37 +56,40 @@ class CatalogueEntry:
 
 
 class CatalogueStore(PassageReader, Protocol):
-    """What a catalogue asks of a store. A row has the columns of `ROW`."""
+    """The store behind a catalogue. A row has the columns of `ROW`."""
 
     def counts(self) -> dict[str, int]:
-        """Documents, passages and their tokens."""
+        """Return documents, passages and their tokens."""
 
     def generation(self) -> int:
-        """Number of the last change of a document."""
+        """Return number of the last change of a document."""
 
     def meta(self, key: str) -> Any:
-        """A setting as JSON gives it, or None."""
+        """Return a setting as JSON gives it, or None."""
 
     def listed(self, like: str, offset: int, limit: int) -> tuple[Sequence[Mapping[str, Any]], int]:
-        """Rows of documents whose title, id or source is LIKE a pattern ("" for all), the latest first; of how many."""
+        """Return rows of documents whose title, id or source is LIKE a pattern ("" for all), the latest first.
+
+        Of how many.
+        """
 
     def listed_row(self, document_id: str) -> Mapping[str, Any] | None:
-        """The row of one document."""
+        """Return the row of one document."""
 
     def document_ids(self) -> list[str]:
-        """Ids of all documents, ordered."""
+        """Return ids of all documents, ordered."""
 
     def origin_is_used(self, origin: str) -> bool:
-        """Whether a document was read from this file."""
+        """Return whether a document was read from this file."""
 
     def origins_counted(self) -> list[tuple[str, int]]:
-        """Files, and how many documents come from each; "" for those that come from none."""
+        """Return files, and how many documents come from each; "" for those that come from none."""
 
     def originals(self) -> Mapping[str, str]:
         """By document that is a copy of another one, that other one, which is searched."""
 
     def tags_counted(self) -> list[tuple[str, int]]:
-        """Tags, in the alphabet's order, and how many documents have each."""
+        """Return tags, in the alphabet's order, and how many documents have each."""
 
 
 ROW = (
@@ -108,7 +111,7 @@ class Catalogue:
         self._store, self._folder = store, folder
 
     def counts(self) -> dict[str, int]:
-        """Documents, passages and their tokens."""
+        """Return documents, passages and their tokens."""
         return self._store.counts()
 
     def documents(self, query: str = "", *, offset: int = 0, limit: int = 50) -> tuple[list[CatalogueEntry], int]:
@@ -118,32 +121,32 @@ class Catalogue:
         return [_entry(row, self._store) for row in rows], total
 
     def document(self, document_id: str) -> CatalogueEntry | None:
-        """One document, or None."""
+        """Return one document, or None."""
         row = self._store.listed_row(document_id)
         return None if row is None else _entry(row, self._store)
 
     def knows(self, document_id: str) -> bool:
-        """Whether there is a document of that id."""
+        """Return whether there is a document of that id."""
         return self._store.listed_row(document_id) is not None
 
     def ids(self) -> list[str]:
-        """Ids of all documents, ordered."""
+        """Return ids of all documents, ordered."""
         return self._store.document_ids()
 
     def generation(self) -> int:
-        """Number of the last change of a document."""
+        """Return number of the last change of a document."""
         return self._store.generation()
 
     def origin_is_used(self, origin: str) -> bool:
-        """Whether a document of the library was read from this file."""
+        """Return whether a document of the library was read from this file."""
         return self._store.origin_is_used(origin)
 
     def tags(self) -> dict[str, int]:
-        """How many documents there are of each tag."""
+        """Count the documents of each tag."""
         return dict(self._store.tags_counted())
 
     def folders(self) -> dict[str, int]:
-        """How many documents there are in each folder and below it, by names that the filter field `folder` takes.
+        """Count the documents in each folder and below it, by names that the filter field `folder` accepts.
 
         A name begins with the last folder that all files have in common; of a single folder there is nothing to choose.
         """
@@ -163,7 +166,7 @@ class Catalogue:
         return dict(sorted(found.items())) if len(found) > 1 else {}
 
     def kinds(self) -> dict[str, int]:
-        """How many documents there are of each kind of file."""
+        """Count the documents of each kind of file."""
         found: dict[str, int] = {}
         for origin, count in self._store.origins_counted():
             kind = _kind(origin)
@@ -171,7 +174,9 @@ class Catalogue:
         return dict(sorted(found.items()))
 
     def open_file(self, entry: CatalogueEntry) -> int:
-        """The file of an entry, opened for reading: the one that lies where it was read from; for the caller to close.
+        """Return the file of an entry, opened for reading: the one that lies where it was read from.
+
+        For the caller to close.
 
         Raises:
             OSError: It is not there any more, or something else is.
@@ -185,17 +190,17 @@ class Catalogue:
         return number
 
     def passage(self, passage_id: str) -> Passage | None:
-        """One passage, or None; also one of a document that has since been changed, while the index holds it."""
+        """Return one passage, or None; also one of a document that has since been changed, while the index holds it."""
         return self._store.passages([passage_id]).get(passage_id)
 
     def passages(self, document_id: str, most: int) -> list[Passage]:
-        """A document's first passages, in the order of its text."""
+        """Return a document's first passages, in the order of its text."""
         ids = self._store.passage_ids([document_id]).get(document_id, [])[:most]
         found = self._store.passages(ids)
         return [found[id] for id in ids if id in found]
 
     def around(self, passage: Passage) -> tuple[str, str]:
-        """What stands before and after a passage in its document, as far as its neighbours hold it."""
+        """Return the text before and after a passage in its document, as far as its neighbours contain it."""
         ids = self._store.passage_ids([passage.document_id]).get(passage.document_id, [])
         if passage.id not in ids:
             return "", ""
@@ -213,12 +218,15 @@ def _kind(origin: str) -> str:
 
 
 def _place(store: CatalogueStore, origin: str) -> str:
-    """Where the file of that path lay when it was read. Another one that a link leads to is not what was given."""
+    """Return the path at which the file was read.
+
+    A different file that a link leads to now is not returned.
+    """
     return str(store.meta(place_key(origin)) or origin)
 
 
 def _real(path: Path) -> str:
-    """Where a path leads to; "" where that changes while it is asked."""
+    """Return the resolved path; "" where the path changes meanwhile."""
     try:
         return os.path.realpath(path)
     except OSError:
@@ -226,7 +234,7 @@ def _real(path: Path) -> str:
 
 
 def _tags(value: object) -> tuple[str, ...]:
-    """The tags of a document's metadata as SQLite extracts them: a list as JSON, or one text."""
+    """Return the tags of a document's metadata as SQLite extracts them: a list as JSON, or one text."""
     if not isinstance(value, str):
         return ()
     try:
@@ -237,7 +245,7 @@ def _tags(value: object) -> tuple[str, ...]:
 
 
 def _read(value: object) -> ReadReport | None:
-    """The report in a document's metadata, as the database extracts it."""
+    """Return the report in a document's metadata, as the database extracts it."""
     try:
         return report_from(json.loads(value)) if isinstance(value, str) else None
     except ValueError:

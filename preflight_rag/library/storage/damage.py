@@ -20,7 +20,7 @@ TEXTS_OF_DOCUMENTS = ("source", "title", "date", "authors", "metadata", "content
 
 
 def database_problems(store: Store, dimension: int) -> list[str]:
-    """What is wrong with the database, one line each."""
+    """Return the problems of the database, one line each."""
     found = []
     for check in (_broken_pages, _broken_tables, _broken_documents, partial(_broken_passages, dimension=dimension)):
         try:
@@ -52,7 +52,7 @@ def _broken_tables(store: Store) -> list[str]:
 
 
 def _broken_documents(store: Store) -> list[str]:
-    """Documents whose metadata or authors are no JSON, or which hold text that is no UTF-8."""
+    """Return documents whose metadata or authors are no JSON, or which hold text that is no UTF-8."""
     texts = ", ".join(f"CAST({name} AS BLOB)" for name in ("id", *TEXTS_OF_DOCUMENTS))
     sql = f"""SELECT json_valid(metadata) AND json_valid(authors)
         AND json_type(CASE WHEN json_valid(metadata) THEN metadata ELSE '0' END) = 'object'
@@ -65,7 +65,7 @@ def _broken_documents(store: Store) -> list[str]:
 
 
 def _broken_passages(store: Store, dimension: int) -> list[str]:
-    """Passages whose text is not that of their id, that cannot be read, or have no vector."""
+    """Return passages whose text is not that of their id, that cannot be read, or have no vector."""
     found, last = [], 0
     while rows := store.select(
         """SELECT p.row, CAST(p.id AS BLOB) AS id, CAST(p.document_id AS BLOB) AS document, p.start,
@@ -94,7 +94,7 @@ def _is_text(value: bytes | None) -> bool:
 
 
 def is_vector(blob: object, dimension: int) -> bool:
-    """Whether a stored value is a vector of so many finite numbers."""
+    """Return whether a stored value is a vector of so many finite numbers."""
     import numpy as np
 
     if not isinstance(blob, bytes) or len(blob) != 4 * dimension:
@@ -103,7 +103,7 @@ def is_vector(blob: object, dimension: int) -> bool:
 
 
 def is_own_text(id: bytes, document: bytes, start: int, text: bytes) -> bool:
-    """Whether a passage's id was made of this text; not where it is no UTF-8."""
+    """Return whether a passage's id was made of this text; not where it is no UTF-8."""
     try:
         return passage_id(document.decode(), start, text.decode()) == id.decode()
     except UnicodeDecodeError:

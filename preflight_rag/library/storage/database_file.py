@@ -94,7 +94,7 @@ class DatabaseFile:
 
     @property
     def place(self) -> str:
-        """Where the library is, as errors say it."""
+        """The library's place as error messages name it."""
         return f"at {self.path.parent}"
 
     def close(self) -> None:
@@ -103,7 +103,7 @@ class DatabaseFile:
             self._connection.close()
 
     def is_there(self) -> bool:
-        """Whether the file at `path` is still the one that is open: what is written to a removed one is lost."""
+        """Return whether the file at `path` is still the one that is open: what is written to a removed one is lost."""
         return _identity(self.path) == self._file
 
     @cached_property
@@ -135,7 +135,10 @@ class DatabaseFile:
             self._as_opened = self._state_of_file()
 
     def _state_of_file(self) -> tuple[int, ...]:
-        """What changes when the file is replaced; of one that was opened as unchanging, also when it is written."""
+        """Return numbers that change when the file is replaced.
+
+        For a file opened as immutable, they also change when it is written.
+        """
         try:
             stat = self.path.stat()
             log = self.path.with_name(f"{DATABASE}-wal")
@@ -161,7 +164,7 @@ class DatabaseFile:
             return self._connection.execute(sql, parameters).fetchall()
 
     def _rows_in(self, sql: str, values: Sequence[Any]) -> Iterator[sqlite3.Row]:
-        """Rows of a query with `IN ({marks})`, for any number of values."""
+        """Yield rows of a query with `IN ({marks})`, for any number of values."""
         for start in range(0, len(values), CHUNK):
             chunk = values[start : start + CHUNK]
             yield from self._rows(sql.format(marks=",".join("?" * len(chunk))), chunk)
@@ -173,7 +176,7 @@ class DatabaseFile:
         *,
         fits: Callable[[str, Any], bool] | None = None,
     ) -> list[sqlite3.Row]:
-        """Rows of a query that reads; `fits` may stand in it as a function of a JSON type and a value."""
+        """Return rows of a query that reads; `fits` may stand in it as a function of a JSON type and a value."""
         with self._guard():
             if fits:
                 self._connection.create_function("fits", 2, fits)
@@ -200,13 +203,13 @@ class DatabaseFile:
         self.flush()
 
     def state(self) -> tuple[int, int, int]:
-        """What changes whenever anybody has written to the database, by whatever program."""
+        """Return numbers that change whenever any program has written to the database."""
         with self._guard():
             ((others,),) = self._connection.execute("PRAGMA data_version").fetchall()
             return self._openings, int(others), self._connection.total_changes
 
     def meta(self, key: str) -> Any:
-        """A setting, or None."""
+        """Return a setting, or None."""
         rows = self._rows("SELECT value FROM meta WHERE key = ?", (key,))
         with self._as_written(f"the setting {key!r}"):
             return json.loads(rows[0][0]) if rows else None
@@ -259,7 +262,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """What tells a file from another one of its name; None where there is none."""
+    """Return device and inode numbers of a file; None where there is none."""
     try:
         stat = path.stat()
     except OSError:
@@ -275,7 +278,7 @@ class _Unchanging(sqlite3.Connection):
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """A connection in autocommit mode; a library on a read-only or a full disk opens as an unchanging file."""
+    """Return a connection in autocommit mode; a library on a read-only or a full disk opens as an unchanging file."""
     try:
         try:
             return _configured(sqlite3.connect(path, **_OPTIONS))
@@ -296,7 +299,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _has_log(path: Path) -> bool:
-    """Whether there are writes beside the database that are not in it yet."""
+    """Return whether there are writes beside the database that are not in it yet."""
     log = path.with_name(f"{path.name}-wal")
     return log.is_file() and log.stat().st_size > 0
 

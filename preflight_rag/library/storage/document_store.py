@@ -14,7 +14,7 @@ from preflight_rag.state.values import Document, Passage
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """What an ingest compares a document with.
+    """The stored state with which an ingest compares a document.
 
     Attributes:
         content_hash: Of `PreparedDocument`, as it was stored.
@@ -44,11 +44,11 @@ class SplitDocument:
     keys: tuple[str, ...]
 
     def inputs(self) -> dict[str, tuple[str, str]]:
-        """By key, the title and text that are embedded."""
+        """Return the title and text to embed, by key."""
         return {key: (each.title, each.text) for key, each in zip(self.keys, self.passages, strict=True)}
 
     def with_vectors(self, vectors: Mapping[str, bytes]) -> PreparedDocument:
-        """The document as it is stored, with the vectors of its keys."""
+        """Return the document as it is stored, with the vectors of its keys."""
         found = tuple(vectors[key] for key in self.keys)
         return PreparedDocument(self.document, self.origin, self.content_hash, self.passages, self.keys, found)
 
@@ -68,7 +68,7 @@ class SettingsStore(Protocol):
     """A store's settings."""
 
     def meta(self, key: str) -> Any:
-        """A setting as JSON gives it, or None."""
+        """Return a setting as JSON gives it, or None."""
 
     def set_meta(self, key: str, value: Any) -> None:
         """Record a setting."""
@@ -78,20 +78,20 @@ class PassageReader(Protocol):
     """A store that gives passages back."""
 
     def passage_ids(self, document_ids: Sequence[str]) -> dict[str, list[str]]:
-        """Ids of the passages of each document, in the order of its text."""
+        """Return ids of the passages of each document, in the order of its text."""
 
     def passages(self, ids: Sequence[str]) -> dict[str, Passage]:
-        """Those of the passages that exist, by id."""
+        """Return the passages that exist, by id."""
 
 
 class DocumentStore(SettingsStore, Protocol):
     """Where an ingest stores documents, and what it asks of those that are there."""
 
     def document(self, document_id: str) -> StoredDocument | None:
-        """What is known of a document, or None where it is not there."""
+        """Return the stored state of a document; None where it is not stored."""
 
     def origins(self) -> list[tuple[str, str]]:
-        """`(document id, origin)` of all documents that came from a file."""
+        """Return `(document id, origin)` of all documents that came from a file."""
 
     def set_origin(self, document_id: str, origin: str) -> None:
         """Record that an unchanged document now comes from another file."""
@@ -103,13 +103,13 @@ class DocumentStore(SettingsStore, Protocol):
         """
 
     def contents_of(self, origin: str) -> dict[str, str]:
-        """The content hashes of the documents of a file, by id."""
+        """Return the content hashes of the documents of a file, by id."""
 
     def retire_document(self, document_id: str) -> bool:
         """Take a document out; false where there is none."""
 
     def embedded(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """Those vectors that are there already, stored or kept, by key."""
+        """Return the vectors that exist already, stored or kept, by key."""
 
     def keep_vectors(self, vectors: Mapping[str, bytes]) -> None:
         """Keep vectors of passages that are not stored, by key, for the next run."""
@@ -122,4 +122,4 @@ class FoundDocumentStore(DocumentStore, Protocol):
     """A store that also takes documents that a turn found elsewhere."""
 
     def documents_from(self, sources: Sequence[str]) -> dict[str, str]:
-        """By source, the id of the document that a file holds under it."""
+        """Return, by source, the id of the document that was read from that file."""

@@ -36,12 +36,12 @@ def content_hash(document: Document, splitter_settings: Mapping[str, Any]) -> st
 
 
 def vector_key(passage: Passage) -> str:
-    """Names what is embedded of a passage: equal keys have equal vectors."""
+    """Return names what is embedded of a passage: equal keys have equal vectors."""
     return hashlib.sha256(f"{passage.title}\0{passage.text}".encode()).hexdigest()[:32]
 
 
 def place_key(origin: str) -> str:
-    """Names where a file lies, in a library's settings, whose own path (`origin`) has links in it."""
+    """Return names where a file lies, in a library's settings, whose own path (`origin`) has links in it."""
     return f"place:{origin}"
 
 

@@ -16,7 +16,7 @@ Step = Callable[[sqlite3.Connection], None]
 
 
 def check_version(path: Path | str, found: object, newest: int) -> int:
-    """The version of a database, if this program can bring it up to date.
+    """Return the version of a database, if this program can bring it up to date.
 
     Raises:
         LibraryError: It was written by a newer version, or has no number at all.
@@ -28,7 +28,7 @@ def check_version(path: Path | str, found: object, newest: int) -> int:
             f"{path} has schema {found}, and this version of preflight-rag reads up to {newest}",
             help="Upgrade preflight-rag, or begin another library; nothing was changed.",
         )
-    raise LibraryError(f"{path} has no number of its schema ({found!r})", help="It is no database of preflight-rag.")
+    raise LibraryError(f"{path} has no valid schema number ({found!r})", help="It is not a database of preflight-rag.")
 
 
 def migrate_user_version(connection: sqlite3.Connection, path: Path, steps: Sequence[Step]) -> None:

@@ -41,7 +41,7 @@ class RecordedEmbedder:
         self._opened = self._open(given) if is_new or given is not None else None
 
     def get(self) -> Embedder:
-        """The embedder.
+        """Return the embedder.
 
         Raises:
             EmbedderMismatch: It is an object that only the caller has, or its weights have changed.
@@ -51,7 +51,7 @@ class RecordedEmbedder:
                 recorded = self._store.meta("embedder")
                 if recorded["spec"] is None:
                     raise EmbedderMismatch(
-                        f"The library {self._store.place} was made with {recorded['name']}, which has to be given",
+                        f"The library {self._store.place} was made with {recorded['name']}, which must be passed",
                         help="Pass the Embeddings object as embedder",
                     )
                 self._opened = self._open(recorded["spec"])

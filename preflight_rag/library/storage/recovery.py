@@ -42,7 +42,7 @@ def make_private(path: Path) -> None:
 
 
 def keep_damaged_log(database: Path) -> str | None:
-    """Where the write-ahead log of a database is damaged, keep a copy of it under the name that is returned.
+    """Copy a damaged write-ahead log and return the copy's name; None where the log is intact.
 
     To be called before the database is opened: SQLite drops what it cannot read of a log.
     """
@@ -151,7 +151,7 @@ def _same_columns(theirs: list[str], ours: list[str]) -> list[tuple[str, str]]:
 
 
 def _readable_rows(connection: sqlite3.Connection, table: str, names: str) -> Iterator[Row]:
-    """The rows of a table, in ranges that are halved where one cannot be read."""
+    """Yield the rows of a table, in ranges that are halved where one cannot be read."""
     ends = []
     for order in ("ASC", "DESC"):
         with suppress(sqlite3.Error):

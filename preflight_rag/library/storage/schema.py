@@ -102,7 +102,7 @@ OF_DOCUMENTS = ("sections", READ_REPORT)
 
 
 def document_row(document: Document, content_hash: str, origin: str, generation: int) -> tuple[Any, ...]:
-    """Values for `UPSERT_DOCUMENT`."""
+    """Return values for `UPSERT_DOCUMENT`."""
     return (
         document.id,
         document.source,
@@ -118,7 +118,7 @@ def document_row(document: Document, content_hash: str, origin: str, generation:
 
 
 def passage_row(passage: Passage, position: int) -> tuple[Any, ...]:
-    """Values for `UPSERT_PASSAGE`."""
+    """Return values for `UPSERT_PASSAGE`."""
     return (
         passage.id,
         passage.document_id,
@@ -133,7 +133,10 @@ def passage_row(passage: Passage, position: int) -> tuple[Any, ...]:
 
 
 def passage_of(row: sqlite3.Row) -> Passage:
-    """The passage of a row of `SELECT_PASSAGES`; it has its own metadata, and its document's but for `OF_DOCUMENTS`."""
+    """Return the passage of a row of `SELECT_PASSAGES`.
+
+    It has its own metadata, and its document's but for `OF_DOCUMENTS`.
+    """
     id, document_id, text, start, end, page, tokens, passage_metadata, title, source, date, document_metadata = row
     metadata = _metadata_of(document_metadata)
     for name in OF_DOCUMENTS:

@@ -65,11 +65,11 @@ class Store(CopyTables):
             yield generation
 
     def generation(self) -> int:
-        """Number of the last write of a document."""
+        """Return number of the last write of a document."""
         return int(self.meta("generation") or 0)
 
     def notes(self) -> list[str]:
-        """That writes may be missing."""
+        """Return a note that writes may be missing."""
         log = self.meta("damaged_log")
         return [f"The last writes to {self.path} may be missing: its log was damaged (kept as {log})"] if log else []
 
@@ -81,17 +81,17 @@ class Store(CopyTables):
                 self.set_meta("lost_until", generation)
 
     def lost_until(self) -> int:
-        """Number below which an index may know of writes that the database has lost."""
+        """Return number below which an index may know of writes that the database has lost."""
         return int(self.meta("lost_until") or 0)
 
     def dimension(self) -> int:
-        """Length of the stored vectors."""
+        """Return length of the stored vectors."""
         recorded = self.meta("embedder")
         with self._as_written("the setting 'embedder'"):
             return int(recorded["dimension"])
 
     def tagged(self) -> int:
-        """Number of the last change of a document's tags, which changes nothing that is indexed."""
+        """Return number of the last change of a document's tags, which changes nothing that is indexed."""
         return int(self.meta("tagged") or 0)
 
     def set_tags(self, document_id: str, tags: Sequence[str]) -> bool:
@@ -114,7 +114,7 @@ class Store(CopyTables):
             return dict(json.loads(rows[0][0])) if rows else None
 
     def _with_tags(self, document: Document) -> Document:
-        """A document that is stored again, with the tags that somebody gave it by hand."""
+        """Return a document that is stored again, with the tags that somebody gave it by hand."""
         known = self._metadata(document.id)
         if not known or not known.get("tagged"):
             return document
@@ -122,12 +122,12 @@ class Store(CopyTables):
         return document.model_copy(update={"metadata": {**document.metadata, **own}})
 
     def document(self, document_id: str) -> StoredDocument | None:
-        """What is known of a document, or None where it is not in the library."""
+        """Return the stored state of a document; None where it is not in the library."""
         rows = self._rows("SELECT content_hash, origin FROM documents WHERE id = ? AND retired IS NULL", (document_id,))
         return StoredDocument(*rows[0]) if rows else None
 
     def documents(self) -> Iterator[dict[str, Any]]:
-        """Every document as a dict, ordered by id, with the number of its passages."""
+        """Yield every document as a dict, ordered by id, with the number of its passages."""
         last = ""
         while rows := self._rows(
             """SELECT id, source, title, date, authors, metadata, origin, added_at,
@@ -142,13 +142,13 @@ class Store(CopyTables):
             last = rows[-1]["id"]
 
     def is_changed(self, generation: int, row: int) -> bool:
-        """Whether a document that has a passage up to a row was written, or removed, after a generation."""
+        """Return whether a document that has a passage up to a row was written, or removed, after a generation."""
         sql = """SELECT 1 FROM documents d JOIN passages p ON p.document_id = d.id
             WHERE d.generation > ? AND p.row <= ? LIMIT 1"""
         return bool(self._rows(sql, (generation, row)))
 
     def contents(self, since: int = 0) -> Iterator[dict[str, Any]]:
-        """What each document written after a generation is, ordered by id: an index notes what it is made of."""
+        """Yield what each document written after a generation is, ordered by id: an index notes what it is made of."""
         last = ""
         while rows := self._rows(
             """SELECT id, source, title, origin, content_hash,
@@ -160,17 +160,17 @@ class Store(CopyTables):
             last = rows[-1]["id"]
 
     def origins(self) -> list[tuple[str, str]]:
-        """`(document id, origin)` of all documents that came from a file."""
+        """Return `(document id, origin)` of all documents that came from a file."""
         sql = "SELECT id, origin FROM documents WHERE retired IS NULL AND origin != '' ORDER BY id"
         return [(row[0], row[1]) for row in self._rows(sql)]
 
     def documents_from(self, sources: Sequence[str]) -> dict[str, str]:
-        """By source, the id of the document that a file holds under it."""
+        """Return, by source, the id of the document that was read from that file."""
         sql = "SELECT source, id FROM documents WHERE retired IS NULL AND origin != '' AND source IN ({marks})"
         return {row[0]: row[1] for row in self._rows_in(sql, list(sources))}
 
     def contents_of(self, origin: str) -> dict[str, str]:
-        """The content hashes of the documents of a file, by id."""
+        """Return the content hashes of the documents of a file, by id."""
         sql = "SELECT id, content_hash FROM documents WHERE origin = ? AND retired IS NULL"
         return {row[0]: row[1] for row in self._rows(sql, (origin,))}
 
@@ -240,15 +240,15 @@ class Store(CopyTables):
             self._connection.execute("DELETE FROM documents WHERE retired <= ?", (generation,))
 
     def count_passages(self) -> int:
-        """Number of passages that are not retired."""
+        """Return number of passages that are not retired."""
         return int(self._rows("SELECT count(*) FROM passages WHERE retired IS NULL")[0][0])
 
     def count_rows(self) -> int:
-        """Number of passages, retired ones included: in a tenth of the time that looking at each takes."""
+        """Return number of passages, retired ones included: in a tenth of the time that looking at each takes."""
         return int(self._rows("SELECT count(*) FROM passages")[0][0])
 
     def counts(self) -> dict[str, int]:
-        """Documents, passages, their tokens, and passages that wait to be deleted."""
+        """Return documents, passages, their tokens, and passages that wait to be deleted."""
         row = self._rows(
             """SELECT (SELECT count(*) FROM documents WHERE retired IS NULL) AS documents,
                 count(*) FILTER (WHERE retired IS NULL) AS passages,
@@ -258,15 +258,15 @@ class Store(CopyTables):
         return dict(row)
 
     def pending(self, generation: int) -> int:
-        """Number of documents that were added, changed or removed after `generation`."""
+        """Return number of documents that were added, changed or removed after `generation`."""
         return int(self._rows("SELECT count(*) FROM documents WHERE generation > ?", (generation,))[0][0])
 
     def all_passage_ids(self) -> list[str]:
-        """Ids of all passages that are not retired, ordered by id."""
+        """Return ids of all passages that are not retired, ordered by id."""
         return [row[0] for row in self._rows("SELECT id FROM passages WHERE retired IS NULL ORDER BY id")]
 
     def passages(self, ids: Sequence[str]) -> dict[str, Passage]:
-        """Those of the passages that exist, retired ones included, by id; a document's card is one, too.
+        """Return the passages that exist, by id, including retired ones and the cards of documents.
 
         What has been read is read again when somebody has written: a turn asks for the same passages more than once.
         """
@@ -290,7 +290,7 @@ class Store(CopyTables):
         return found
 
     def _passage(self, row: sqlite3.Row) -> Passage:
-        """The passage of a row, if its text is the one that its id was made of: an edited text is no source."""
+        """Return the passage of a row, if its text is the one that its id was made of: an edited text is no source."""
         try:
             passage = passage_of(row)
             if passage_id(passage.document_id, passage.start, passage.text) == passage.id:
@@ -311,7 +311,7 @@ class Store(CopyTables):
         return cards
 
     def passage_ids(self, document_ids: Sequence[str]) -> dict[str, list[str]]:
-        """Ids of the passages of each document, in the order of its text."""
+        """Return ids of the passages of each document, in the order of its text."""
         chosen = "FROM passages WHERE retired IS NULL AND document_id IN ({marks})"
         sql = f"SELECT document_id, id {chosen} ORDER BY position"
         found: dict[str, list[str]] = {}
@@ -320,17 +320,17 @@ class Store(CopyTables):
         return found
 
     def identities(self, rows: Sequence[int]) -> dict[int, tuple[str, str]]:
-        """`(passage id, document id)` of each row that exists."""
+        """Return `(passage id, document id)` of each row that exists."""
         sql = "SELECT row, id, document_id FROM passages WHERE row IN ({marks})"
         return {row[0]: (row[1], row[2]) for row in self._rows_in(sql, list(rows))}
 
     def holds(self, rows: Sequence[int]) -> bool:
-        """Whether there is a passage at each of these different rows, be it a retired one."""
+        """Return whether there is a passage at each of these different rows, be it a retired one."""
         found = self._rows_in("SELECT count(*) FROM passages WHERE row IN ({marks})", list(rows))
         return sum(int(row[0]) for row in found) == len(rows)
 
     def rows(self, ids: Sequence[str]) -> dict[str, int]:
-        """The row of each passage that exists."""
+        """Return the row of each passage that exists."""
         sql = "SELECT id, row FROM passages WHERE id IN ({marks})"
         return {row[0]: row[1] for row in self._rows_in(sql, list(ids))}
 
@@ -376,7 +376,7 @@ class Store(CopyTables):
         return self.dimension() if self.meta("embedder") is not None else None
 
     def row_vectors(self, rows: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-        """Those rows that exist, ascending (m,) int64, and their vectors (m, d) float32."""
+        """Return the rows that exist, ascending (m,) int64, and their vectors (m, d) float32."""
         import numpy as np
 
         sql = "SELECT row, vector FROM vectors WHERE row IN ({marks}) ORDER BY row"
@@ -390,7 +390,7 @@ class Store(CopyTables):
         return np.array(keys, np.int64), matrix
 
     def embedded(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """Vectors that are stored already, by the key of what was embedded."""
+        """Return vectors that are stored already, by the key of what was embedded."""
         sql = "SELECT input, vector FROM vectors WHERE input IN ({marks})"
         found = {row[0]: row[1] for row in self._rows_in(sql, list(keys))}
         if self._has_kept():
@@ -415,7 +415,7 @@ class Store(CopyTables):
         return bool(self._rows("SELECT 1 FROM sqlite_master WHERE name = 'kept_vectors'"))
 
     def matrix(self, dimension: int) -> tuple[np.ndarray, np.ndarray]:
-        """Rows (n,) int64 and vectors (n, dimension) float32 of all passages, ordered by row.
+        """Return rows (n,) int64 and vectors (n, dimension) float32 of all passages, ordered by row.
 
         Raises:
             LibraryCorrupt: A passage has no vector of that dimension.
@@ -435,11 +435,11 @@ class Store(CopyTables):
         return rows, vectors
 
     def passage_vectors(self, dimension: int) -> StoredVectors:
-        """Rows and vectors of all passages, of which as many are in memory as are asked for."""
+        """Return rows and vectors of all passages, of which as many are in memory as are asked for."""
         return StoredVectors(self, dimension)
 
     def texts(self, after: int = 0) -> Iterator[tuple[int, str, str]]:
-        """`(row, title, text)` of all passages behind a row, ordered by row."""
+        """Yield `(row, title, text)` of all passages behind a row, ordered by row."""
         last = after
         while rows := self._rows(
             """SELECT p.row, d.title, p.text FROM passages p JOIN documents d ON d.id = p.document_id
@@ -450,7 +450,7 @@ class Store(CopyTables):
             last = rows[-1][0]
 
     def places(self, after: int = 0) -> Iterator[sqlite3.Row]:
-        """`(row, id, document id, title, tokens, start)` of all passages behind a row, ordered by row."""
+        """Yield `(row, id, document id, title, tokens, start)` of all passages behind a row, ordered by row."""
         last = after
         while rows := self._rows(
             """SELECT p.row, p.id, p.document_id, d.title, p.tokens, p.start
@@ -462,7 +462,10 @@ class Store(CopyTables):
             last = rows[-1][0]
 
     def listed(self, like: str, offset: int, limit: int) -> tuple[list[dict[str, Any]], int]:
-        """Rows of documents whose title, id or source is LIKE a pattern ("" for all), the latest first; of how many."""
+        """Return rows of documents whose title, id or source is LIKE a pattern ("" for all), the latest first.
+
+        Of how many.
+        """
         values: dict[str, Any] = {"like": like, "offset": offset, "limit": limit}
         fits = f"retired IS NULL AND {_FITS}" if like else "retired IS NULL"
         (total,) = self.select(f"SELECT count(*) FROM documents d WHERE {fits}", values)[0]  # noqa: S608  # constants
@@ -470,25 +473,25 @@ class Store(CopyTables):
         return [dict(row) for row in rows], int(total)
 
     def listed_row(self, document_id: str) -> dict[str, Any] | None:
-        """The row of one document as `listed` gives it."""
+        """Return the row of one document as `listed` gives it."""
         rows = self.select(f"{_ROW} WHERE d.retired IS NULL AND d.id = ?", (document_id,))
         return dict(rows[0]) if rows else None
 
     def document_ids(self) -> list[str]:
-        """Ids of all documents, ordered."""
+        """Return ids of all documents, ordered."""
         return [row[0] for row in self._rows("SELECT id FROM documents WHERE retired IS NULL ORDER BY id")]
 
     def origin_is_used(self, origin: str) -> bool:
-        """Whether a document was read from this file."""
+        """Return whether a document was read from this file."""
         return bool(self._rows("SELECT 1 FROM documents WHERE retired IS NULL AND origin = ? LIMIT 1", (origin,)))
 
     def origins_counted(self) -> list[tuple[str, int]]:
-        """Files, and how many documents come from each; "" for those that come from none."""
+        """Return files, and how many documents come from each; "" for those that come from none."""
         sql = "SELECT origin, count(*) FROM documents WHERE retired IS NULL GROUP BY origin"
         return [(row[0], row[1]) for row in self._rows(sql)]
 
     def tags_counted(self) -> list[tuple[str, int]]:
-        """Tags, in the alphabet's order, and how many documents have each."""
+        """Return tags, in the alphabet's order, and how many documents have each."""
         sql = """SELECT trim(m.value) AS tag, count(*) FROM documents d, json_each(d.metadata, '$.tags') m
             WHERE d.retired IS NULL AND m.type = 'text' AND trim(m.value) != '' GROUP BY 1 ORDER BY 1 COLLATE NOCASE"""
         return [(row[0], row[1]) for row in self._rows(sql)]
@@ -500,7 +503,7 @@ class Store(CopyTables):
         yield from ((row[0], row[1], row[2]) for row in self._rows(sql, (pattern, pattern)))
 
     def titles(self) -> list[tuple[str, str]]:
-        """`(id, title)` of all documents."""
+        """Return `(id, title)` of all documents."""
         return [(row[0], row[1]) for row in self._rows("SELECT id, title FROM documents WHERE retired IS NULL")]
 
 
@@ -524,7 +527,7 @@ class StoredVectors:
         return self.shape[0]
 
     def __getitem__(self, places: slice) -> np.ndarray:
-        """Vectors (m, d) float32.
+        """Return vectors (m, d) float32.
 
         Raises:
             LibraryCorrupt: A passage has none of that dimension.

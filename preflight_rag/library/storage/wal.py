@@ -11,7 +11,7 @@ _MAGIC = 0x377F0682
 
 
 def lost_commits(database: Path) -> bool:
-    """Whether the log of a database holds transactions that were committed, and that SQLite will not read.
+    """Return whether the log of a database holds transactions that were committed, and that SQLite will not read.
 
     Frames after a damaged one are dropped, although a transaction ended in them. What a killed process had only begun
     to write is no such thing: none of its frames ends a transaction. To be asked before the database is opened, since

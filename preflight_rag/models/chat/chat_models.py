@@ -51,7 +51,7 @@ def open_chat_model(
     key: str | None = None,
     context_window: int | None = None,
 ) -> BaseChatModel:
-    """A LangChain chat model for `provider:name`.
+    """Return a LangChain chat model for `provider:name`.
 
     `openai:` talks to any OpenAI-compatible server through `OPENAI_BASE_URL`; with no model named, the server's first
     one is taken. `gguf:PATH` opens a model's file in this process. Other providers go through
@@ -112,7 +112,7 @@ def _first_model(base_url: str, key: str) -> str:
 
 
 def served_models(base_url: str, key: str, timeout: float) -> list[Model]:
-    """The models that an OpenAI-compatible server lists; what its client raises where it lists none."""
+    """Return the models that an OpenAI-compatible server lists; what its client raises where it lists none."""
     import openai
 
     with openai.OpenAI(base_url=base_url, api_key=key, timeout=timeout, max_retries=1) as client:

@@ -98,11 +98,11 @@ class ChatReader:
         await self._calls.aclose()
 
     def limited(self, budget: Budget) -> ChatReader:
-        """The same reader, whose calls are counted against a budget and end with it."""
+        """Return the same reader, whose calls are counted against a budget and end with it."""
         return self._with(self._calls.limited(budget))
 
     def takes_option(self, name: str) -> bool:
-        """Whether an option of sampling reaches the model."""
+        """Return whether an option of sampling reaches the model."""
         return self._calls.takes_option(name)
 
     def sampled(self, options: Mapping[str, Any]) -> ChatReader:
@@ -110,13 +110,13 @@ class ChatReader:
         return self._with(self._calls.sampled(options))
 
     def instructed(self, instructions: str) -> ChatReader:
-        """The same reader, whose answering prompts hold these instructions for how to write."""
+        """Return the same reader, whose answering prompts hold these instructions for how to write."""
         reader = copy(self)
         reader._instructions = instructions
         return reader
 
     async def complete(self, messages: Sequence[BaseMessage], *, limit: int | None = None) -> tuple[str, Usage]:
-        """The model's reply to messages of a caller's own, as it is, of so many tokens at most.
+        """Return the model's reply to messages of a caller's own, as it is, of so many tokens at most.
 
         Raises:
             ModelError: There is no whole reply.
@@ -124,7 +124,7 @@ class ChatReader:
         return await self._call([*messages], limit, guarded=False)
 
     async def rewrite(self, *, message: str, history: Sequence[Message]) -> Reply[Rewrite]:
-        """The model's rewrite; what it leaves out is filled in by rule.
+        """Return the model's rewrite; what it leaves out is filled in by rule.
 
         After an unreadable reply and an unreadable repair, and where the model lost a number, a code or a negation of
         the message, added links or markup, as a document before it may have ordered, or made something else of a
@@ -145,7 +145,7 @@ class ChatReader:
         return Reply(_completed(made, message), usage)
 
     async def answer(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Draft]:
-        """One answer from all sources."""
+        """Return one answer from all sources."""
         own = self._instructions
 
         async def ask(some: Sequence[Source]) -> Reply[Draft]:
@@ -155,7 +155,7 @@ class ChatReader:
         return await self._fitting(sources, ask)
 
     async def extract(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Extract]:
-        """What one partition says, and what it answers by itself."""
+        """Return what one partition says, and what it answers by itself."""
 
         async def ask(some: Sequence[Source]) -> Reply[Extract]:
             schema = map_context.schema([source.n for source in some]) if self._by_schema() else None
@@ -168,7 +168,7 @@ class ChatReader:
         return await self._fitting(sources, ask)
 
     async def reduce(self, *, question: str, extracts: Sequence[Extract], options: Sequence[str] = ()) -> Reply[Draft]:
-        """One answer from the partitions' extracts; their quotes come along."""
+        """Return one answer from the partitions' extracts; their quotes come along."""
         own = self._instructions
 
         async def ask(some: Sequence[Extract]) -> Reply[Draft]:
@@ -183,7 +183,10 @@ class ChatReader:
     async def relate(
         self, *, question: str, pivot: Source, others: Sequence[Source], printed: bool = False
     ) -> Reply[RelationReply]:
-        """How the pivot relates to each other context; relations that are missing are asked for once more, together."""
+        """Return how the pivot relates to each other context.
+
+        Relations that are missing are asked for once more, together.
+        """
         contexts = [pivot, *others]
         schema = relate_contexts.schema(len(contexts)) if self._by_schema() and not printed else None
         as_json = schema is not None
@@ -211,7 +214,10 @@ class ChatReader:
         return Reply(RelationReply(kinds, notes), usage, received.notes)
 
     async def answer_group(self, *, question: str, sources: Sequence[Source], plural: bool) -> Reply[Draft]:
-        """One answer for each entity of the group's contexts; in the plural, another question in the same prompt."""
+        """Return one answer for each entity of the group's contexts.
+
+        In the plural, another question in the same prompt.
+        """
         asked, before = await self.plural(question) if plural and len(sources) > 1 else (question, Usage())
 
         async def ask(some: Sequence[Source]) -> Reply[Draft]:
@@ -242,7 +248,7 @@ class ChatReader:
     async def summarize(
         self, *, title: str, sections: Sequence[Sequence[Source]], parts: Sequence[Extract] = ()
     ) -> Reply[Draft]:
-        """One summary of a document's sentences, or of its parts' summaries; their quotes come along."""
+        """Return one summary of a document's sentences, or of its parts' summaries; their quotes come along."""
         prompt = summarize.render(title=title, sections=sections, parts=parts, instructions=self._instructions)
         received = await self._calls.ask(prompt, limit=summarize.reply_tokens(sections, parts))
         draft = summarize.parse(received.text)
@@ -250,14 +256,14 @@ class ChatReader:
         return Reply(replace(draft, quotes=quotes), received.usage, received.notes)
 
     async def converse(self, *, message: str, talk: Talk, history: Sequence[Message], earlier: Earlier) -> Reply[Draft]:
-        """The model's own words, whatever the talk is about; they may cite the last answer's sources."""
+        """Return the model's own words, whatever the talk is about; they may cite the last answer's sources."""
         own, sources = self._instructions, earlier.sources
         prompt = converse.render(message=message, history=history, sources=sources, instructions=own)
         received = await self._calls.ask(prompt, limit=converse.reply_tokens())
         return Reply(converse.parse(received.text or NOTHING_ELSE), received.usage, received.notes)
 
     async def condense(self, *, summary: str, messages: Sequence[Message]) -> Reply[str]:
-        """The model's summary; where it is none, one made by rule."""
+        """Return the model's summary; where it is none, one made by rule."""
         text, usage = await self._call(condense.render(summary=summary, messages=messages), condense.REPLY_TOKENS)
         short = condense.parse(text)
         if short is None:
@@ -267,15 +273,15 @@ class ChatReader:
         return Reply(short, usage)
 
     def context_window(self) -> int | None:
-        """Tokens that the model reads and writes in one call, where that is known."""
+        """Return tokens that the model reads and writes in one call, where that is known."""
         return self.window.tokens()
 
     def speed(self) -> Speed | None:
-        """How fast the model reads and writes here, where that was measured."""
+        """Return how fast the model reads and writes here, where that was measured."""
         return self._calls.speed()
 
     def count_tokens(self, text: str) -> int:
-        """Tokens of a text, estimated (about four characters each)."""
+        """Return tokens of a text, estimated (about four characters each)."""
         return count_tokens_approximately([HumanMessage(text)])
 
     async def _draft(self, prompt: list[BaseMessage], options: Sequence[str], limit: int) -> Reply[Draft]:
@@ -293,7 +299,7 @@ class ChatReader:
         return Reply(Draft(draft.text, draft.quotes, True, choice), received.usage + more, notes)
 
     def _by_schema(self) -> bool:
-        """Whether extracts and relations are asked for as JSON of a schema."""
+        """Return whether extracts and relations are asked for as JSON of a schema."""
         form = DEFAULT_FORM if self._form == "auto" else self._form
         return form == "schema" and self._calls.wants_schema()
 
@@ -303,12 +309,15 @@ class ChatReader:
     async def _call(
         self, prompt: list[BaseMessage], limit: int | None = None, *, guarded: bool = True
     ) -> tuple[str, Usage]:
-        """The text of a reply and what it cost."""
+        """Return the text of a reply and what it cost."""
         received = await self._calls.ask(prompt, limit=limit, guarded=guarded)
         return received.text, received.usage
 
     async def _fitting(self, given: Sequence[G], ask: Callable[[Sequence[G]], Awaitable[Reply[V]]]) -> Reply[V]:
-        """The reply to all that is given; where that is too long for the model, once more to the first half of it."""
+        """Return the reply to all that is given.
+
+        Where that is too long for the model, once more to the first half of it.
+        """
         try:
             return await ask(given)
         except ContextOverflow as error:
@@ -329,19 +338,19 @@ class ChatReader:
 
 
 def _whole_of(received: Received) -> str:
-    """A reply without the end that was cut off; of JSON its reader takes what is whole."""
+    """Return a reply without the end that was cut off; of JSON its reader takes what is whole."""
     is_json = received.text.lstrip().startswith("{")
     return without_cut_end(received.text) if received.cut and not is_json else received.text
 
 
 def _leaks(note: ContextNote, prompt: Sequence[BaseMessage]) -> bool:
-    """Whether what a note says of a context repeats the prompt's instructions."""
+    """Return whether what a note says of a context repeats the prompt's instructions."""
     text = " ".join(filter(None, (note.entity, note.descriptor, note.answer)))
     return without_leaks(text, prompt) != text
 
 
 def _problem_of(made: Rewrite | None, message: str, history: Sequence[Message]) -> str:
-    """Why a model's rewrite cannot stand for the message, as the end of a sentence; empty where it can."""
+    """Return why a model's rewrite cannot stand for the message, as the end of a sentence; empty where it can."""
     if made is None:
         return "could not be read"
     if missing := lost(message, made.question):
@@ -353,7 +362,7 @@ def _problem_of(made: Rewrite | None, message: str, history: Sequence[Message]) 
 
 
 def _completed(made: Rewrite, message: str) -> Rewrite:
-    """A model's rewrite with what it leaves out, by rule."""
+    """Return a model's rewrite with what it leaves out, by rule."""
     ruled = rewrite_by_rules(made.question)
     concepts = made.concepts or ruled.concepts
     return replace(
@@ -366,7 +375,7 @@ def _completed(made: Rewrite, message: str) -> Rewrite:
 
 
 async def _after(before: Usage, work: Awaitable[V]) -> V:
-    """What comes of a call; if it fails, what the calls before it have cost counts as its own."""
+    """Return what comes of a call; if it fails, what the calls before it have cost counts as its own."""
     try:
         return await work
     except ModelError as error:

@@ -37,7 +37,7 @@ class ContextWindow:
         self._windows = [] if given else [_Window(inner) for inner in models_in(model)]
 
     def tokens(self) -> int | None:
-        """The number, or None where nobody says it, or no server has said it yet."""
+        """Return the number, or None where nobody says it, or no server has said it yet."""
         known = [tokens for window in self._windows if (tokens := window.tokens()) is not None]
         return self._given or min(known, default=None)
 
@@ -58,7 +58,7 @@ class _Window:
             self._asking.start()
 
     def tokens(self) -> int | None:
-        """The number, or None where nobody says it, or the server has not said it yet."""
+        """Return the number, or None where nobody says it, or the server has not said it yet."""
         if self._asking is not None:
             self._asking.join(WINDOW_WAIT)
             if self._asking.is_alive():

@@ -73,7 +73,7 @@ def read_gguf(path: Path) -> GGUFFile:
 
 
 def _described(path: Path, values: dict[str, Any], tensors: int, weights: int) -> GGUFFile:
-    """What the values of a file's head say.
+    """Return what the values of a file's head say.
 
     Raises:
         LocalModelError: It is no language model.
@@ -108,7 +108,7 @@ def _described(path: Path, values: dict[str, Any], tensors: int, weights: int) -
 
 
 def _parts(path: Path) -> list[Path]:
-    """All files of the model whose first file is at the path.
+    """Return all files of the model whose first file is at the path.
 
     Raises:
         LocalModelError: There is none, or not all of them.
@@ -148,7 +148,7 @@ class _Head:
         self._at = 0
 
     def read(self) -> tuple[dict[str, Any], int]:
-        """The values by their names, without lists of texts, and how many tensors there are.
+        """Return the values by their names, without lists of texts, and how many tensors there are.
 
         Raises:
             LocalModelError: It is no GGUF file of a known version.
@@ -204,7 +204,7 @@ class _Head:
         self._bytes(0)
 
     def _value(self, kind: int) -> Any:
-        """A value; None for a list of anything but numbers, which is passed over."""
+        """Return a value; None for a list of anything but numbers, which is passed over."""
         if kind == _STRING:
             return self._text()
         if kind in _NUMBERS:

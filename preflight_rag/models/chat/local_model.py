@@ -81,7 +81,7 @@ class LoadedModel:
 
     @classmethod
     def of(cls, path: Path, context: int | None = None) -> LoadedModel:
-        """The model of a file; one that is open in this process with that context is taken.
+        """Return the model of a file; one that is open in this process with that context is taken.
 
         Raises:
             LocalModelError: It cannot be loaded.
@@ -96,7 +96,7 @@ class LoadedModel:
             return loaded
 
     def busy(self) -> int:
-        """How many calls are being answered or wait for a slot."""
+        """Return how many calls are being answered or wait for a slot."""
         return sum(not call.done() for call in list(self._calls))
 
     def ask(self, body: dict[str, Any], receive: Callable[[Piece], bool], stopped: threading.Event) -> Future[None]:
@@ -144,7 +144,7 @@ class LocalModel(BaseChatModel):
 
     @classmethod
     def open(cls, path: str | Path, *, context: int | None = None, **values: Any) -> Self:
-        """The model of a GGUF file.
+        """Return the model of a GGUF file.
 
         Args:
             path: The file; of a model in several files, the first.
@@ -173,7 +173,7 @@ class LocalModel(BaseChatModel):
         return timings["prompt_per_second"], timings["predicted_per_second"]
 
     def keeps_to_schemas(self) -> bool:
-        """Whether a reply to a call with a JSON schema keeps to it, found out by one short call."""
+        """Return whether a reply to a call with a JSON schema keeps to it, found out by one short call."""
         schema = {
             "type": "object",
             "properties": {"n": {"enum": [7]}},
@@ -283,7 +283,7 @@ class LocalModel(BaseChatModel):
             work.cancel()
 
     def _body(self, messages: list[BaseMessage], stop: list[str] | None, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What llama.cpp is asked, in the words of OpenAI's API."""
+        """Return what llama.cpp is asked, in the words of OpenAI's API."""
         most = given.get("max_completion_tokens") or given.get("max_tokens") or self.max_tokens
         own = {"temperature": self.temperature, "max_tokens": most, "stop": stop}
         # As OpenAI's client takes it: what is not an option of that API's stands beside the others in the request.
@@ -299,7 +299,7 @@ class LocalModel(BaseChatModel):
         }
 
     def _chunk(self, piece: Any) -> ChatGenerationChunk | None:
-        """A piece as LangChain has it; `_END` where it is the end.
+        """Return a piece as LangChain has it; `_END` where it is the end.
 
         Raises:
             ContextOverflow: The prompt is longer than the context.
@@ -309,7 +309,7 @@ class LocalModel(BaseChatModel):
             return None
         if isinstance(piece, Exception):
             problem = f"{self.model} does not accept the call: {first_line(piece)}"
-            raise ModelError(problem, help="An option that llama.cpp does not take, perhaps.") from piece
+            raise ModelError(problem, help="llama.cpp may not support one of the options.") from piece
         if error := piece.get("error"):
             raise self._failure(error)
         choices = piece.get("choices") or [{}]
@@ -325,7 +325,7 @@ class LocalModel(BaseChatModel):
         return ChatGenerationChunk(message=message)
 
     def _failure(self, error: Mapping[str, Any]) -> ModelError:
-        """What llama.cpp says that went wrong, as an error of ours."""
+        """Return what llama.cpp says that went wrong, as an error of ours."""
         if error.get("type") == "exceed_context_size_error":
             sizes = f"{error.get('n_prompt_tokens', 0):,} tokens, and it reads and writes {self._loaded.context:,}"
             trained = self._loaded.file.trained_context
@@ -339,7 +339,7 @@ class LocalModel(BaseChatModel):
 
 
 def _usage(counts: Mapping[str, Any]) -> UsageMetadata:
-    """What llama.cpp counted."""
+    """Return what llama.cpp counted."""
     cached = (counts.get("prompt_tokens_details") or {}).get("cached_tokens", 0)
     return UsageMetadata(
         input_tokens=counts["prompt_tokens"],
@@ -350,7 +350,7 @@ def _usage(counts: Mapping[str, Any]) -> UsageMetadata:
 
 
 def _sizes(file: GGUFFile, wanted: int | None, available: int | None) -> tuple[int, int]:
-    """The context and the slots that there is memory for.
+    """Return the context and the slots that there is memory for.
 
     Args:
         file: The model's file.
@@ -412,7 +412,7 @@ def _start(file: GGUFFile, context: int, slots: int, threads: int) -> Any:
 
 
 def _devices() -> Sequence[Mapping[str, Any]]:
-    """What llama.cpp can calculate on."""
+    """Return what llama.cpp can calculate on."""
     import xllamacpp
 
     found: Sequence[Mapping[str, Any]] = xllamacpp.get_device_info()

@@ -36,7 +36,10 @@ class LoopLocalClients:
         self._http: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Any]] = WeakKeyDictionary()
 
     def of(self, model: M) -> M:
-        """The model for the loop that runs; itself where it has no client of OpenAI's, or one that the user gave it."""
+        """Return the model for the loop that runs.
+
+        Itself where it has no client of OpenAI's, or one that the user gave it.
+        """
         loop = asyncio.get_running_loop()
         original, copy = self._copies.get(loop, (None, None))
         if original is not model:
@@ -55,7 +58,7 @@ class LoopLocalClients:
 
 
 def _refuse_elsewhere(base_url: Any) -> Callable[[Any], Awaitable[None]]:
-    """What keeps a prompt from being sent on, by a redirect, to another server than the one that was named."""
+    """Return what keeps a prompt from being sent on, by a redirect, to another server than the one that was named."""
 
     async def refuse(request: Any) -> None:
         if (request.url.scheme, request.url.host, request.url.port) != (base_url.scheme, base_url.host, base_url.port):
@@ -71,7 +74,7 @@ async def _no_long_wait(response: Any) -> None:
 
 
 def _with_own_client(model: Any, clients: dict[str, Any]) -> Any:
-    """A copy of a chat model with one of the clients of a loop, which are kept by address and time limit."""
+    """Return a copy of a chat model with one of the clients of a loop, which are kept by address and time limit."""
     client = getattr(model, "root_async_client", None)
     if client is None or getattr(model, "http_async_client", None) is not None:
         return model

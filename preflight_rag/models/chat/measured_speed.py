@@ -83,7 +83,7 @@ class MeasuredSpeed:
 
 
 def _speed_of(entry: object) -> Speed | None:
-    """What an entry of the file says; None where it is not one."""
+    """Return what an entry of the file says; None where it is not one."""
     if not isinstance(entry, Mapping):
         return None
     values = [entry.get("reads"), entry.get("writes")]
@@ -92,7 +92,7 @@ def _speed_of(entry: object) -> Speed | None:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """The file's entries; none where it is not there or cannot be read: it is measured again."""
+    """Return the file's entries; none where it is not there or cannot be read: it is measured again."""
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -71,13 +71,13 @@ OF_SCHEMA = ("response_format", "json_schema", "json schema", "grammar", "struct
 
 
 def known_of(chat_model: AnyModel, name: str) -> MeasuredSpeed:
-    """What is kept of a model, by its name and the address of its server where a person named one."""
+    """Return what is kept of a model, by its name and the address of its server where a person named one."""
     where = base_url_of(chat_model)
     return MeasuredSpeed(f"{name} {shown_address(where)}" if where else name)
 
 
 def schema_option(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """What a request says to have its reply as JSON of a schema."""
+    """Return what a request says to have its reply as JSON of a schema."""
     form = {"name": "reply", "strict": True, "schema": dict(schema)}
     return {"response_format": {"type": "json_schema", "json_schema": form}}
 
@@ -138,7 +138,7 @@ class ModelCalls:
         return self._shared.model
 
     def speed(self) -> Speed | None:
-        """How fast the model reads and writes, as measured so far."""
+        """Return how fast the model reads and writes, as measured so far."""
         return self._shared.speed.speed
 
     async def aclose(self) -> None:
@@ -146,13 +146,13 @@ class ModelCalls:
         await self._clients.aclose()
 
     def limited(self, budget: Budget) -> ModelCalls:
-        """The same, counted against a budget and ending with it."""
+        """Return the same, counted against a budget and ending with it."""
         calls = copy(self)
         calls._budget = budget
         return calls
 
     def takes_option(self, name: str) -> bool:
-        """Whether an option of sampling reaches the model.
+        """Return whether an option of sampling reaches the model.
 
         Options of OpenAI's reach its client, two of them any chat model; what a Runnable of another kind would make of
         them is not known.
@@ -160,7 +160,7 @@ class ModelCalls:
         return takes_options(self.chat_model) and (name in COMMON_OPTIONS or is_openais(self.chat_model))
 
     def sampled(self, options: Mapping[str, Any]) -> ModelCalls:
-        """The same with those of the options that reach the model, such as `temperature`."""
+        """Return the same with those of the options that reach the model, such as `temperature`."""
         calls = copy(self)
         calls._sampling = {name: value for name, value in options.items() if self.takes_option(name)}
         return calls
@@ -174,7 +174,7 @@ class ModelCalls:
         whole: bool = True,
         schema: Mapping[str, Any] | None = None,
     ) -> Received:
-        """A whole reply, or what is whole of it, within the turn's budget.
+        """Return a whole reply, or what is whole of it, within the turn's budget.
 
         What it repeats of its instructions is left out; the text is empty where that was all.
 
@@ -205,7 +205,7 @@ class ModelCalls:
         return may_take_schemas(self.chat_model) and takes_options(self.chat_model) and known is not False
 
     def _in_form(self, schema: Mapping[str, Any]) -> ModelCalls:
-        """The same, whose replies are JSON of the schema.
+        """Return the same, whose replies are JSON of the schema.
 
         It is sent beside what LangChain knows of: that would have OpenAI's client parse the reply, which fails for one
         that was cut off, and is not told what servers of others answer.
@@ -215,7 +215,10 @@ class ModelCalls:
         return calls
 
     async def _with_room_to_think(self, prompt: list[BaseMessage], limit: int | None) -> Received:
-        """A reply within its limit of tokens; of a model that turns out to spend that on its thoughts, one without."""
+        """Return a reply within its limit of tokens.
+
+        Of a model that turns out to spend that on its thoughts, one without.
+        """
         least = self._budget.reply_tokens if self._budget else 0
         most = None if limit is None or self._shared.thinks else max(limit, least)
         try:
@@ -231,7 +234,7 @@ class ModelCalls:
         return replace(received, usage=before + received.usage)
 
     async def _within_budget(self, prompt: list[BaseMessage], limit: int | None) -> Received:
-        """A whole reply, or what is whole of it, that the turn's budget has room for."""
+        """Return a whole reply, or what is whole of it, that the turn's budget has room for."""
         budget = self._budget
         if budget is None:
             return await self._reply_within(prompt, limit, self.deadline)
@@ -253,7 +256,10 @@ class ModelCalls:
         return received
 
     async def _reply_within(self, prompt: list[BaseMessage], limit: int | None, seconds: float) -> Received:
-        """A whole reply, or what is whole of it; every other way in which one can fall short is an error of ours."""
+        """Return a whole reply, or what is whole of it.
+
+        Every other way in which one can fall short is an error of ours.
+        """
         started, end = perf_counter(), asyncio.timeout(seconds)
         loop = asyncio.get_running_loop()
         kind = _WantsStream if always_streams(self.chat_model) and self._shared.streams else _Written
@@ -310,7 +316,7 @@ class ModelCalls:
             )
 
     async def _invoke(self, prompt: list[BaseMessage], limit: int | None, written: _Written) -> AIMessage:
-        """The model's message; what it takes of a call's options is found out once, by what it refuses."""
+        """Return the model's message; what it takes of a call's options is found out once, by what it refuses."""
         shared, whole = self._shared, False
         while True:
             try:
@@ -412,7 +418,7 @@ class _Written(BaseCallbackHandler):
         return self._length > self._most
 
     def text(self) -> str:
-        """All of it, as it was shown where it was streamed."""
+        """Return all of it, as it was shown where it was streamed."""
         return without_controls("".join(self._pieces))
 
 
@@ -420,16 +426,16 @@ class _WantsStream(_Written):
     """The same; that it has these methods is what makes LangChain stream a call, whoever else listens."""
 
     def tap_output_aiter(self, run_id: UUID, output: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """The stream as it is."""
+        """Return the stream as it is."""
         return output
 
     def tap_output_iter(self, run_id: UUID, output: Iterator[Any]) -> Iterator[Any]:
-        """The stream as it is."""
+        """Return the stream as it is."""
         return output
 
 
 def _usage_of(prompt: list[BaseMessage], message: AIMessage, seconds: float) -> Usage:
-    """What a call cost, as its server says, else estimated."""
+    """Return what a call cost, as its server says, else estimated."""
     reported = message.usage_metadata
     if reported and reported["input_tokens"]:
         return Usage(
@@ -439,7 +445,7 @@ def _usage_of(prompt: list[BaseMessage], message: AIMessage, seconds: float) -> 
 
 
 def _cached(message: AIMessage) -> int:
-    """Tokens of a prompt that the server had read for a call before."""
+    """Return tokens of a prompt that the server had read for a call before."""
     usage = message.usage_metadata
     details = usage.get("input_token_details") if usage else None
     return (details.get("cache_read") or 0) if details else 0

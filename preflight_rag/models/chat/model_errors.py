@@ -30,7 +30,7 @@ _OVERFLOW = (
 
 
 def in_our_words(error: Exception, model: str, *, base_url: str | None = None) -> ModelError:
-    """The error of a chat model as one of ours; unknown ones keep their first line.
+    """Return the error of a chat model as one of ours; unknown ones keep their first line.
 
     Args:
         error: What was raised.
@@ -81,7 +81,7 @@ def _reach(base_url: str | None) -> str:
 
 
 def shown_address(address: str) -> str:
-    """An address without the name and the password that it may hold."""
+    """Return an address without the name and the password that it may hold."""
     scheme, separator, rest = address.partition("://")
     host, slash, path = rest.partition("/")
     return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}" if separator else address
@@ -109,7 +109,7 @@ def _named_failure(error: Exception, model: str, base_url: str | None) -> ModelE
 
 
 def _causes(error: BaseException | None) -> set[str]:
-    """The names of an error and of those that it comes from: packages between wrap them in their own."""
+    """Return the names of an error and of those that it comes from: packages between wrap them in their own."""
     names = set()
     while error is not None:
         names.add(type(error).__name__)
@@ -118,7 +118,7 @@ def _causes(error: BaseException | None) -> set[str]:
 
 
 def _refusal(error: Exception, status: int, model: str, base_url: str | None) -> ModelError | None:
-    """What an HTTP status means."""
+    """Return what an HTTP status means."""
     if status == 401:
         return ModelAuthError(f"{model} refused the key", help="Check OPENAI_API_KEY (or the provider's own).")
     if status == 403:
@@ -141,20 +141,23 @@ def _refusal(error: Exception, status: int, model: str, base_url: str | None) ->
 
 
 def _detail(error: Exception) -> str:
-    """What a server says of its refusal, without the client's own words around it."""
+    """Return what a server says of its refusal, without the client's own words around it."""
     body = getattr(error, "body", None)
     detail = body.get("message") if isinstance(body, Mapping) else None
     return first_line(Exception(detail) if isinstance(detail, str) and detail.strip() else error)
 
 
 def _asked_to_wait(error: Exception) -> str:
-    """How long a server asks to wait, as the end of a sentence; nothing where it does not say."""
+    """Return how long a server asks to wait, as the end of a sentence; nothing where it does not say."""
     seconds = seconds_asked(getattr(getattr(error, "response", None), "headers", {}))
     return f" and asks to wait {seconds:,.0f} s" if seconds else ""
 
 
 def seconds_asked(headers: Mapping[str, str]) -> float:
-    """The seconds of a header `Retry-After`, as a number or as a date; 0 where there is none that can be read."""
+    """Return the seconds of a header `Retry-After`, as a number or as a date.
+
+    0 where there is none that can be read.
+    """
     value = headers.get("retry-after", "").strip()
     if value.isdecimal() and len(value) < 10:
         return float(value)
@@ -166,17 +169,17 @@ def seconds_asked(headers: Mapping[str, str]) -> float:
 
 
 def is_empty_stream(error: Exception) -> bool:
-    """Whether a stream ended before it began, as LangChain says."""
+    """Return whether a stream ended before it began, as LangChain says."""
     return isinstance(error, ValueError) and "no generation" in str(error).lower()
 
 
 def refuses_temperature(error: Exception) -> bool:
-    """Whether a model takes no temperature but its own, as its server says."""
+    """Return whether a model takes no temperature but its own, as its server says."""
     return refuses(error, "temperature")
 
 
 def refuses(error: Exception, *options: str) -> bool:
-    """Whether a server, or the client before it, does not take an option of a call, as it says."""
+    """Return whether a server, or the client before it, does not take an option of a call, as it says."""
     if isinstance(error, TypeError):
         return "unexpected keyword argument" in str(error) and any(name in str(error) for name in options)
     return getattr(error, "status_code", None) in (400, 422) and any(name in str(error).lower() for name in options)

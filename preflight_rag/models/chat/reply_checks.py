@@ -27,7 +27,7 @@ characters a token."""
 def whole_text(
     message: AIMessage, name: str, chat_model: AnyModel, *, limited: bool = False
 ) -> tuple[str, tuple[str, ...]]:
-    """The text of a reply, and notes on it.
+    """Return the text of a reply, and notes on it.
 
     Args:
         message: The reply.
@@ -66,26 +66,26 @@ def whole_text(
 
 
 def in_circles(name: str, kept: str) -> BadReply:
-    """The error of a reply that was stopped because it repeated itself."""
+    """Return the error of a reply that was stopped because it repeated itself."""
     problem = f"{name} repeated itself and was stopped"
     return BadReply(problem, help="Try again, or take another model.", reason="repetition", partial=kept)
 
 
 def only_thought(message: AIMessage) -> bool:
-    """Whether a model that was cut off at its limit had spent that on its thoughts, in part or altogether."""
+    """Return whether a model that was cut off at its limit had spent that on its thoughts, in part or altogether."""
     usage, text = message.usage_metadata, str(message.text)
     details = usage.get("output_token_details") if usage else None
     return bool(details and details.get("reasoning")) or not text.strip() or "<think" in text or "</think" in text
 
 
 def too_long(name: str, text: str) -> BadReply:
-    """The error of a reply that was stopped because it did not come to an end."""
+    """Return the error of a reply that was stopped because it did not come to an end."""
     problem = f"{name} wrote more than {LONGEST_REPLY:,} characters and was stopped"
     return BadReply(problem, help="Try again, or take another model.", reason="length", partial=text)
 
 
 def unread_note(name: str, prompt: list[BaseMessage], usage: Usage) -> tuple[str, ...]:
-    """A note where the server says that it has read much less than it was sent: some cut a prompt in silence."""
+    """Return a note where the server says that it has read much less than it was sent: some cut a prompt in silence."""
     sent = count_tokens_approximately(prompt)
     if usage.estimated or sent < LONG_PROMPT or usage.input_tokens >= READ_SHARE * sent:
         return ()

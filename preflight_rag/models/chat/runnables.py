@@ -26,7 +26,7 @@ OF_A_RUN = ("thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map")
 
 
 def with_models(model: AnyModel, change: Change) -> AnyModel:
-    """The same Runnable with every chat model inside changed; itself where none is.
+    """Return the same Runnable with every chat model inside changed; itself where none is.
 
     Chat models in the code of a `RunnableLambda` are not seen.
     """
@@ -37,7 +37,10 @@ def with_models(model: AnyModel, change: Change) -> AnyModel:
 
 
 def models_in(model: AnyModel) -> list[BaseChatModel]:
-    """The chat models inside, first the one that is asked first; of one made at each call, as it is by default."""
+    """Return the chat models inside, first the one that is asked first.
+
+    Of one made at each call, as it is by default.
+    """
     found: list[BaseChatModel] = []
 
     def note(inner: Any) -> Any:
@@ -53,7 +56,7 @@ def models_in(model: AnyModel) -> list[BaseChatModel]:
 
 
 def name_of(model: AnyModel) -> str:
-    """The chat model that is asked first, as `provider:name`; of a Runnable without one, its own name."""
+    """Return the chat model that is asked first, as `provider:name`; of a Runnable without one, its own name."""
     inside = models_in(model)
     if not inside:
         return model.get_name()
@@ -63,13 +66,16 @@ def name_of(model: AnyModel) -> str:
 
 
 def base_url_of(model: AnyModel) -> str | None:
-    """The address that the chat model which is asked first was given, where it is no provider's own."""
+    """Return the address that the chat model which is asked first was given, where it is no provider's own."""
     found = getattr(next(iter(models_in(model)), None), "openai_api_base", None)
     return str(found) if found else None
 
 
 def without_temperature(model: AnyModel) -> AnyModel:
-    """The model with its servers' own temperature; itself where none of the chat models inside sets another one."""
+    """Return the model with its servers' own temperature.
+
+    Itself where none of the chat models inside sets another one.
+    """
 
     def plain(inner: BaseChatModel) -> BaseChatModel:
         known = getattr(inner, "temperature", None)
@@ -79,7 +85,7 @@ def without_temperature(model: AnyModel) -> AnyModel:
 
 
 def always_streams(model: AnyModel) -> bool:
-    """Whether every chat model inside is one of ours, of which a stream says all that a whole reply does.
+    """Return whether every chat model inside is one of ours, of which a stream says all that a whole reply does.
 
     A reply that is not streamed is lost where its time runs out, and is not seen to go round in circles. But another
     class's stream may lack what its whole replies have, such as a refusal; it streams where somebody listens.
@@ -89,7 +95,7 @@ def always_streams(model: AnyModel) -> bool:
 
 
 def without_streams(model: AnyModel) -> AnyModel:
-    """The model that gives whole replies alone."""
+    """Return the model that gives whole replies alone."""
     return with_models(model, lambda inner: inner.model_copy(update={"disable_streaming": True}))
 
 
@@ -98,7 +104,7 @@ LIMITS = ("max_tokens", "max_output_tokens", "num_predict", "max_new_tokens")
 
 
 def with_reply_limit(model: AnyModel, tokens: int) -> AnyModel:
-    """The model whose replies have so many tokens at most; a limit that the person has set on it stays."""
+    """Return the model whose replies have so many tokens at most; a limit that the person has set on it stays."""
 
     def limited(inner: BaseChatModel) -> BaseChatModel:
         name = next((each for each in LIMITS if each in type(inner).model_fields), None)
@@ -110,7 +116,7 @@ def with_reply_limit(model: AnyModel, tokens: int) -> AnyModel:
 
 
 def with_stream_usage(model: AnyModel) -> AnyModel:
-    """The model whose streams say what they cost, where nobody has set whether they do."""
+    """Return the model whose streams say what they cost, where nobody has set whether they do."""
 
     def counted(inner: BaseChatModel) -> BaseChatModel:
         unset = "stream_usage" in type(inner).model_fields and getattr(inner, "stream_usage") is None  # noqa: B009
@@ -120,7 +126,10 @@ def with_stream_usage(model: AnyModel) -> AnyModel:
 
 
 def with_newer_limit(model: AnyModel) -> AnyModel:
-    """The model whose server is told a reply's limit by its newer name; itself where that was so, or is not ours."""
+    """Return the model whose server is told a reply's limit by its newer name.
+
+    Itself where that was so, or is not ours.
+    """
 
     def newer(inner: BaseChatModel) -> BaseChatModel:
         old = getattr(inner, "newer_limit", None) is False
@@ -130,7 +139,7 @@ def with_newer_limit(model: AnyModel) -> AnyModel:
 
 
 def is_openais(model: AnyModel, provider: str | None = None) -> bool:
-    """Whether the model is asked by OpenAI's client; a reply's own word for its provider comes first."""
+    """Return whether the model is asked by OpenAI's client; a reply's own word for its provider comes first."""
     if provider is not None:
         return provider == "openai"
     return {inner._llm_type for inner in models_in(model)} == {"openai-chat"}
@@ -143,7 +152,7 @@ def may_take_schemas(model: AnyModel) -> bool:
 
 
 def as_message(reply: object, name: str) -> AIMessage:
-    """What a Runnable gave, as a model's message.
+    """Return what a Runnable gave, as a model's message.
 
     Raises:
         BadReply: It is neither a message nor text.
@@ -161,7 +170,7 @@ def as_message(reply: object, name: str) -> AIMessage:
 
 
 def config_for(model: AnyModel) -> RunnableConfig | None:
-    """The config that a model is called with: of the `configurable` around it, what is not the graph's own."""
+    """Return the config that a model is called with: of the `configurable` around it, what is not the graph's own."""
     if isinstance(model, BaseChatModel):
         return None
     configurable = ensure_config().get("configurable", {})
@@ -170,7 +179,7 @@ def config_for(model: AnyModel) -> RunnableConfig | None:
 
 
 def with_handler(config: RunnableConfig | None, handler: BaseCallbackHandler) -> RunnableConfig:
-    """The config with one more listener, beside those of the run around the call."""
+    """Return the config with one more listener, beside those of the run around the call."""
     around = ensure_config(config).get("callbacks")
     if isinstance(around, BaseCallbackManager):
         within = around.copy()
@@ -195,7 +204,7 @@ class _Configured(Runnable[Any, Any]):
 
 
 def takes_options(model: Any) -> bool:
-    """Whether options of a call reach a chat model: one by itself, bound, repeated, or with fallbacks."""
+    """Return whether options of a call reach a chat model: one by itself, bound, repeated, or with fallbacks."""
     if isinstance(model, BaseChatModel) or _makes_models(model):
         return True
     inner = getattr(model, "bound", None) or getattr(model, "runnable", None)
@@ -203,12 +212,12 @@ def takes_options(model: Any) -> bool:
 
 
 def _makes_models(model: AnyModel) -> bool:
-    """Whether it is what `init_chat_model` gives for configurable fields; its class has no public name."""
+    """Return whether it is what `init_chat_model` gives for configurable fields; its class has no public name."""
     return callable(getattr(type(model), "_model", None)) and type(model).__module__.startswith("langchain.")
 
 
 def _with(model: Any, change: Callable[[Any], Any]) -> Any:
-    """A Runnable with what is asked at last inside it changed: chat models, and what makes them."""
+    """Return a Runnable with what is asked at last inside it changed: chat models, and what makes them."""
     if isinstance(model, BaseChatModel) or _makes_models(model):
         return change(model)
     if not isinstance(model, RunnableSerializable):
@@ -220,7 +229,7 @@ def _with(model: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
-    """A field's value with the Runnables inside changed; the same object where nothing is."""
+    """Return a field's value with the Runnables inside changed; the same object where nothing is."""
     if isinstance(value, Runnable):
         return _with(value, change)
     if type(value) in (list, tuple):

@@ -57,14 +57,14 @@ class Embedder(Embeddings):
 
     @abstractmethod
     def encode_query(self, text: str) -> np.ndarray:
-        """Vector of a query, shape (dimension,), float32."""
+        """Return vector of a query, shape (dimension,), float32."""
 
     @abstractmethod
     def _encode(self, inputs: Sequence[PassageInput], progress: Progress | None) -> np.ndarray:
-        """Vectors of non-empty `inputs`, shape (n, dimension), float32."""
+        """Return vectors of non-empty `inputs`, shape (n, dimension), float32."""
 
     def encode_passages(self, passages: Sequence[PassageInput], progress: Progress | None = None) -> np.ndarray:
-        """Vectors of passages, shape (n, dimension), float32.
+        """Return vectors of passages, shape (n, dimension), float32.
 
         Args:
             passages: Texts, or (title, text) pairs; see `with_title`.
@@ -78,7 +78,7 @@ class Embedder(Embeddings):
         return self._encode(inputs, progress)
 
     def with_title(self, title: str, text: str) -> PassageInput:
-        """What is embedded of a passage that has a title: "title. text".
+        """Return what is embedded of a passage that has a title: "title. text".
 
         The title is left out where both together are longer than the model reads (the text is never cut for it), and
         where the text already begins with it.
@@ -108,11 +108,11 @@ class Embedder(Embeddings):
         return await asyncio.to_thread(self.embed_query, text)
 
     def count_tokens(self, text: str) -> int:
-        """Word pieces of `text`, special tokens not counted."""
+        """Return word pieces of `text`, special tokens not counted."""
         return len(self.tokenizer.encode(text, add_special_tokens=False).ids)
 
     def token_offsets(self, text: str) -> list[tuple[int, int]]:
-        """Character offsets in `text` of each word piece, in order."""
+        """Return character offsets in `text` of each word piece, in order."""
         return list(self.tokenizer.encode(text, add_special_tokens=False).offsets)
 
 

@@ -67,7 +67,10 @@ _FAST: SharedModels[Hashable, Embedder] = SharedModels()
 
 
 def _compared(fast: FastMiniLM, slow: MiniLM) -> Embedder:
-    """The fast one, where it gives the slow one's vectors; what is wrong with it is a warning, and costs no ingest."""
+    """Return the fast one, where it gives the slow one's vectors.
+
+    What is wrong with it is a warning, and costs no ingest.
+    """
     try:
         least = lowest_cosine(fast.encode_passages(PROBES), slow.encode_passages(PROBES))
     except Exception as error:  # of OpenVINO, which knows no common one
@@ -87,7 +90,7 @@ def lowest_cosine(some: np.ndarray, others: np.ndarray) -> float:
 
 
 def _bfloat16_network(folder: Path, threads: int) -> Network:
-    """The network with the weights of a folder; as many forward passes at once as threads, each on one core."""
+    """Return the network with the weights of a folder; as many forward passes at once as threads, each on one core."""
     import openvino
 
     core = openvino.Core()
@@ -110,7 +113,7 @@ def _bfloat16_network(folder: Path, threads: int) -> Network:
 
 
 def _graph_with_weights(folder: Path) -> bytes:
-    """The graph as one ONNX model, its weights in it."""
+    """Return the graph as one ONNX model, its weights in it."""
     import onnx
     from onnx import numpy_helper
     from safetensors import safe_open

@@ -55,7 +55,7 @@ class LangChainEmbedder(Embedder):
         return self._words.tokenizer
 
     def encode_query(self, text: str) -> np.ndarray:
-        """Vector of a query, of length 1."""
+        """Return vector of a query, of length 1."""
         rows = self._call(lambda query: [self._embeddings.embed_query(query)], text)
         vector: np.ndarray = rows[0]
         return vector

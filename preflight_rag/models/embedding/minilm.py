@@ -86,7 +86,7 @@ class MiniLM(Embedder):
             return self._loaded
 
     def encode_query(self, text: str) -> np.ndarray:
-        """Vector of a query, shape (384,); what lies beyond 256 tokens is not read."""
+        """Return vector of a query, shape (384,); what lies beyond 256 tokens is not read."""
         vector: np.ndarray = self._backend.encode([text], None)[0]
         return vector
 
@@ -136,7 +136,7 @@ class OnnxBackend:
         return tokenizer
 
     def encode(self, texts: Sequence[str], progress: Progress | None) -> np.ndarray:
-        """Vectors in the order of `texts`."""
+        """Return vectors in the order of `texts`."""
         import numpy as np
 
         vectors: list[np.ndarray] = []
@@ -180,7 +180,7 @@ _BACKENDS: SharedModels[Hashable, OnnxBackend] = SharedModels()
 
 
 def _open_backend(max_tokens: int, threads: int) -> OnnxBackend:
-    """The network of the published files, whose checksums are verified again once a file is another one."""
+    """Return the network of the published files, whose checksums are verified again once a file is another one."""
     folder = _model_folder()
     files = [path for name in SHA256 if (path := folder / name).is_file()]
     key = (*(file_identity(path) for path in files), *SHA256.values(), max_tokens, threads)
@@ -204,7 +204,7 @@ LOADING_MEGABYTES = 500
 
 
 def embedder_session(folder: Path, graph: Path = GRAPH) -> InferenceSession:
-    """The graph with the weights of a folder; each forward pass runs on one core.
+    """Return the graph with the weights of a folder; each forward pass runs on one core.
 
     Args:
         folder: Holds the published `model.safetensors`.
@@ -225,7 +225,7 @@ def embedder_session(folder: Path, graph: Path = GRAPH) -> InferenceSession:
 
 
 def mapped_weights(path: Path) -> dict[str, np.ndarray]:
-    """The graph's weights by name, as views of the file, which is mapped.
+    """Return the graph's weights by name, as views of the file, which is mapped.
 
     The safetensors package copies each of them, which took longer than all else that loading does. Of the largest, the
     vectors of the word pieces, a text needs a few rows.

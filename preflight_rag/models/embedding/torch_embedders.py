@@ -55,7 +55,7 @@ FAMILIES: tuple[tuple[re.Pattern[str], Prompts], ...] = (
 
 
 def family_prompts(name: str) -> Prompts | None:
-    """The prompts of the family that a model's name or path belongs to; None where it is of no known one."""
+    """Return the prompts of the family that a model's name or path belongs to; None where it is of no known one."""
     last = PurePath(name).name.lower()
     return next((prompts for pattern, prompts in FAMILIES if pattern.search(last)), None)
 
@@ -104,11 +104,11 @@ class TorchBackend:
         self.dimension = int(self.encode_query("dimension").shape[0])
 
     def encode(self, texts: Sequence[str], progress: Progress | None) -> np.ndarray:
-        """Vectors of passages, of length 1."""
+        """Return vectors of passages, of length 1."""
         return _in_chunks(texts, lambda chunk: self._model.encode_document(list(chunk), **_ENCODE_OPTIONS), progress)
 
     def encode_query(self, text: str) -> np.ndarray:
-        """Vector of a query, of length 1."""
+        """Return vector of a query, of length 1."""
         vector: np.ndarray = normalize(self._model.encode_query([text], **_ENCODE_OPTIONS))[0]
         return vector
 
@@ -127,11 +127,11 @@ class MedCPTEncoder:
         self.dimension = int(self._model.config.hidden_size)
 
     def encode(self, texts: Sequence[PassageInput], progress: Progress | None) -> np.ndarray:
-        """Vectors of texts and of (title, text) pairs, in their order."""
+        """Return vectors of texts and of (title, text) pairs, in their order."""
         return _in_chunks(texts, self._encode_batches, progress, scale=False)
 
     def encode_query(self, text: str) -> np.ndarray:
-        """Vector of one text."""
+        """Return vector of one text."""
         vector: np.ndarray = self._encode_batches([text])[0]
         return vector
 
@@ -181,7 +181,7 @@ class SentenceTransformerEmbedder(Embedder):
         return self._passages.tokenizer
 
     def encode_query(self, text: str) -> np.ndarray:
-        """Vector of a query by the query encoder, with the model's query prompt."""
+        """Return vector of a query by the query encoder, with the model's query prompt."""
         return self._queries.encode_query(text)
 
     def _encode(self, inputs: Sequence[PassageInput], progress: Progress | None) -> np.ndarray:
@@ -192,14 +192,14 @@ class MedCPTEmbedder(SentenceTransformerEmbedder):
     """The MedCPT pair: a title goes in as a segment of its own."""
 
     def with_title(self, title: str, text: str) -> PassageInput:
-        """The pair (title, text), or the text alone where both are longer than the encoder reads."""
+        """Return the pair (title, text), or the text alone where both are longer than the encoder reads."""
         tokens = self.count_tokens(title) + self.count_tokens(text)
         fits = tokens + self.tokenizer.num_special_tokens_to_add(True) <= self.max_tokens
         return (title, text) if title.strip() and fits else text
 
 
 def open_sentence_transformer(name: str) -> Embedder:
-    """The SentenceTransformer `name`, from a path, the local cache or the Hub."""
+    """Return the SentenceTransformer `name`, from a path, the local cache or the Hub."""
     return SentenceTransformerEmbedder(name, TorchBackend(name))
 
 
@@ -215,7 +215,7 @@ def open_prompted(spec: str) -> Embedder:
 
 
 def open_pair(spec: str) -> Embedder:
-    """The embedder "pair:QUERY|PASSAGE"; a pair of MedCPT's encoders is recognised by its name."""
+    """Return the embedder "pair:QUERY|PASSAGE"; a pair of MedCPT's encoders is recognised by its name."""
     names = [name.strip() for name in spec.removeprefix(PAIR_PREFIX).split("|")]
     if len(names) != 2 or not all(names):
         raise EmbedderError(f"{spec!r} does not name two encoders", help="Write pair:QUERY_MODEL|PASSAGE_MODEL")
@@ -227,7 +227,7 @@ def open_pair(spec: str) -> Embedder:
 
 
 def normalize(vectors: Any) -> np.ndarray:
-    """Rows as float32, scaled to length 1; a row of zeros stays."""
+    """Return rows as float32, scaled to length 1; a row of zeros stays."""
     import numpy as np
 
     rows = np.asarray(vectors, dtype=np.float32)
@@ -236,7 +236,7 @@ def normalize(vectors: Any) -> np.ndarray:
 
 
 def weights_revision(module: Any) -> str:
-    """First 12 hexadecimal digits of the SHA-256 over a torch module's named weights."""
+    """Return first 12 hexadecimal digits of the SHA-256 over a torch module's named weights."""
     import torch
 
     digest = hashlib.sha256()

@@ -65,7 +65,7 @@ class Calibration:
     threshold: float
 
     def probability(self, answerable: float, margin: float | None) -> float:
-        """Probability for a passage's logits; without a span nothing answers."""
+        """Return probability for a passage's logits; without a span nothing answers."""
         if margin is None:
             return 0.0
         return sigmoid(self.answerable * answerable + self.margin * margin + self.bias)
@@ -92,7 +92,7 @@ class ReaderSettings:
 
 @lru_cache(maxsize=1)
 def reader_settings() -> ReaderSettings:
-    """The file beside the model.
+    """Return the file beside the model.
 
     Raises:
         ExtractiveReaderError: It is missing or damaged.
@@ -131,7 +131,7 @@ class BundledReader:
         return reader_settings().calibration.threshold
 
     def read(self, pairs: Sequence[Pair]) -> list[PassageReading]:
-        """One reading a pair, in order.
+        """Return one reading a pair, in order.
 
         Raises:
             ExtractiveReaderError: The model's file is missing or damaged.
@@ -139,7 +139,7 @@ class BundledReader:
         return [_reading(*found) for found in self.decoded(pairs)]
 
     def decoded(self, pairs: Sequence[Pair]) -> list[tuple[tuple[Span, ...], str | None, dict[str, float]]]:
-        """Spans, descriptor and the logits of `SCORES` for each pair, before any calibration; see `decode`.
+        """Return spans, descriptor and the logits of `SCORES` for each pair, before any calibration; see `decode`.
 
         Raises:
             ExtractiveReaderError: The model's file is missing or damaged.
@@ -187,7 +187,7 @@ class _Network:
             raise ExtractiveReaderError(f"the reader's model cannot be loaded: {problem}", help=help) from error
 
     def run(self, window: Window) -> list[np.ndarray]:
-        """The model's outputs for one window."""
+        """Return the model's outputs for one window."""
         feed = padded([window])
         return [output[0] for output in self._session.run(OUTPUTS, {name: feed[name] for name in self._inputs})]
 

@@ -123,7 +123,7 @@ class ExtractiveReader(Protocol):
         ...
 
     def read(self, pairs: Sequence[Pair]) -> list[PassageReading]:
-        """One reading a pair, in order; the same for a pair whatever stands beside it."""
+        """Return one reading a pair, in order; the same for a pair whatever stands beside it."""
         ...
 
 
@@ -150,7 +150,7 @@ class CachedReader:
         return self.reader.threshold
 
     def read(self, pairs: Sequence[Pair]) -> list[PassageReading]:
-        """One reading a pair, in order."""
+        """Return one reading a pair, in order."""
         return self._readings.get(pairs, self.reader.read)
 
 
@@ -173,7 +173,7 @@ class Window:
 
 
 def load_tokenizer(path: Path) -> Tokenizer:
-    """The tokenizer of a `tokenizer.json`, set to cut pairs as the reader takes them."""
+    """Return the tokenizer of a `tokenizer.json`, set to cut pairs as the reader takes them."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_str(path.read_text(encoding="utf-8"))
@@ -194,7 +194,7 @@ def windows(
     all_windows: bool = True,
     most_question: int = MAX_QUESTION,
 ) -> list[Window]:
-    """The sequences of (question, title, text) pairs, in order; long passages have several.
+    """Return the sequences of (question, title, text) pairs, in order; long passages have several.
 
     Args:
         pairs: Questions with a passage's title and text.
@@ -221,14 +221,14 @@ def _window(pair: int, encoding: Encoding, shift: int) -> Window:
 
 
 def _cut(question: str, tokenizer: Tokenizer, most: int) -> str:
-    """The question's first pieces; what a person asks is shorter."""
+    """Return the question's first pieces; what a person asks is shorter."""
     question = question[: LONGEST_PIECE * most]
     encoding = tokenizer.encode("", question, add_special_tokens=False)
     return question if len(encoding.ids) <= most else question[: encoding.offsets[most - 1][1]]
 
 
 def padded(batch: Sequence[Window]) -> dict[str, np.ndarray]:
-    """The model's inputs, each of shape (windows, tokens of the longest)."""
+    """Return the model's inputs, each of shape (windows, tokens of the longest)."""
     import numpy as np
 
     shape = (len(batch), max(len(window.ids) for window in batch))
@@ -243,7 +243,7 @@ def padded(batch: Sequence[Window]) -> dict[str, np.ndarray]:
 def decode(
     title: str, text: str, windows: Sequence[Window], outputs: Sequence[Sequence[np.ndarray]]
 ) -> tuple[tuple[Span, ...], str | None, dict[str, float]]:
-    """Spans, descriptor and scores of one passage from the model's outputs for its windows.
+    """Return spans, descriptor and scores of one passage from the model's outputs for its windows.
 
     Args:
         title: The passage's title; a descriptor may stand there.
@@ -296,14 +296,14 @@ class _Words:
         self._begins, self._ends = [begin for begin, _ in places], [end for _, end in places]
 
     def begin(self, at: int) -> int:
-        """Where the word begins that a place lies inside; the place itself where that is far or in no word."""
+        """Return where the word begins that a place lies inside; the place itself where that is far or in no word."""
         i = bisect_left(self._begins, at) - 1
         if i < 0 or at >= self._ends[i]:
             return at
         return self._begins[i] if self._begins[i] > at - _NEAR or at <= _NEAR else self._nearby(at)[0]
 
     def end(self, at: int) -> int:
-        """Where it ends, likewise."""
+        """Return where it ends, likewise."""
         i = bisect_left(self._begins, at) - 1
         if i < 0 or at >= self._ends[i]:
             return at
@@ -352,21 +352,21 @@ def _candidates(
 
 
 def _highest(logits: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """The places of the highest logits, of equal ones the first."""
+    """Return the places of the highest logits, of equal ones the first."""
     import numpy as np
 
     return allowed[np.argsort(-np.round(logits[allowed], DECIMALS), kind="stable")[:CANDIDATES]]
 
 
 def _in_order(words: _Words, candidates: Iterable[Candidate]) -> Iterator[Span]:
-    """Candidates as whole words, best first; only as many are widened as are taken."""
+    """Yield candidates as whole words, best first; only as many are widened as are taken."""
     ordered = sorted(candidates, key=itemgetter(0), reverse=True)
     for _, level in groupby(ordered, key=itemgetter(0)):
         yield from sorted(filter(None, (_whole_words(words, each) for each in level)), key=_order)
 
 
 def apart(spans: Iterable[Span], most: int = MAX_SPANS) -> tuple[Span, ...]:
-    """The first spans, of those given best first, of which none overlaps a better one."""
+    """Return the first spans, of those given best first, of which none overlaps a better one."""
     kept: list[Span] = []
     for span in spans:
         if all(span.end <= other.start or other.end <= span.start for other in kept):
@@ -381,7 +381,7 @@ def _order(span: Span) -> tuple[float, int, int]:
 
 
 def _whole_words(words: _Words, candidate: Candidate) -> Span | None:
-    """A span widened to whole words, without marks at its ends; None where no word is left."""
+    """Return a span widened to whole words, without marks at its ends; None where no word is left."""
     margin, start, end = candidate
     start, end = words.begin(start), words.end(end)
     kept = words.text[start:end]
@@ -393,7 +393,7 @@ def _whole_words(words: _Words, candidate: Candidate) -> Span | None:
 
 
 def sigmoid(logit: float) -> float:
-    """The probability of a logit, rounded."""
+    """Return the probability of a logit, rounded."""
     return round(1 / (1 + math.exp(-max(-40.0, min(40.0, logit)))), 4)
 
 

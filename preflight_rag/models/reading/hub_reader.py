@@ -71,7 +71,7 @@ class HubReader:
         self._tokenizer = _cutting_tokenizer(name, tokenizer, self.window)
 
     def read(self, pairs: Sequence[Pair]) -> list[PassageReading]:
-        """One reading a pair, in order.
+        """Return one reading a pair, in order.
 
         Raises:
             ExtractiveReaderError: The model fails on these texts.
@@ -86,7 +86,7 @@ class HubReader:
         ]
 
     def _scores(self, window: Window) -> tuple[np.ndarray, np.ndarray]:
-        """Scores of starts and ends (tokens,); position 0 holds those of [CLS], wherever the model has it."""
+        """Return scores of starts and ends (tokens,); position 0 holds those of [CLS], wherever the model has it."""
         import torch
 
         feed = {"input_ids": torch.tensor([window.ids]), "attention_mask": torch.ones(1, len(window.ids)).long()}
@@ -143,13 +143,13 @@ def _check_head(name: str, config: Any) -> None:
     saved = getattr(config, "architectures", None) or []
     if not any(architecture.endswith(HEADS) for architecture in saved):
         raise ExtractiveReaderError(
-            f"{name!r} is no extractive reader: {', '.join(saved) or 'it'} has no trained head for spans",
+            f"{name!r} is not an extractive reader: {', '.join(saved) or 'it'} has no trained head for spans",
             help=_EXAMPLE,
         )
 
 
 def _window(name: str, config: Any, tokenizer: Any) -> int:
-    """Tokens that the model reads at once: the least of its positions, its tokenizer's limit, and `WINDOW`."""
+    """Return tokens that the model reads at once: the least of its positions, its tokenizer's limit, and `WINDOW`."""
     positions = getattr(config, "max_position_embeddings", None)
     limits = [tokenizer.model_max_length, WINDOW]
     if positions and positions > 0:
@@ -161,7 +161,7 @@ def _window(name: str, config: Any, tokenizer: Any) -> int:
 
 
 def _cutting_tokenizer(name: str, tokenizer: Any, window: int) -> Tokenizer:
-    """A copy of the fast tokenizer, set to cut pairs into windows."""
+    """Return a copy of the fast tokenizer, set to cut pairs into windows."""
     found = fast_tokenizer(tokenizer)
     if found is None:
         raise ExtractiveReaderError(

@@ -34,7 +34,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def integer_session(model: Path, sha256: str) -> InferenceSession | None:
-    """The network in whole numbers, or None where floats are to be taken; why is a warning where it is a fault.
+    """Return the network in whole numbers, or None where floats are to be taken; why is a warning where it is a fault.
 
     Args:
         model: `reader.onnx`; the graph and what it is compared with lie beside it.
@@ -80,7 +80,7 @@ def largest_difference(session: InferenceSession, probes: list[dict[str, Any]]) 
 
 
 def window_feed(ids: list[int], types: list[int]) -> dict[str, np.ndarray]:
-    """The inputs of one window, which has no padding."""
+    """Return the inputs of one window, which has no padding."""
     import numpy as np
 
     return {"input_ids": np.array([ids], dtype=np.int64), "token_type_ids": np.array([types], dtype=np.int64)}

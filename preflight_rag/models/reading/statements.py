@@ -20,7 +20,7 @@ SHORT = 15
 def check(
     reader: ExtractiveReader, question: str, stated: Sequence[Claim], passages: Mapping[int, Passage]
 ) -> list[Statement]:
-    """Each statement checked against the passages that it cites; empty where the reader has no verdict.
+    """Return each statement checked against the passages that it cites; empty where the reader has no verdict.
 
     A statement is supported when one of its passages supports it, and contradicted when none does and one clearly says
     no. One whose passages are all missing is not judged.
@@ -46,13 +46,13 @@ def check(
 
 
 def pair(question: str, statement: str, passage: Passage) -> tuple[str, str, str]:
-    """What the reader is given for a statement and a passage."""
+    """Return what the reader is given for a statement and a passage."""
     asked = f"{question} {statement}" if len(statement.split()) < SHORT else statement
     return asked.strip(), passage.title, passage.text
 
 
 def judged(claim: Claim, readings: Sequence[PassageReading], threshold: float, clear: float) -> Statement:
-    """Whether the passages of a statement support it, by their readings.
+    """Return whether the passages of a statement support it, by their readings.
 
     Args:
         claim: The statement.

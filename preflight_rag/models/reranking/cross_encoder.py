@@ -88,7 +88,7 @@ class CrossEncoderReranker:
 
 
 def titled(passage: Passage) -> str:
-    """The title and the text, the title not twice."""
+    """Return the title and the text, the title not twice."""
     title = passage.title.strip()
     if not title or passage.text.startswith(title):
         return passage.text
@@ -118,13 +118,13 @@ def _loaded(name: str) -> Any:
 
 
 def _without_head(model: Any) -> str:
-    """The architecture that the weights were saved with, where it lacks a head, else nothing."""
+    """Return the architecture that the weights were saved with, where it lacks a head, else nothing."""
     saved = getattr(getattr(model, "config", None), "architectures", None) or []
     return "" if any(not name.endswith(HEADLESS) for name in saved) else ", ".join(saved)
 
 
 def _window(model: Any) -> int:
-    """Tokens that the model reads: the least of its tokenizer's limit, its positions, and what was set."""
+    """Return tokens that the model reads: the least of its tokenizer's limit, its positions, and what was set."""
     config = getattr(model, "config", None)
     limits = [model.max_seq_length, getattr(config, "max_position_embeddings", None), WINDOW]
     return min(int(limit) for limit in limits if limit)

@@ -74,7 +74,7 @@ class FeatureReranker:
 
     @classmethod
     def shipped(cls, fold: str = ALL) -> FeatureReranker:
-        """The trained reranker; `fold` names the group of collections that it was trained without.
+        """Return the trained reranker; `fold` names the group of collections that it was trained without.
 
         Raises:
             RerankerError: There is no such fold.
@@ -85,7 +85,7 @@ class FeatureReranker:
         return cls({name: row[fold] for name, row in trained()["weights"].items()})
 
     def score(self, question: str, candidates: Sequence[Candidate]) -> np.ndarray:
-        """Scores (n,) float64."""
+        """Return scores (n,) float64."""
         scores: np.ndarray = features(question, candidates) @ self._weights
         return scores
 
@@ -98,7 +98,7 @@ class FeatureReranker:
 
 @lru_cache(maxsize=1)
 def trained() -> dict[str, Any]:
-    """What `feature_reranker.json` holds: `weights` by feature and fold, and what they were trained on."""
+    """Return what `feature_reranker.json` holds: `weights` by feature and fold, and what they were trained on."""
     found: dict[str, Any] = json.loads(WEIGHTS.read_text(encoding="utf-8"))
     return found
 
@@ -163,7 +163,7 @@ class _Texts:
         return places, np.searchsorted(self.lengths.cumsum(), places, side="right"), terms[order]
 
     def titled(self) -> np.ndarray:
-        """Whether all of the question's terms stand in a text's title, (n,); not where it has none."""
+        """Return whether all of the question's terms stand in a text's title, (n,); not where it has none."""
         import numpy as np
 
         n = len(self.lengths)
@@ -179,7 +179,7 @@ class _Texts:
 
 
 def _indexed(candidates: Sequence[Candidate]) -> tuple[TermNumbers, Sequence[int] | np.ndarray] | None:
-    """The index that has the terms of all candidates, and where they stand there; None where none has."""
+    """Return the index that has the terms of all candidates, and where they stand there; None where none has."""
     if isinstance(candidates, Pool):
         return candidates.vocabulary, candidates.positions
     known = [candidate.terms for candidate in candidates if candidate.terms is not None]
@@ -189,7 +189,7 @@ def _indexed(candidates: Sequence[Candidate]) -> tuple[TermNumbers, Sequence[int
 
 
 def features(question: str, candidates: Sequence[Candidate]) -> np.ndarray:
-    """Features (n, len(FEATURES)) float64 of a question's candidates.
+    """Return features (n, len(FEATURES)) float64 of a question's candidates.
 
     Args:
         question: The question.
@@ -210,7 +210,7 @@ def features(question: str, candidates: Sequence[Candidate]) -> np.ndarray:
 
 
 def is_keywords(question: str) -> bool:
-    """Whether the question is no sentence but keywords: without a function word and without a question mark."""
+    """Return whether the question is no sentence but keywords: without a function word and without a question mark."""
     plain = {word.casefold() for word in _WORD.findall(question)}
     return not question.rstrip().endswith("?") and not plain & STOP_WORDS
 
@@ -278,7 +278,7 @@ def _text_columns(sequence: list[str], asked: list[str], texts: _Texts) -> dict[
 def _bigrams(
     pairs: set[tuple[int, int]], size: int, n: int, rows: np.ndarray, places: np.ndarray, terms: np.ndarray
 ) -> np.ndarray:
-    """Share of the question's pairs of neighbours that are neighbours in each text, (n,).
+    """Return share of the question's pairs of neighbours that are neighbours in each text, (n,).
 
     Args:
         pairs: Of the question's terms, by their places among them.
@@ -305,7 +305,7 @@ def _bigrams(
 def _proximity(
     present: np.ndarray, starts: np.ndarray, rows: np.ndarray, places: np.ndarray, terms: np.ndarray
 ) -> np.ndarray:
-    """Number of distinct terms of the question in each text over the smallest window with all of them, (n,).
+    """Return number of distinct terms of the question in each text over the smallest window with all of them, (n,).
 
     0 with fewer than two. A window that ends at a match begins at the earliest of the last places up to there of each
     term that the text has.
@@ -330,7 +330,7 @@ def _proximity(
 
 
 def _term_feedback(texts: _Texts) -> np.ndarray:
-    """Cosine of each passage's weighted terms with those of the best passages, itself left out, on the average.
+    """Return cosine of each passage's weighted terms with those of the best passages, itself left out, on the average.
 
     The mean of the products with several vectors is the product with their sum.
     """
@@ -366,7 +366,7 @@ def _term_feedback(texts: _Texts) -> np.ndarray:
 
 
 def _contexts(question: str, places: Columns) -> dict[str, float]:
-    """What is known of the question as a whole, each about 1 in size."""
+    """Return what is known of the question as a whole, each about 1 in size."""
     import numpy as np
 
     cosines = np.sort(places.cosine)[::-1]
@@ -380,7 +380,7 @@ def _contexts(question: str, places: Columns) -> dict[str, float]:
 
 
 def _ranks(ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Ranks as floats, and where they are missing: there the rank counts as one below all."""
+    """Return ranks as floats, and where they are missing: there the rank counts as one below all."""
     import numpy as np
 
     missing = ranks == 0
@@ -396,7 +396,7 @@ def _z(values: np.ndarray) -> np.ndarray:
 
 
 def _share(values: np.ndarray) -> np.ndarray:
-    """Values brought to [0, 1]."""
+    """Return values brought to [0, 1]."""
     low, high = float(values.min()), float(values.max())
     shifted: np.ndarray = values - low
     scaled: np.ndarray = shifted / (high - low) if high - low > 1e-9 else shifted * 0

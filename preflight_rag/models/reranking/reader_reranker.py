@@ -37,7 +37,7 @@ class ReaderReranker:
     name: str = READER
 
     def score(self, question: str, candidates: Sequence[Candidate]) -> np.ndarray:
-        """Scores (n,) float64.
+        """Return scores (n,) float64.
 
         Raises:
             RerankerError: The reader's model is missing or damaged.

@@ -37,7 +37,7 @@ class Reranker(Protocol):
         ...
 
     def score(self, question: str, candidates: Sequence[Candidate]) -> np.ndarray:
-        """Scores (n,), higher is better."""
+        """Return scores (n,), higher is better."""
         ...
 
 
@@ -108,7 +108,7 @@ def rerank(
 
 
 def _note(name: str, wanted: int, scores: Sequence[float | None], deadline: float) -> str:
-    """What was not scored, in words."""
+    """Return what was not scored, in words."""
     late, undefined = wanted - len(scores), scores.count(None)
     reasons = []
     if late:

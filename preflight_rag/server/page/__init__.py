@@ -38,21 +38,21 @@ HEADERS = {
 
 @cache
 def assets() -> dict[str, bytes]:
-    """The page's own static files by name."""
+    """Return the page's own static files by name."""
     found = sorted((FOLDER / "static").iterdir())
     return {path.name: path.read_bytes() for path in found if path.suffix in KINDS}
 
 
 @cache
 def viewer() -> dict[str, bytes]:
-    """The files of pdf.js by name, `pdfjs/…`."""
+    """Return the files of pdf.js by name, `pdfjs/…`."""
     found = sorted((FOLDER / "static" / "pdfjs").iterdir())
     return {f"pdfjs/{path.name}": path.read_bytes() for path in found if path.suffix in VIEWER_KINDS}
 
 
 @cache
 def version() -> str:
-    """What the static files' folder is called: a hash of their names and contents."""
+    """Return what the static files' folder is called: a hash of their names and contents."""
     digest = hashlib.sha256()
     for name, content in (assets() | viewer()).items():
         digest.update(f"{name}\0{len(content)}\0".encode() + content)
@@ -61,7 +61,7 @@ def version() -> str:
 
 @cache
 def document() -> bytes:
-    """The page, with the addresses of its files; modules are named ahead, so that they load side by side."""
+    """Return the page, with the addresses of its files; modules are named ahead, so that they load side by side."""
     base = f"/static/{version()}"
     named = [name for name in assets() if name.endswith(".js") and name not in ("app.js", "theme.js")]
     preloads = "\n".join(f'    <link rel="modulepreload" href="{base}/{name}">' for name in named)
@@ -73,7 +73,10 @@ def document() -> bytes:
 
 
 def page_router() -> APIRouter:
-    """The routes `/` and `/static/VERSION/NAME`; neither needs a key, since neither holds anything of the library."""
+    """Return the routes `/` and `/static/VERSION/NAME`.
+
+    Neither needs a key, since neither holds anything of the library.
+    """
     router = APIRouter(include_in_schema=False)
 
     @router.get("/")

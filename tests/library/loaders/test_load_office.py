@@ -155,7 +155,7 @@ def test_a_mail_with_its_people_and_its_attachments_named(tmp_path: Path) -> Non
     assert "From: Dmitri Delmar\nTo: Elena Estrada" in document.text
     assert "lies at 7.2 metres.\n\nDmitri" in document.text
     assert document.metadata["attachments"] == ["chart.pdf"]
-    assert str(document.metadata["unread"]).startswith("attachment chart.pdf: no readable PDF")
+    assert str(document.metadata["unread"]).startswith("attachment chart.pdf: not a readable PDF")
 
 
 def test_each_message_of_a_mailbox(tmp_path: Path) -> None:

@@ -87,8 +87,8 @@ TABLE = [
     ("journal = ' OR 1=1 --", set()),
 ]
 WRONG = [
-    ("year>=soon", "'soon' is a date in no known form"),
-    ("date = 31/31/2021", "a date in no known form"),
+    ("year>=soon", "'soon' is not a date in a known form"),
+    ("date = 31/31/2021", "not a date in a known form"),
     ("impact > high", "neither a number nor a date"),
     ("page = three", "'page' is a number, not 'three'"),
     ("page > 2021-03", "neither a number nor a date"),
@@ -148,7 +148,7 @@ def test_since_and_until_leave_undated_documents_out_and_say_so(papers):
     where = Filter.parse([], since="March 2018", until=2021)
     assert found_by(papers, where) == {"statins", "aspirin"}
     assert papers.filter_note(where).endswith("; documents without a date are left out: 1")
-    with pytest.raises(UsageError, match="'last week' is a date in no known form"):
+    with pytest.raises(UsageError, match="'last week' is not a date in a known form"):
         Filter.parse([], since="last week")
 
 

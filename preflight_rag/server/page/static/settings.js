@@ -145,7 +145,7 @@ export class Settings {
       h("legend", {}, "Answers"),
       models,
       h("label.field", {}, h("span", {}, "Passages read"), h("input", { name: "k", type: "number", min: "1", max: "200", value: chosen.k ?? "", placeholder: String(settings.k ?? 16) })),
-      check("clarify", "Ask me when many things go by one name", chosen.clarify ?? settings.clarify),
+      check("clarify", "Ask me when many things share one name", chosen.clarify ?? settings.clarify),
     );
   }
 
