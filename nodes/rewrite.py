@@ -66,8 +66,8 @@ async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
         update |= _searched(question, result)
         update["within"] = within
         if not within and known and known["citations"] and context.reader.by_rule:
-            update["continued"] = continued_documents(question, made, known)
-        if made.kind == "conversation" and chatting and is_of_the_conversation(question):
+            update["continued"] = continued_documents(question, result, known)
+        if result.kind == "conversation" and chatting and is_of_the_conversation(question):
             talk = Talk("other")
         elif free and result.question != question:
             lookup = recognise_lookup(result.question)
