@@ -17,8 +17,8 @@ demo: $(VENV)/installed
 # A name with + is several folders of tests/; "others" is what no part names. The fast parts take about equally long, and are
 # few, because each loads the models anew; of the slow ones the longest come first.
 JOBS ?= 2
-FAST := graph+server+mcp+browser+faults+library others
-SLOW := evaluation real_model faults browser+cli+mcp server graph library evaluation/experiments \
+FAST := graph+threads+server+mcp+browser+faults+library+ingest+pubmed others
+SLOW := evaluation real_model faults browser+cli+mcp server graph+threads library+ingest+pubmed evaluation/experiments \
   evaluation/datasets+evaluation/harness offline+corg+nodes models training conversation+routing+prompts+state+text others
 folders = $(addprefix tests/,$(subst +, ,$(1)))
 besides = tests $(addprefix --ignore=,$(foreach part,$(1),$(call folders,$(part))))
@@ -78,7 +78,7 @@ check: $(VENV)/installed-for-tests typecheck
 	$(BIN)/python docs/generate.py --check
 
 typecheck: $(VENV)/installed-for-tests
-	$(BIN)/mypy -p preflight_rag -p training
+	$(BIN)/mypy -p preflight_rag -p evaluation -p training
 
 docs: $(VENV)/installed-for-tests
 	$(BIN)/python docs/generate.py

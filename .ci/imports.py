@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-OURS = {"preflight_rag", "training", *(path.stem for path in (ROOT / "tests").glob("*.py"))}
+OURS = {"evaluation", "preflight_rag", "training", *(path.stem for path in (ROOT / "tests").glob("*.py"))}
 
 
 def main() -> int:

@@ -30,7 +30,7 @@ TOOLS = (
     *("cryptography", "fpdf2", "hypothesis", "langgraph-checkpoint-conformance", "openpyxl", "pypdf", "pytest"),
     *("pytest-asyncio", "python-docx", "python-pptx", "striprtf"),
 )
-TESTED = ("state", "text", "prompts", "nodes", "library/loaders", "library/index")
+TESTED = ("state", "text", "prompts", "nodes", "ingest/loaders", "library/index")
 
 
 def main() -> None:

@@ -23,6 +23,7 @@ IN_SDIST = (
     "CHANGELOG.md",
     "constraints.txt",
     "docs/RESULTS.md",
+    "evaluation/command.py",
     "langgraph.json",
     "tests/conftest.py",
     "training/README.md",
@@ -71,6 +72,8 @@ def same_files(scratch: Path) -> Path:
     (source,) = folders["source"].iterdir()
     wheels = [build("wheel", source, folders["from-sdist"]), build("wheel", ROOT, folders["from-clone"])]
     listed = [{name for name in zipfile.ZipFile(wheel).namelist()} for wheel in wheels]
+    if others := sorted({name.split("/")[0] for name in listed[0]} & {"evaluation", "training", "tests"}):
+        raise SystemExit(f"the wheel has {others}, which are for clones alone")
     if listed[0] != listed[1]:
         raise SystemExit(f"the wheels differ in {sorted(listed[0] ^ listed[1])}")
     tracked = run("git", "ls-files", "preflight_rag", "graph", "nodes", "prompts", "state", cwd=ROOT).split()

@@ -17,7 +17,7 @@ from time import process_time, thread_time
 
 import numpy as np
 
-from preflight_rag.evaluation.datasets import open_dataset
+from evaluation.datasets import open_dataset
 from preflight_rag.library.index.dense import DenseIndex, DenseKind, write_dense
 from preflight_rag.library.storage.store import Store
 from preflight_rag.models.opening import open_embedder

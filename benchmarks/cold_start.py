@@ -53,7 +53,7 @@ PARTS = {
         "BundledReader().read([('warm', '', 'warm')])"
     ),
     "LangGraph, with LangChain's core": "import langgraph.graph",
-    "our graph, nodes, conversations": "import preflight_rag.graph.turns, preflight_rag.graph.thread_store",
+    "our graph, nodes, conversations": "import preflight_rag.graph.turns, preflight_rag.threads.thread_store",
     "drafts without a model": "import preflight_rag.offline.drafts",
 }
 """What a start consists of, in an order in which each may use what stands above it."""

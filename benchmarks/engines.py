@@ -23,14 +23,14 @@ from typing import Any
 import numpy as np
 from peer_systems import given_vectors, texts_of, vectors_of
 
+from preflight_rag.databases.postgres import Address
+from preflight_rag.ingest.document_store import DocumentStore, PreparedDocument
+from preflight_rag.ingest.identity import passage_id
 from preflight_rag.library.library import Library
 from preflight_rag.library.opening import open_library
-from preflight_rag.library.postgres.connections import Address
 from preflight_rag.library.postgres.schema import TABLES
 from preflight_rag.library.postgres.store import PostgresStore
 from preflight_rag.library.postgres.writing import writing
-from preflight_rag.library.storage.document_store import DocumentStore, PreparedDocument
-from preflight_rag.library.storage.identity import passage_id
 from preflight_rag.state.errors import LibraryMissing
 from preflight_rag.state.values import Document, Passage
 

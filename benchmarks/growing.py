@@ -17,9 +17,9 @@ import numpy as np
 from peer_systems import given_vectors, resident
 from peers import zipf_texts
 
+from preflight_rag.ingest.identity import passage_id
 from preflight_rag.library.index.generations import read_manifest
 from preflight_rag.library.library import Library
-from preflight_rag.library.storage.identity import passage_id
 from preflight_rag.state.values import Document, Passage
 
 

@@ -21,11 +21,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, run_arms
-from preflight_rag.evaluation.harness.asking import Asking, open_asking
-from preflight_rag.evaluation.harness.budget import Budget
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.samples import Sample
+from evaluation.harness.arms import Arm, ArmAnswer, run_arms
+from evaluation.harness.asking import Asking, open_asking
+from evaluation.harness.budget import Budget
+from evaluation.runs import Run
+from evaluation.samples import Sample
 from preflight_rag.prompts import answer_plain
 from preflight_rag.state.reading import Source
 

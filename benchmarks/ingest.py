@@ -24,10 +24,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any, TypeAlias
 
+from preflight_rag.ingest.identity import vector_key
+from preflight_rag.ingest.prepare import embedded_groups
+from preflight_rag.ingest.run import ingest_files
 from preflight_rag.library import Library
-from preflight_rag.library.ingest.prepare import embedded_groups
-from preflight_rag.library.ingest.run import ingest_files
-from preflight_rag.library.storage.identity import vector_key
 from preflight_rag.models.embedding.minilm import MiniLM
 from preflight_rag.models.opening import MANY, embedder_for_many
 

@@ -23,8 +23,8 @@ import uvicorn
 from playwright.sync_api import Page, sync_playwright
 
 from preflight_rag import Preflight
-from preflight_rag.library.loaders.files import DEFAULT_MAX_BYTES
-from preflight_rag.library.loaders.pdf import load_pdf
+from preflight_rag.ingest.loaders.files import DEFAULT_MAX_BYTES
+from preflight_rag.ingest.loaders.pdf import load_pdf
 from preflight_rag.server import create_app
 from preflight_rag.state.errors import DocumentError
 from preflight_rag.text.sentences import sentence_spans

@@ -57,8 +57,8 @@ def resident() -> dict[str, float]:
 
 def write_library(folder: Path) -> dict[str, float]:
     """Make a library of ours of the texts and vectors, without an index."""
+    from preflight_rag.ingest.identity import passage_id
     from preflight_rag.library.library import Library
-    from preflight_rag.library.storage.identity import passage_id
     from preflight_rag.state.values import Document, Passage
 
     started = time.process_time()

@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from ncbi_server import NcbiServer  # noqa: E402
 
-from preflight_rag.library.pubmed import EntrezClient, Spacing  # noqa: E402
+from preflight_rag.pubmed import EntrezClient, Spacing  # noqa: E402
 from preflight_rag.state.errors import PubMedUnavailable  # noqa: E402
 
 

@@ -16,8 +16,8 @@ import time
 from itertools import islice
 from pathlib import Path
 
+from preflight_rag.ingest.report import IngestEvent
 from preflight_rag.library import Library
-from preflight_rag.library.ingest.report import IngestEvent
 
 
 def rate(documents: Path, folder: Path, workers: int, records: int) -> float:

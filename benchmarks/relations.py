@@ -34,11 +34,11 @@ sys.path.insert(0, str(ROOT / "tests"))
 from langchain_openai import ChatOpenAI  # noqa: E402
 from paper_table import TABLE, relation  # noqa: E402
 
+from evaluation.bench import given_sources  # noqa: E402
+from evaluation.datasets import QUESTIONS, open_dataset  # noqa: E402
+from evaluation.experiments.relations import things_of  # noqa: E402
+from evaluation.samples import Sample  # noqa: E402
 from preflight_rag.corg.relations import CONTEXT_OVERHEAD, relate_all  # noqa: E402
-from preflight_rag.evaluation.bench import given_sources  # noqa: E402
-from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset  # noqa: E402
-from preflight_rag.evaluation.experiments.relations import things_of  # noqa: E402
-from preflight_rag.evaluation.samples import Sample  # noqa: E402
 from preflight_rag.models.chat.chat_reader import ChatReader  # noqa: E402
 from preflight_rag.state.context import CorgMode, Settings  # noqa: E402
 from preflight_rag.state.reading import ContextNote, Source  # noqa: E402

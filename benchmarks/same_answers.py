@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import preflight_rag
+from evaluation.datasets import QUESTIONS, open_dataset
+from evaluation.samples import digest, sampled
 from preflight_rag import Preflight
-from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset
-from preflight_rag.evaluation.samples import digest, sampled
 from preflight_rag.state.errors import PreflightError
 
 EACH = 80

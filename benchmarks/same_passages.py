@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from preflight_rag.evaluation.datasets import open_dataset
+from evaluation.datasets import open_dataset
 from preflight_rag.library.collection import indexed_terms
 from preflight_rag.library.library import Library
 from preflight_rag.library.search.retrieval import retrieve_passages

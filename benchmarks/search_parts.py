@@ -16,7 +16,7 @@ from statistics import median
 from time import thread_time
 from typing import Any, TypeVar
 
-from preflight_rag.evaluation.datasets import open_dataset
+from evaluation.datasets import open_dataset
 from preflight_rag.library.collection import indexed_terms
 from preflight_rag.library.library import Library
 from preflight_rag.library.search.hybrid import row_cosines, stored_vectors

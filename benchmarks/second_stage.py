@@ -16,9 +16,9 @@ from statistics import fmean
 
 import numpy as np
 
-from preflight_rag.evaluation.datasets import open_dataset
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.searching import searched_part
+from evaluation.datasets import open_dataset
+from evaluation.runs import Run
+from evaluation.searching import searched_part
 from training.train_reranker import Example, fit, gather, quality
 
 NAMES = ("cranfield", "cisi", "nfcorpus", "scifact", "bioasq", "medquad")

@@ -15,8 +15,8 @@ import time
 from itertools import chain
 from pathlib import Path
 
+from preflight_rag.ingest.loaders import load
 from preflight_rag.library import SemanticOverlapSplitter
-from preflight_rag.library.loaders import load
 from preflight_rag.models.embedding.embedder import Embedder
 from preflight_rag.models.embedding.minilm import MiniLM
 from preflight_rag.state.values import Document

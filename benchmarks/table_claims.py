@@ -21,8 +21,8 @@ import tempfile
 from collections import Counter, defaultdict
 from pathlib import Path
 
+from evaluation.intervals import wilson
 from preflight_rag import Preflight
-from preflight_rag.evaluation.intervals import wilson
 from preflight_rag.library import Library
 from preflight_rag.text.tables import parse_row
 from preflight_rag.text.words import words

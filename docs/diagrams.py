@@ -16,9 +16,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.evaluation.datasets.files import json_lines
-from preflight_rag.evaluation.experiments.calibration import IOU, OWN, SHIPPED, reliability
-from preflight_rag.evaluation.experiments.reading import (
+from evaluation.datasets.files import json_lines
+from evaluation.experiments.calibration import IOU, OWN, SHIPPED, reliability
+from evaluation.experiments.reading import (
     READER,
     SELECTIVE_COLUMNS,
     SELECTIVE_NOTE,
@@ -26,10 +26,10 @@ from preflight_rag.evaluation.experiments.reading import (
     selective,
     selective_cells,
 )
-from preflight_rag.evaluation.intervals import wilson
-from preflight_rag.evaluation.reading_metrics import risk_curve
-from preflight_rag.evaluation.report import Report, Table, figures, markdown
-from preflight_rag.evaluation.rows import Row
+from evaluation.intervals import wilson
+from evaluation.reading_metrics import risk_curve
+from evaluation.report import Report, Table, figures, markdown
+from evaluation.rows import Row
 from preflight_rag.state.errors import UsageError
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 
 from preflight_rag.conversation.questions import check_question, normalised
-from preflight_rag.graph.ledger import Turn
 from preflight_rag.graph.model_use import ModelUse
 from preflight_rag.models.budget import Purse
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.schema import Question
+from preflight_rag.threads.ledger import Turn
 
 ROLES = {"user": HumanMessage, "assistant": AIMessage, "system": SystemMessage}
 

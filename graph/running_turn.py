@@ -18,9 +18,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, Overwrite, StateSnapshot, StreamMode
 
-from preflight_rag.graph.checkpointing import LATEST_ALONE
 from preflight_rag.graph.events import INTERRUPT, Event, Narrator, ProgressEvent
-from preflight_rag.graph.ledger import Turn
 from preflight_rag.graph.model_use import is_lost
 from preflight_rag.graph.outcome import answer_of, receipt_of
 from preflight_rag.graph.readers import extractive_for
@@ -43,10 +41,12 @@ from preflight_rag.state.errors import (
 )
 from preflight_rag.state.schema import Question
 from preflight_rag.state.values import Answer, Clarification, Receipt, Usage
+from preflight_rag.threads.checkpoints import LATEST_ALONE
+from preflight_rag.threads.ledger import Turn
 
 if TYPE_CHECKING:
     from preflight_rag.library.collection import Collection
-    from preflight_rag.library.pubmed import EntrezClient
+    from preflight_rag.pubmed import EntrezClient
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from preflight_rag.graph.offered import Offered
 from preflight_rag.graph.readers import extractive_for, open_reader
 from preflight_rag.library import Library
 from preflight_rag.library.opening import LibraryPlace, open_library
-from preflight_rag.library.pubmed import EntrezClient
 from preflight_rag.models.protocol import Reader
+from preflight_rag.pubmed import EntrezClient
 from preflight_rag.state.calls import CHOICES, RERANKERS, checked_choices, narrowed
 from preflight_rag.state.context import ENVIRONMENT_PREFIX, Context, ReplyForm, Settings
 from preflight_rag.state.errors import UsageError

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from preflight_rag.graph.checkpoints import open_checkpointer
 from preflight_rag.graph.offered import THREADS as ADDRESS
 from preflight_rag.graph.offered import own_place
-from preflight_rag.graph.sqlite_database import THREADS
-from preflight_rag.graph.thread_store import open_thread_store
+from preflight_rag.threads.sqlite_checkpoints import open_checkpointer
+from preflight_rag.threads.sqlite_database import THREADS
+from preflight_rag.threads.thread_store import open_thread_store
 
 
 @asynccontextmanager

@@ -21,8 +21,6 @@ from langgraph.types import Command
 from preflight_rag.corg.choices import chosen
 from preflight_rag.graph.build import build_graph
 from preflight_rag.graph.events import Event
-from preflight_rag.graph.ledger import Turn
-from preflight_rag.graph.locks import new_thread_id, validate_thread_id
 from preflight_rag.graph.model_use import LOST, ModelUse
 from preflight_rag.graph.requests import Ask, Choose, Request, Resume
 from preflight_rag.graph.running_turn import RunningTurn, TurnStart, belongs_to
@@ -46,11 +44,13 @@ from preflight_rag.state.errors import (
 )
 from preflight_rag.state.schema import STATE_VERSION, Question
 from preflight_rag.state.values import Answer, Choice
+from preflight_rag.threads.ledger import Turn
+from preflight_rag.threads.locks import new_thread_id, validate_thread_id
 
 if TYPE_CHECKING:
-    from preflight_rag.graph.thread_store import ThreadStore
     from preflight_rag.library.collection import Collection
-    from preflight_rag.library.pubmed import EntrezClient
+    from preflight_rag.pubmed import EntrezClient
+    from preflight_rag.threads.thread_store import ThreadStore
 
 _LOG = logging.getLogger(__name__)
 

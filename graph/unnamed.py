@@ -14,7 +14,7 @@ from langchain_core.runnables.config import merge_configs
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
 
-from preflight_rag.graph.locks import new_thread_id
+from preflight_rag.threads.locks import new_thread_id
 
 
 class OwnThreads(CompiledStateGraph[Any, Any, Any, Any]):

@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
     from preflight_rag.graph.events import Event
-    from preflight_rag.graph.ledger import Ledger
     from preflight_rag.graph.model_use import ModelUse
     from preflight_rag.graph.requests import Ask, Request
     from preflight_rag.graph.turns import Turns
+    from preflight_rag.ingest.report import IngestReport
     from preflight_rag.library.collection import Collection
-    from preflight_rag.library.ingest.report import IngestReport
-    from preflight_rag.library.pubmed import EntrezClient
     from preflight_rag.models.budget import Purse
     from preflight_rag.models.protocol import Reader
+    from preflight_rag.pubmed import EntrezClient
+    from preflight_rag.threads.ledger import Ledger
 
 
 class Preflight:
@@ -251,7 +251,7 @@ class Preflight:
             DocumentError: The file cannot be read, or holds no text.
             ModelError: The model failed.
         """
-        from preflight_rag.graph.summarize import find_subject, summarize
+        from preflight_rag.summarize import find_subject, summarize
 
         numbers, embedder = self._settings(settings), self.library.embedder
         subject = find_subject(self.library, document, embedder.count_tokens)
@@ -621,8 +621,8 @@ class Preflight:
             return self._turns
 
     async def _make_turns(self) -> Turns:
-        from preflight_rag.graph.thread_store import open_thread_store
         from preflight_rag.graph.turns import Turns
+        from preflight_rag.threads.thread_store import open_thread_store
 
         threads = await self._resources.enter_async_context(open_thread_store(self.folder, self.threads))
         # Without this object, which then would not be collected where it is left open.
@@ -631,7 +631,7 @@ class Preflight:
 
     def pubmed(self) -> EntrezClient:
         """Return the client of NCBI, made at first use."""
-        from preflight_rag.library.pubmed import EntrezClient
+        from preflight_rag.pubmed import EntrezClient
 
         with self._opening:
             if self._entrez is None:
@@ -642,7 +642,7 @@ class Preflight:
 def _check_address(threads: str | None) -> None:
     """Raise UsageError unless conversations can be kept there; nothing is opened yet."""
     if threads is not None:
-        from preflight_rag.graph.thread_store import check_address
+        from preflight_rag.threads.thread_store import check_address
 
         check_address(threads)
 

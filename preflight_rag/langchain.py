@@ -35,20 +35,20 @@ if TYPE_CHECKING:
 
     from preflight_rag.app import Preflight
     from preflight_rag.conversation.rewriter import QueryRewriter
+    from preflight_rag.ingest.splitting.semantic_splitter import SemanticOverlapSplitter
+    from preflight_rag.ingest.splitting.sentence_splitter import SentenceSplitter
     from preflight_rag.library.collection import Collection
-    from preflight_rag.library.pubmed import EntrezClient, fetch_documents
-    from preflight_rag.library.pubmed.retriever import PubMedRetriever
-    from preflight_rag.library.query.ladder import search_until_enough
-    from preflight_rag.library.query.mesh import Mesh
-    from preflight_rag.library.query.spelling import Speller
     from preflight_rag.library.search.compressors import FPSSelector, MMRSelector, Reorder, TokenBudget
     from preflight_rag.library.search.filters import Filter
     from preflight_rag.library.search.merging import merge
     from preflight_rag.library.search.passage_reranker import PassageReranker
     from preflight_rag.library.search.retriever import LibraryRetriever as PreflightRetriever
-    from preflight_rag.library.splitting.semantic_splitter import SemanticOverlapSplitter
-    from preflight_rag.library.splitting.sentence_splitter import SentenceSplitter
+    from preflight_rag.library.search.spelling import Speller
     from preflight_rag.models.opening import open_embedder, open_extractive_reader
+    from preflight_rag.pubmed import EntrezClient, fetch_documents
+    from preflight_rag.pubmed.ladder import search_until_enough
+    from preflight_rag.pubmed.mesh import Mesh
+    from preflight_rag.pubmed.retriever import PubMedRetriever
     from preflight_rag.routing.calibration import calibrate
     from preflight_rag.routing.known_questions import make_questions, read_questions
     from preflight_rag.state.schema import PassageRef
@@ -56,17 +56,17 @@ if TYPE_CHECKING:
 
 _PIECES = {
     "preflight_rag.conversation.rewriter": ("QueryRewriter",),
-    "preflight_rag.library.pubmed": ("EntrezClient", "fetch_documents"),
-    "preflight_rag.library.pubmed.retriever": ("PubMedRetriever",),
-    "preflight_rag.library.query.ladder": ("search_until_enough",),
-    "preflight_rag.library.query.mesh": ("Mesh",),
-    "preflight_rag.library.query.spelling": ("Speller",),
+    "preflight_rag.pubmed": ("EntrezClient", "fetch_documents"),
+    "preflight_rag.pubmed.retriever": ("PubMedRetriever",),
+    "preflight_rag.pubmed.ladder": ("search_until_enough",),
+    "preflight_rag.pubmed.mesh": ("Mesh",),
+    "preflight_rag.library.search.spelling": ("Speller",),
     "preflight_rag.library.search.filters": ("Filter",),
     "preflight_rag.library.search.merging": ("merge",),
     "preflight_rag.library.search.passage_reranker": ("PassageReranker",),
     "preflight_rag.library.search.compressors": ("FPSSelector", "MMRSelector", "Reorder", "TokenBudget"),
-    "preflight_rag.library.splitting.semantic_splitter": ("SemanticOverlapSplitter",),
-    "preflight_rag.library.splitting.sentence_splitter": ("SentenceSplitter",),
+    "preflight_rag.ingest.splitting.semantic_splitter": ("SemanticOverlapSplitter",),
+    "preflight_rag.ingest.splitting.sentence_splitter": ("SentenceSplitter",),
     "preflight_rag.models.opening": ("open_embedder", "open_extractive_reader"),
     "preflight_rag.routing.calibration": ("calibrate",),
     "preflight_rag.routing.known_questions": ("make_questions", "read_questions"),
@@ -251,8 +251,8 @@ def summarize_tool(
 
     def run(document_id: str, config: RunnableConfig) -> tuple[str, dict[str, Any]]:
         from preflight_rag.conversation.listing import document_fits
-        from preflight_rag.graph.summarize import unknown_document
         from preflight_rag.library.search.retrieval import read_filter
+        from preflight_rag.summarize import unknown_document
 
         try:
             chosen, changes = _call(app, config, {})
@@ -325,7 +325,7 @@ def _thread_of(config: RunnableConfig) -> str:
 
     In a graph that is the agent's, and not ours.
     """
-    from preflight_rag.graph.locks import new_thread_id, validate_thread_id
+    from preflight_rag.threads.locks import new_thread_id, validate_thread_id
 
     if "langgraph_node" not in config.get("metadata", {}):
         with suppress(UsageError):

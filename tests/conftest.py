@@ -248,7 +248,7 @@ def reader_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def ncbi_client_of():
     """Makes a fast client of a local NCBI, with a spacing of its own; all are closed at the end."""
-    from preflight_rag.library.pubmed import EntrezClient, Spacing
+    from preflight_rag.pubmed import EntrezClient, Spacing
 
     opened = []
 

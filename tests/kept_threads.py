@@ -19,7 +19,7 @@ import pytest
 from postgres_server import PostgresServer
 
 from preflight_rag import Preflight
-from preflight_rag.graph.thread_store import open_thread_store
+from preflight_rag.threads.thread_store import open_thread_store
 
 IN_POSTGRES = os.environ.get("PREFLIGHT_TEST_THREADS") == "postgres"
 OF_THE_FILE = pytest.mark.skipif(IN_POSTGRES, reason="is about the file of conversations")

@@ -31,11 +31,11 @@ from xml.sax.saxutils import escape, quoteattr
 import mesh_sample
 from lxml import etree
 
-from preflight_rag.evaluation.experiments import sources as search
-from preflight_rag.evaluation.experiments.sources import DocumentSearch, Key
-from preflight_rag.library.loaders.jats import read_jats
-from preflight_rag.library.loaders.pubmed import read_pubmed
-from preflight_rag.library.query.mesh import Mesh
+from evaluation.experiments import sources as search
+from evaluation.experiments.sources import DocumentSearch, Key
+from preflight_rag.ingest.loaders.jats import read_jats
+from preflight_rag.ingest.loaders.pubmed import read_pubmed
+from preflight_rag.pubmed.mesh import Mesh
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Document
 from preflight_rag.text.boolean import Expression, Operation, Term, parse, written

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from preflight_rag.evaluation.experiments import run
-from preflight_rag.evaluation.report import Report
-from preflight_rag.evaluation.rows import Row
-from preflight_rag.evaluation.runs import Run
+from evaluation.experiments import run
+from evaluation.report import Report
+from evaluation.rows import Row
+from evaluation.runs import Run
 
 PASSAGES = 110
 ASKED = 12

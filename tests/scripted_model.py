@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from preflight_rag.evaluation.experiments import corg_build, pairs
+from evaluation.experiments import corg_build, pairs
 from preflight_rag.prompts import (
     answer_group,
     answer_plain,

@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from docs.diagrams import draw, main, open_figure, risk_and_coverage
-from preflight_rag.evaluation.experiments.calibration import IOU, SHIPPED
-from preflight_rag.evaluation.experiments.reading import READER, SENTENCES
-from preflight_rag.evaluation.rows import Row
+from evaluation.experiments.calibration import IOU, SHIPPED
+from evaluation.experiments.reading import READER, SENTENCES
+from evaluation.rows import Row
 from preflight_rag.state.errors import UsageError
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ from mesh_sample import xml
 from ncbi_server import NcbiServer
 
 import preflight_rag.langchain
-from preflight_rag.evaluation.datasets import TRAINING, adapter_of
+from evaluation.datasets import TRAINING, adapter_of
 from preflight_rag.testing import Reply
 
 DOCS = Path(__file__).parents[1] / "docs"

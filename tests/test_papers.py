@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
+from evaluation.datasets import ROLES
+from evaluation.experiments import ALIASES, EXPERIMENTS
 from preflight_rag.cli import app
-from preflight_rag.evaluation.datasets import ROLES
-from preflight_rag.evaluation.experiments import ALIASES, EXPERIMENTS
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")

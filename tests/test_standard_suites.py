@@ -1,6 +1,6 @@
 """LangChain's own test suites for integrations, over the retriever, the tools and the embedders as they are used.
 
-That of LangGraph's checkpointers is in graph/test_checkpoints.py.
+That of LangGraph's checkpointers is in threads/test_checkpoints.py.
 """
 
 import pytest

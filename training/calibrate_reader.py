@@ -22,11 +22,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from preflight_rag.evaluation.datasets import examples
-from preflight_rag.evaluation.metrics import roc_area
-from preflight_rag.evaluation.reading_metrics import holds
-from preflight_rag.evaluation.report import Report, Table, markdown
-from preflight_rag.evaluation.samples import Sample
+from evaluation.datasets import examples
+from evaluation.metrics import roc_area
+from evaluation.reading_metrics import holds
+from evaluation.report import Report, Table, markdown
+from evaluation.samples import Sample
 from preflight_rag.models.embedding.embedder import Embedder
 from preflight_rag.models.opening import open_embedder
 from preflight_rag.models.reading.bundled_reader import MODEL, SETTINGS, BundledReader, Calibration

@@ -20,11 +20,11 @@ from pathlib import Path
 
 import numpy as np
 
-from preflight_rag.evaluation.experiments import router
-from preflight_rag.evaluation.metrics import roc_area
-from preflight_rag.evaluation.report import number
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.searching import collection_library
+from evaluation.experiments import router
+from evaluation.metrics import roc_area
+from evaluation.report import number
+from evaluation.runs import Run
+from evaluation.searching import collection_library
 from preflight_rag.routing.risk import (
     EVENTS,
     LOST,

@@ -24,12 +24,12 @@ from typing import Any
 
 import numpy as np
 
+from evaluation.datasets import QUESTIONS, open_dataset, trust
+from evaluation.experiments.trust import write_files
+from evaluation.reading_metrics import is_right
+from evaluation.samples import digest, half_of, reader_part_of
 from preflight_rag import Preflight
 from preflight_rag.corg.agreement import same_answer
-from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset, trust
-from preflight_rag.evaluation.experiments.trust import write_files
-from preflight_rag.evaluation.reading_metrics import is_right
-from preflight_rag.evaluation.samples import digest, half_of, reader_part_of
 from preflight_rag.library.search.retrieval import retrieve_passages
 from preflight_rag.offline.answers import AnswerReader
 from preflight_rag.offline.confidence import WEIGHTS, question_terms

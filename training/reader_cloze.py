@@ -15,11 +15,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from preflight_rag.evaluation.datasets import evidence_inference, examples, medquad, scifact
-from preflight_rag.evaluation.datasets.files import find, json_lines
-from preflight_rag.evaluation.datasets.pairs import pair, spans_of
-from preflight_rag.evaluation.datasets.statements import Found, Text, candidates
-from preflight_rag.evaluation.samples import Sample, Span, reader_part_of
+from evaluation.datasets import evidence_inference, examples, medquad, scifact
+from evaluation.datasets.files import find, json_lines
+from evaluation.datasets.pairs import pair, spans_of
+from evaluation.datasets.statements import Found, Text, candidates
+from evaluation.samples import Sample, Span, reader_part_of
 from preflight_rag.text.sentences import sentence_spans
 
 MAX_QUESTION = 22

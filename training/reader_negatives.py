@@ -13,10 +13,10 @@ import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from evaluation.datasets import examples
+from evaluation.datasets.pairs import pair, spans_of
+from evaluation.samples import Sample, Span
 from preflight_rag import Preflight
-from preflight_rag.evaluation.datasets import examples
-from preflight_rag.evaluation.datasets.pairs import pair, spans_of
-from preflight_rag.evaluation.samples import Sample, Span
 from preflight_rag.library.search.retrieval import retrieve_passages
 from preflight_rag.state.context import Settings
 from preflight_rag.state.reading import Source

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from preflight_rag.evaluation.datasets import evidence_inference, examples, scifact
-from preflight_rag.evaluation.datasets.files import find, json_lines, texts
-from preflight_rag.evaluation.datasets.pairs import pair, spans_of, window
-from preflight_rag.evaluation.datasets.statements import candidates
-from preflight_rag.evaluation.samples import Sample, reader_part_of
+from evaluation.datasets import evidence_inference, examples, scifact
+from evaluation.datasets.files import find, json_lines, texts
+from evaluation.datasets.pairs import pair, spans_of, window
+from evaluation.datasets.statements import candidates
+from evaluation.samples import Sample, reader_part_of
 from preflight_rag.text.sentences import sentence_spans
 from training.reader_cloze import masked
 

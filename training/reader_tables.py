@@ -12,10 +12,10 @@ import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from preflight_rag.evaluation.datasets import evidence_inference
-from preflight_rag.evaluation.datasets.files import find, json_lines
-from preflight_rag.evaluation.datasets.pairs import pair
-from preflight_rag.evaluation.samples import Sample, reader_part_of
+from evaluation.datasets import evidence_inference
+from evaluation.datasets.files import find, json_lines
+from evaluation.datasets.pairs import pair
+from evaluation.samples import Sample, reader_part_of
 from preflight_rag.text.tables import parse_row, table_lines
 
 LONGEST_LABEL = 8

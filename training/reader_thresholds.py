@@ -15,12 +15,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from preflight_rag.evaluation import datasets
-from preflight_rag.evaluation.experiments.pruning import Asked, above, ask_all
-from preflight_rag.evaluation.experiments.reading import open_named
-from preflight_rag.evaluation.experiments.statements import USED, Judged, judge
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.searching import collection_library
+from evaluation import datasets
+from evaluation.experiments.pruning import Asked, above, ask_all
+from evaluation.experiments.reading import open_named
+from evaluation.experiments.statements import USED, Judged, judge
+from evaluation.runs import Run
+from evaluation.searching import collection_library
 from preflight_rag.models.reading.bundled_reader import SETTINGS
 from preflight_rag.models.reading.extractive_reader import BUNDLED
 from preflight_rag.state.errors import PreflightError

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import torch
 
-from preflight_rag.evaluation.datasets import examples
-from preflight_rag.evaluation.metrics import roc_area
-from preflight_rag.evaluation.reading_metrics import exact_match, span_f1
-from preflight_rag.evaluation.samples import Sample
+from evaluation.datasets import examples
+from evaluation.metrics import roc_area
+from evaluation.reading_metrics import exact_match, span_f1
+from evaluation.samples import Sample
 from preflight_rag.models.embedding.minilm import weights_folder
 from preflight_rag.models.reading.extractive_reader import Window, answer_spans, load_tokenizer, padded, windows
 from training.reader_network import VERDICTS, ReaderNetwork

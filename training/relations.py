@@ -14,10 +14,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset
-from preflight_rag.evaluation.experiments.relations import MODELS, chosen, rows, way_of
-from preflight_rag.evaluation.samples import Sample
-from preflight_rag.evaluation.vector_cache import CachedEmbedder
+from evaluation.datasets import QUESTIONS, open_dataset
+from evaluation.experiments.relations import MODELS, chosen, rows, way_of
+from evaluation.samples import Sample
+from evaluation.vector_cache import CachedEmbedder
 from preflight_rag.models.opening import open_embedder, open_extractive_reader
 from preflight_rag.models.reading.extractive_reader import BUNDLED
 from preflight_rag.offline import relations

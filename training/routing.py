@@ -17,10 +17,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from evaluation.experiments.routing import NAME, choose_threshold, fit, measured, open_dataset, parts
+from evaluation.runs import Run
+from evaluation.searching import collection_library
 from preflight_rag.corg.signals import ANSWERS, SIGNALS, WEIGHTS, Model
-from preflight_rag.evaluation.experiments.routing import NAME, choose_threshold, fit, measured, open_dataset, parts
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.searching import collection_library
 from preflight_rag.models.opening import open_extractive_reader
 from preflight_rag.models.reading.extractive_reader import BUNDLED, NO_READER
 from preflight_rag.state.context import Settings

@@ -19,12 +19,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from evaluation.datasets import open_dataset
+from evaluation.experiments.calibration import SAMPLE, reader_order
+from evaluation.runs import Progress, Run, no_progress
+from evaluation.samples import DataSet
+from evaluation.searching import GROUPS, collection_library, searched_part
 from preflight_rag.conversation.questions import normalised
-from preflight_rag.evaluation.datasets import open_dataset
-from preflight_rag.evaluation.experiments.calibration import SAMPLE, reader_order
-from preflight_rag.evaluation.runs import Progress, Run, no_progress
-from preflight_rag.evaluation.samples import DataSet
-from preflight_rag.evaluation.searching import GROUPS, collection_library, searched_part
 from preflight_rag.library.library import Library
 from preflight_rag.routing.calibration import Case, measure, turn_passages
 from preflight_rag.routing.known_questions import KnownQuestion

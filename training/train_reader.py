@@ -32,10 +32,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from evaluation.datasets import TRAINING, examples
+from evaluation.datasets.statements import by_rule
+from evaluation.samples import Sample, Span
 from preflight_rag.cache import file_sha256
-from preflight_rag.evaluation.datasets import TRAINING, examples
-from preflight_rag.evaluation.datasets.statements import by_rule
-from preflight_rag.evaluation.samples import Sample, Span
 from preflight_rag.models.embedding.minilm import weights_folder
 from preflight_rag.models.reading.extractive_reader import Window, load_tokenizer, padded, windows
 from preflight_rag.state.errors import UsageError

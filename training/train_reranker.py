@@ -21,12 +21,12 @@ from math import log2
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from preflight_rag.evaluation.datasets import open_dataset
-from preflight_rag.evaluation.experiments.reranking import FUSIONS, fusion
-from preflight_rag.evaluation.experiments.retrieval import DEPTH
-from preflight_rag.evaluation.runs import Progress, Run
-from preflight_rag.evaluation.samples import DataSet
-from preflight_rag.evaluation.searching import GROUPS, collection_library, group_of, search_all
+from evaluation.datasets import open_dataset
+from evaluation.experiments.reranking import FUSIONS, fusion
+from evaluation.experiments.retrieval import DEPTH
+from evaluation.runs import Progress, Run
+from evaluation.samples import DataSet
+from evaluation.searching import GROUPS, collection_library, group_of, search_all
 from preflight_rag.library.search.hybrid import FUSION
 from preflight_rag.models.reranking.feature_reranker import ALL, FEATURES, WEIGHTS, features
 from preflight_rag.state.context import Fusion

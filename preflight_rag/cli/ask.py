@@ -61,7 +61,7 @@ def ask(
     settings: dict[str, Any],
 ) -> None:
     """Answer a question from the library, with citations."""
-    from preflight_rag.graph.locks import new_thread_id
+    from preflight_rag.threads.locks import new_thread_id
 
     thread_id = new_thread_id("ask") if thread is None else thread
     with _opened(library, model, embedder, settings, threads) as preflight:
@@ -133,7 +133,7 @@ def chat(
     With --clarify, a question about a name that many things share is answered with a numbered list; reply with a
     number, several numbers, a name, or "all".
     """
-    from preflight_rag.graph.locks import new_thread_id
+    from preflight_rag.threads.locks import new_thread_id
 
     with _opened(library, model, embedder, settings, threads) as preflight:
         show.model_line(preflight.reader.name)

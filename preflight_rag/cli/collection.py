@@ -31,11 +31,11 @@ from preflight_rag.state.extras import require_extra
 from preflight_rag.text.words import on_one_line
 
 if TYPE_CHECKING:
+    from preflight_rag.ingest.report import IngestEvent, IngestReport
+    from preflight_rag.ingest.splitting import SplitterName
     from preflight_rag.library.collection import OwnCollection
     from preflight_rag.library.index.dense import IndexKind
-    from preflight_rag.library.ingest.report import IngestEvent, IngestReport
     from preflight_rag.library.opening import LibraryPlace
-    from preflight_rag.library.splitting import SplitterName
     from preflight_rag.library.storage.catalogue import CatalogueEntry
 
 NAME_CHARACTERS = 36
@@ -310,7 +310,7 @@ def _named(collection: OwnCollection, name: str) -> list[CatalogueEntry]:
         raise UsageError(f"{len(found)} documents have the name {name!r}: {listed}", help="Give the id of one.")
     if found:
         return found
-    from preflight_rag.graph.summarize import close_matches
+    from preflight_rag.summarize import close_matches
 
     close = close_matches(name, collection.documents())
     hint = f"Did you mean {' or '.join(close)}?" if close else "See `preflight library list`."
@@ -338,10 +338,10 @@ def stats(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) ->
 @command
 def verify(library: LibraryOption = DEFAULT_LIBRARY) -> None:
     """Check that the databases and indices are intact and agree with each other."""
-    from preflight_rag.graph.recovery import threads_problems
-    from preflight_rag.graph.sqlite_database import THREADS
     from preflight_rag.library.opening import open_library
     from preflight_rag.server.access import KeyRing
+    from preflight_rag.threads.recovery import threads_problems
+    from preflight_rag.threads.sqlite_database import THREADS
 
     with closing(KeyRing(library.folder)) as keys:
         problems = [*_problem(keys.all, "keys"), *threads_problems(library.folder / THREADS)]
@@ -382,11 +382,11 @@ def rebuild(
     ] = None,
 ) -> None:
     """Rebuild the indices from the database, with --index as another kind; damaged databases are moved aside first."""
-    from preflight_rag.graph.recovery import recover_threads, threads_problems
-    from preflight_rag.graph.sqlite_database import THREADS
     from preflight_rag.library import Library
     from preflight_rag.library.opening import open_library
     from preflight_rag.library.recovery import named, recover_if_damaged
+    from preflight_rag.threads.recovery import recover_threads, threads_problems
+    from preflight_rag.threads.sqlite_database import THREADS
 
     folder = library.folder
     if threads_problems(folder / THREADS):

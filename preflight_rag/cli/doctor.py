@@ -134,7 +134,7 @@ def extras() -> Iterator[Finding]:
 def sqlite() -> Iterator[Finding]:
     """SQLite's version: before 3.51.3, several writers on one database in WAL mode can corrupt it.
 
-    That of conversations is kept from it (`graph/sqlite_database.py`); documents have one writer at a time.
+    That of conversations is kept from it (`threads/sqlite_database.py`); documents have one writer at a time.
     """
     if sqlite3.sqlite_version_info >= SAFE_SQLITE:
         yield Finding("sqlite", "ok", sqlite3.sqlite_version)
@@ -170,7 +170,7 @@ def reader() -> Iterator[Finding]:
 
 def files() -> Iterator[Finding]:
     """Check whether the processes that read files are confined on this machine, by reading a small file."""
-    from preflight_rag.library.loaders.isolated import IsolatedLoader
+    from preflight_rag.ingest.loaders.isolated import IsolatedLoader
 
     with tempfile.TemporaryDirectory() as folder, IsolatedLoader() as loader:
         path = Path(folder) / "tower.txt"
@@ -270,7 +270,7 @@ def ncbi(*, wanted: bool) -> Iterator[Finding]:
     if not wanted:
         yield Finding("PubMed", "ok", "off (--pubmed)")
         return
-    from preflight_rag.library.pubmed import EntrezClient
+    from preflight_rag.pubmed import EntrezClient
 
     with EntrezClient.of_environment(os.environ) as client:
         client.search("pubmed", "aspirin", limit=1, deadline=time.monotonic() + NCBI_SECONDS)
@@ -295,7 +295,7 @@ def collection(library: LibraryPlace) -> Iterator[Finding]:
 
 def conversations(library: LibraryPlace, threads: str | None) -> Iterator[Finding]:
     """Yield where conversations are kept: as `--threads` says, else where the library is."""
-    from preflight_rag.graph.sqlite_database import THREADS
+    from preflight_rag.threads.sqlite_database import THREADS
 
     if url := threads or library.url:
         yield from shared_conversations(url)
@@ -316,10 +316,10 @@ def conversations(library: LibraryPlace, threads: str | None) -> Iterator[Findin
 
 def shared_conversations(url: str) -> Iterator[Finding]:
     """Yield the PostgreSQL database that keeps conversations."""
-    from preflight_rag.graph.thread_store import check_address
+    from preflight_rag.threads.thread_store import check_address
 
     check_address(url)
-    from preflight_rag.graph.postgres_facts import NEWEST, read_facts
+    from preflight_rag.threads.postgres_facts import NEWEST, read_facts
 
     facts = read_facts(url)
     yield Finding("conversations", "ok", f"{facts.name} answers, in {facts.seconds * 1000:.0f} ms")

@@ -8,8 +8,8 @@ from preflight_rag.state.values import Answer
 from preflight_rag.text.citations import MARKS
 
 if TYPE_CHECKING:
-    from preflight_rag.graph.ledger import Feedback, Turn
     from preflight_rag.library.storage.catalogue import Catalogue
+    from preflight_rag.threads.ledger import Feedback, Turn
 
 
 def question_of(turn: Turn, feedback: Feedback, catalogue: Catalogue) -> dict[str, Any]:

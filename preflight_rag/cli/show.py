@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.markdown import Markdown
 
-    from preflight_rag.library.ingest.report import IngestReport, ReadDocument
-    from preflight_rag.library.loaders.read_report import ReadReport
+    from preflight_rag.ingest.loaders.read_report import ReadReport
+    from preflight_rag.ingest.report import IngestReport, ReadDocument
     from preflight_rag.library.opening import LibraryPlace
     from preflight_rag.library.storage.catalogue import CatalogueEntry
     from preflight_rag.state.values import (
@@ -288,7 +288,7 @@ def _read(read: Sequence[ReadDocument], *, details: bool) -> None:
 
     With `details`, of each document.
     """
-    from preflight_rag.library.loaders.read_report import counted
+    from preflight_rag.ingest.loaders.read_report import counted
 
     if details:
         for each in read:
@@ -317,7 +317,7 @@ def _left_out(report: ReadReport) -> None:
 
 def document(entry: CatalogueEntry, metadata: Mapping[str, Any]) -> None:
     """A document of the library: what it is, its metadata, what was read of it and what was not."""
-    from preflight_rag.library.loaders.read_report import counted
+    from preflight_rag.ingest.loaders.read_report import counted
 
     echo(entry.title or entry.id)
     for label, value in (

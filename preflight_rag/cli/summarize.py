@@ -39,7 +39,7 @@ def summarize(
     settings: dict[str, Any],
 ) -> None:
     """Summarise a document: the sentences that stand for it best, in their order, and what the model makes of them."""
-    from preflight_rag.graph.summarize import is_on_disk, summarize_file
+    from preflight_rag.summarize import is_on_disk, summarize_file
 
     if is_on_disk(document):
         found = summarize_file(Path(document), model, embedder=embedder, tokens=tokens, **settings)

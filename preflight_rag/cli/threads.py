@@ -16,8 +16,8 @@ from preflight_rag.cli.main import DEFAULT_LIBRARY, JsonOption, LibraryOption, M
 from preflight_rag.state.errors import ThreadNotFound, UsageError
 
 if TYPE_CHECKING:
-    from preflight_rag.graph.ledger import Ledger
     from preflight_rag.library.opening import LibraryPlace
+    from preflight_rag.threads.ledger import Ledger
 
 group = typer.Typer(
     help="Manage conversations, in the library's folder or the database of --threads.", no_args_is_help=True
@@ -32,8 +32,8 @@ ThreadArgument = Annotated[str, typer.Argument(metavar="ID", help="The thread.")
 def _ledger(library: LibraryPlace, url: str | None) -> Iterator[Ledger]:
     """The record of a library's turns; where there is one, the library itself need not be whole to read it."""
     from preflight_rag.app import Preflight
-    from preflight_rag.graph.sqlite_database import THREADS
-    from preflight_rag.graph.thread_store import open_ledger
+    from preflight_rag.threads.sqlite_database import THREADS
+    from preflight_rag.threads.thread_store import open_ledger
 
     url = url or library.url
     if url is not None or (library.folder / THREADS).is_file():

@@ -18,7 +18,7 @@ from preflight_rag.conversation.intents import recognise_talk, without_courtesy
 from preflight_rag.conversation.named_files import resolve_file
 from preflight_rag.conversation.small_talk import earlier_answer
 from preflight_rag.library.collection import BooleanSearch
-from preflight_rag.library.query.spelling import Speller
+from preflight_rag.library.search.spelling import Speller
 from preflight_rag.state.errors import LibraryError, UsageError
 from preflight_rag.state.reading import Message, Reply, Rewrite
 from preflight_rag.text.boolean import expand, parse, quoted_phrases
@@ -28,8 +28,8 @@ from preflight_rag.text.languages import UNKNOWN, language_of
 if TYPE_CHECKING:
     from preflight_rag.library.collection import Collection
     from preflight_rag.library.index.vocabulary import Vocabulary
-    from preflight_rag.library.query.mesh import Mesh
     from preflight_rag.models.protocol import Reader
+    from preflight_rag.pubmed.mesh import Mesh
     from preflight_rag.state.context import RewriteMode, Settings
     from preflight_rag.state.schema import CondensedState, EarlierState
 
@@ -148,7 +148,7 @@ class QueryRewriter(Runnable[str, Rewrite]):
     def _open_mesh(self) -> Mesh | None:
         if self.mesh is None:
             return None
-        from preflight_rag.library.query.mesh import Mesh
+        from preflight_rag.pubmed.mesh import Mesh
 
         return self.mesh if isinstance(self.mesh, Mesh) else Mesh.open(self.mesh)
 

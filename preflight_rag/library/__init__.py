@@ -10,9 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from preflight_rag.ingest.splitting.semantic_splitter import SemanticOverlapSplitter
     from preflight_rag.library.collection import Collection
     from preflight_rag.library.library import Library
-    from preflight_rag.library.splitting.semantic_splitter import SemanticOverlapSplitter
 
 __all__ = ["Collection", "Library", "SemanticOverlapSplitter"]
 

@@ -16,9 +16,9 @@ from preflight_rag.state.errors import UsageError
 if TYPE_CHECKING:
     import numpy as np
 
+    from preflight_rag.ingest.report import IngestReport, Progress, Stop
+    from preflight_rag.library.found import InternReport
     from preflight_rag.library.index.vocabulary import Vocabulary
-    from preflight_rag.library.ingest.found import InternReport
-    from preflight_rag.library.ingest.report import IngestReport, Progress, Stop
     from preflight_rag.library.search.filters import Filter
     from preflight_rag.library.search.hybrid import Rankings
     from preflight_rag.library.search.mentions import Mention

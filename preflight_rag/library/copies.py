@@ -18,8 +18,9 @@ from itertools import accumulate
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from preflight_rag.ingest.report import DocumentCopy
 from preflight_rag.library.index.scored import Scored
-from preflight_rag.library.storage.copies import WHOLE, DocumentCopy
+from preflight_rag.library.storage.copies import WHOLE
 from preflight_rag.state.reading import Source
 from preflight_rag.state.values import CopyPlace
 from preflight_rag.text.overlap import Overlap, compare, compared_words, fingerprint, holds_words
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from preflight_rag.library.collection import Collection
     from preflight_rag.library.search.filters import Filter
     from preflight_rag.library.storage.copies import CopyTables
     from preflight_rag.state.values import Citation
@@ -70,7 +70,7 @@ class KnowsCopies(Protocol):
         ...
 
 
-def with_copies(library: Collection, citations: Sequence[Citation]) -> list[Citation]:
+def with_copies(library: object, citations: Sequence[Citation]) -> list[Citation]:
     """The citations, each with the documents that hold its quote, too, and are not searched for it."""
     quotes = {each.passage_id: each.quote for each in citations if each.verified}
     if not quotes or not isinstance(library, KnowsCopies):

@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from preflight_rag.ingest.loaders.files import DEFAULT_MAX_BYTES
+from preflight_rag.ingest.report import IngestReport, Progress, Stop
+from preflight_rag.ingest.splitting import SplitterName, check_splitter
+from preflight_rag.library.found import DEADLINE, InternReport
 from preflight_rag.library.index.dense import FLAT_LIMIT, IndexKind, check_kind
 from preflight_rag.library.index.generations import CurrentIndex, Index
-from preflight_rag.library.ingest.found import DEADLINE, InternReport
-from preflight_rag.library.ingest.report import IngestReport, Progress, Stop
-from preflight_rag.library.loaders.files import DEFAULT_MAX_BYTES
-from preflight_rag.library.query.ladder import ENOUGH
 from preflight_rag.library.search.fusion import RRF_K
 from preflight_rag.library.search.hybrid import (
     CANDIDATES,
@@ -25,12 +25,12 @@ from preflight_rag.library.search.hybrid import (
     hybrid_search,
     whole,
 )
-from preflight_rag.library.splitting import SplitterName, check_splitter
 from preflight_rag.library.storage.recorded_embedder import RecordedEmbedder
 from preflight_rag.library.storage.store import BUSY_SECONDS, Store
 from preflight_rag.library.stored import FolderCollection
 from preflight_rag.library.tags import check_tags
 from preflight_rag.library.writer import Writer
+from preflight_rag.pubmed.ladder import ENOUGH
 from preflight_rag.state.context import Fusion
 from preflight_rag.state.errors import DatabaseCorrupt, LibraryCorrupt, LibraryEmpty, PreflightError, UsageError
 from preflight_rag.state.memory import LEAST_MEGABYTES, need_memory

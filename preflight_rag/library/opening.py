@@ -18,9 +18,9 @@ from preflight_rag.state.extras import require_extra
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
 
+    from preflight_rag.databases.postgres import Address
+    from preflight_rag.ingest.splitting import SplitterName
     from preflight_rag.library.collection import OwnCollection
-    from preflight_rag.library.postgres.connections import Address
-    from preflight_rag.library.splitting import SplitterName
 
 DATABASE = "library.db"
 HOME = "PREFLIGHT_HOME"
@@ -67,7 +67,7 @@ class LibraryPlace:
 
     def _address(self) -> Address:
         require_extra("postgres", "a library in a database")
-        from preflight_rag.library.postgres.connections import Address
+        from preflight_rag.databases.postgres import Address
 
         return Address.read(self.given, "--library")
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from preflight_rag.databases.sqlite_files import copy_readable, make_private, replace_database, set_aside
 from preflight_rag.library.index.generations import FOLDER, read_contents, read_manifest
 from preflight_rag.library.storage.damage import TEXTS_OF_DOCUMENTS, database_problems, is_own_text, is_vector
-from preflight_rag.library.storage.recovery import copy_readable, make_private, replace_database, set_aside
 from preflight_rag.library.storage.schema import SCHEMA_VERSION, TABLES
 from preflight_rag.library.storage.store import DATABASE, Store
 from preflight_rag.library.write_lock import write_lock

@@ -8,12 +8,12 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
+from preflight_rag.ingest.document_store import PassageReader
+from preflight_rag.library.found import passages_of
 from preflight_rag.library.index.generations import FOLDER, index_problems, read_manifest
-from preflight_rag.library.ingest.found import passages_of
 from preflight_rag.library.search.fusion import RRF_K
 from preflight_rag.library.search.hybrid import CANDIDATES, FUSION, TOP_K, again_where_replaced
 from preflight_rag.library.storage.damage import database_problems
-from preflight_rag.library.storage.document_store import PassageReader
 from preflight_rag.library.storage.recorded_embedder import EmbedderStore
 from preflight_rag.library.writer import Writer
 from preflight_rag.state.errors import PassageGone

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from preflight_rag.library.ingest.report import IngestEvent, Progress
+from preflight_rag.ingest.report import IngestEvent, Progress
 from preflight_rag.library.storage.store import BUSY_SECONDS
 from preflight_rag.state.errors import LibraryBusy, LibraryError, writing_help
 

@@ -11,27 +11,27 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from preflight_rag.library.index.building import build_index, remove_others
-from preflight_rag.library.index.dense import FLAT_LIMIT, IndexKind, check_kind
-from preflight_rag.library.index.generations import FOLDER, PURGE, STEPS, open_index, read_manifest
-from preflight_rag.library.ingest.found import (
+from preflight_rag.ingest.report import IngestEvent, IngestReport, Progress, Stop
+from preflight_rag.ingest.splitting import DEFAULT_SPLITTER, SplitterName, open_splitter
+from preflight_rag.library.found import (
     REBUILD_PASSAGES,
     InternReport,
     add_until,
     known_documents,
     passages_of,
 )
-from preflight_rag.library.ingest.report import IngestEvent, IngestReport, Progress, Stop
-from preflight_rag.library.splitting import DEFAULT_SPLITTER, SplitterName, open_splitter
+from preflight_rag.library.index.building import build_index, remove_others
+from preflight_rag.library.index.dense import FLAT_LIMIT, IndexKind, check_kind
+from preflight_rag.library.index.generations import FOLDER, PURGE, STEPS, open_index, read_manifest
 from preflight_rag.library.storage.store import BUSY_SECONDS, Store
 from preflight_rag.library.write_lock import removed, write_lock
 from preflight_rag.state.errors import LibraryCorrupt, LibraryError
 from preflight_rag.state.values import Document
 
 if TYPE_CHECKING:
-    from preflight_rag.library.ingest.prepare import Splitter
-    from preflight_rag.library.ingest.run import Ingestion
-    from preflight_rag.library.storage.document_store import SettingsStore
+    from preflight_rag.ingest.document_store import SettingsStore
+    from preflight_rag.ingest.prepare import Splitter
+    from preflight_rag.ingest.run import Ingestion
     from preflight_rag.library.storage.recorded_embedder import RecordedEmbedder
     from preflight_rag.models.embedding.embedder import Embedder
 
@@ -79,8 +79,8 @@ class Writer:
         stop: Stop | None = None,
     ) -> IngestReport:
         """Add or update the documents of files and folders; `prune` removes those that are gone."""
-        from preflight_rag.library.ingest.given import given_paths
-        from preflight_rag.library.ingest.run import ingest_files
+        from preflight_rag.ingest.given import given_paths
+        from preflight_rag.ingest.run import ingest_files
 
         given = given_paths(paths)
         with self.writing(progress=progress):
@@ -107,8 +107,8 @@ class Writer:
         stop: Stop | None = None,
     ) -> IngestReport:
         """Add or update the documents of files and folders with many workers."""
-        from preflight_rag.library.ingest.cluster import ClusterIngest
-        from preflight_rag.library.ingest.given import given_paths
+        from preflight_rag.ingest.cluster import ClusterIngest
+        from preflight_rag.ingest.given import given_paths
 
         given = given_paths(paths)
         with self.writing(progress=progress):
@@ -128,7 +128,7 @@ class Writer:
 
     def intern(self, documents: Sequence[Document], deadline: float, *, index: bool = True) -> InternReport:
         """Store documents within `deadline` seconds; with `index` it is rebuilt while it is small."""
-        from preflight_rag.library.ingest.prepare import storable
+        from preflight_rag.ingest.prepare import storable
 
         end = time.monotonic() + deadline
         documents = [storable(document) for document in {document.id: document for document in documents}.values()]
@@ -213,7 +213,7 @@ class Writer:
                 self._store.skip_to(manifest.generation + 1)
 
     def _ingestion(self, progress: Progress | None, total: int | None) -> Ingestion:
-        from preflight_rag.library.ingest.run import Ingestion
+        from preflight_rag.ingest.run import Ingestion
 
         return Ingestion(self._store, self._embedder.get(), self._open_splitter(), progress, total)
 

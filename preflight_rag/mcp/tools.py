@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from preflight_rag.graph.events import ProgressEvent
-from preflight_rag.graph.locks import new_thread_id
 from preflight_rag.graph.model_use import ModelUse
 from preflight_rag.library.names import names_of
 from preflight_rag.mcp import collection
@@ -25,6 +24,7 @@ from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Answer, Clarification, Passage, Preview
 from preflight_rag.text.inert import inert_line
 from preflight_rag.text.links import is_web_address
+from preflight_rag.threads.locks import new_thread_id
 
 if TYPE_CHECKING:
     from preflight_rag.app import Preflight

@@ -26,9 +26,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from preflight_rag.graph.locks import validate_thread_id
-from preflight_rag.library.storage.migrations import check_version, migrate_user_version
+from preflight_rag.databases.migrations import check_version, migrate_user_version
 from preflight_rag.state.errors import LibraryError, UsageError, system_help
+from preflight_rag.threads.locks import validate_thread_id
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 DATABASE = "keys.db"
@@ -321,7 +321,7 @@ def _make_table(connection: sqlite3.Connection) -> None:
 
 
 MIGRATIONS = (_make_table,)
-"""What brings a `keys.db` to version 1, 2, … (`library/storage/migrations.py`)."""
+"""What brings a `keys.db` to version 1, 2, … (`databases/migrations.py`)."""
 
 
 @dataclass(frozen=True)

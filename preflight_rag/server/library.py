@@ -14,8 +14,8 @@ from fastapi.responses import FileResponse
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.types import Receive, Scope, Send
 
+from preflight_rag.ingest.loaders.read_report import counted
 from preflight_rag.library.collection import own_collection
-from preflight_rag.library.loaders.read_report import counted
 from preflight_rag.library.names import DocumentNames
 from preflight_rag.library.search.hybrid import again_where_replaced
 from preflight_rag.library.storage.catalogue import CatalogueEntry

@@ -22,7 +22,6 @@ from openai.types.chat.chat_completion_chunk import ChoiceDelta
 from pydantic import BaseModel, ConfigDict, Field
 
 from preflight_rag.graph.events import TokenEvent
-from preflight_rag.graph.locks import validate_thread_id
 from preflight_rag.models.chat.chat_reader import ChatReader
 from preflight_rag.models.embedding.embedder import Embedder
 from preflight_rag.server.access import User
@@ -52,6 +51,7 @@ from preflight_rag.server.turns import (
 )
 from preflight_rag.state.values import Answer, Clarification
 from preflight_rag.text.inert import inert
+from preflight_rag.threads.locks import validate_thread_id
 
 router = APIRouter(prefix="/v1", tags=["OpenAI"])
 THREAD_HEADER = "X-Preflight-Thread"

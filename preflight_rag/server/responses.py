@@ -18,8 +18,6 @@ from pydantic import Field, ValidationError
 
 from preflight_rag.corg.choices import chosen
 from preflight_rag.graph.events import Event, TokenEvent
-from preflight_rag.graph.ledger import Turn
-from preflight_rag.graph.locks import validate_thread_id
 from preflight_rag.server.access import User
 from preflight_rag.server.client_tasks import task_of
 from preflight_rag.server.description import STREAMED
@@ -43,6 +41,8 @@ from preflight_rag.server.structured import format_of
 from preflight_rag.server.turns import STILL_HERE, STREAM_HEADERS, TurnStream, event, finish, first_item, items
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Answer, Choice, Clarification
+from preflight_rag.threads.ledger import Turn
+from preflight_rag.threads.locks import validate_thread_id
 
 router = APIRouter(prefix="/v1/responses", tags=["OpenAI"])
 PREFIX = "resp_"

@@ -25,10 +25,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from preflight_rag.graph.ledger import Database, Row
-from preflight_rag.graph.thread_store import open_database
-from preflight_rag.library.storage.recovery import check_unused
+from preflight_rag.databases.sqlite_files import check_unused
 from preflight_rag.state.errors import DatabaseCorrupt
+from preflight_rag.threads.ledger import Database, Row
+from preflight_rag.threads.thread_store import open_database
 
 log = logging.getLogger("preflight.server")
 DATABASE = "server.db"

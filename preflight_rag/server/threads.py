@@ -13,7 +13,6 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict
 
 from preflight_rag.conversation.small_talk import short_source
-from preflight_rag.graph.ledger import Feedback, ThreadSummary, Turn
 from preflight_rag.server.access import User
 from preflight_rag.server.markdown import render
 from preflight_rag.server.service import Service, ServiceOf, UserOf
@@ -22,6 +21,7 @@ from preflight_rag.state.values import Answer, Citation
 from preflight_rag.text.citations import MARK
 from preflight_rag.text.inert import inert
 from preflight_rag.text.links import is_web_address
+from preflight_rag.threads.ledger import Feedback, ThreadSummary, Turn
 
 router = APIRouter(prefix="/api/threads", tags=["threads"])
 QUOTE_CHARACTERS = 400  # of a footnote: a guess, a few sentences

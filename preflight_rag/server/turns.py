@@ -15,7 +15,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.types import Receive, Scope, Send
 
 from preflight_rag.graph.events import ProgressEvent, StageEvent, TokenEvent
-from preflight_rag.graph.locks import new_thread_id, validate_thread_id
 from preflight_rag.library.search.filters import Filter
 from preflight_rag.server.access import User
 from preflight_rag.server.description import STREAMED
@@ -37,6 +36,7 @@ from preflight_rag.server.service import (
 from preflight_rag.state.calls import CHOICES, checked_choices, joined_instructions
 from preflight_rag.state.context import Settings
 from preflight_rag.state.values import Answer, Clarification
+from preflight_rag.threads.locks import new_thread_id, validate_thread_id
 
 router = APIRouter(prefix="/api", tags=["turns"])
 OWN = ("route", "k", "where", "since", "pubmed", "instructions", "clarify")

@@ -31,11 +31,11 @@ from python_multipart.multipart import parse_options_header
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
+from preflight_rag.ingest.loaders import SUFFIXES
+from preflight_rag.ingest.loaders.files import ONE_DOCUMENT, OTHER_KIND, suffix_of, why_not_read
+from preflight_rag.ingest.report import IngestEvent, IngestReport
 from preflight_rag.library.collection import Collection, own_collection
-from preflight_rag.library.ingest.found import REBUILD_PASSAGES
-from preflight_rag.library.ingest.report import IngestEvent, IngestReport
-from preflight_rag.library.loaders import SUFFIXES
-from preflight_rag.library.loaders.files import ONE_DOCUMENT, OTHER_KIND, suffix_of, why_not_read
+from preflight_rag.library.found import REBUILD_PASSAGES
 from preflight_rag.library.names import names_of
 from preflight_rag.library.storage.copies import copy_note
 from preflight_rag.server.description import STREAMED

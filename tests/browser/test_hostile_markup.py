@@ -211,8 +211,8 @@ def test_answers_of_an_obedient_model_call_nobody(embedder, tmp_path, watched, c
 
 
 def test_a_report_of_payloads_calls_nobody(watched, canary, tmp_path):
-    from preflight_rag.evaluation.report import Report, Table, write
-    from preflight_rag.evaluation.runs import Run
+    from evaluation.report import Report, Table, write
+    from evaluation.runs import Run
 
     rows = tuple((payload, payload) for payload in PAYLOADS)
     table = Table(PAYLOADS[0] + TAG, (TAG, PAYLOADS[1]), rows, TAG)

@@ -96,7 +96,7 @@ def test_clocks_that_differ(url, monkeypatch):
     import time
 
     real = time.time
-    monkeypatch.setattr("preflight_rag.graph.postgres_facts.time.time", lambda: real() + 90)
+    monkeypatch.setattr("preflight_rag.threads.postgres_facts.time.time", lambda: real() + 90)
     finding = findings(url)["postgresql clock"]
     monkeypatch.undo()
     assert (finding.state, "NTP" in finding.advice) == ("note", True)

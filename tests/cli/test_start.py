@@ -49,10 +49,10 @@ def test_a_shell_is_offered_the_commands():
 
 WATCHED = (
     *("langgraph", "langchain_core", "requests", "rich.markdown", "pydantic", "onnxruntime"),
-    *("preflight_rag.evaluation", "preflight_rag.offline.drafts"),
+    *("evaluation", "preflight_rag.offline.drafts"),
     # Of what a library holds: how it is written, repaired, narrowed down and compared.
-    *("preflight_rag.library.ingest.run", "preflight_rag.library.recovery", "preflight_rag.library.search.filters"),
-    *("preflight_rag.library.query.mesh", "preflight_rag.offline.relations", "preflight_rag.text.document_dates"),
+    *("preflight_rag.ingest.run", "preflight_rag.library.recovery", "preflight_rag.library.search.filters"),
+    *("preflight_rag.pubmed.mesh", "preflight_rag.offline.relations", "preflight_rag.text.document_dates"),
     *("rapidfuzz", "sentence_transformers", "torch", "openai"),
 )
 

@@ -7,8 +7,8 @@ import pytest
 from langchain_core.runnables import RunnableLambda
 
 from preflight_rag.conversation.rewriter import UNREADABLE, QueryRewriter
-from preflight_rag.library.query.mesh import Mesh
 from preflight_rag.offline.reader import OfflineReader
+from preflight_rag.pubmed.mesh import Mesh
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Message
 from preflight_rag.testing.scripted_server import ScriptedServer

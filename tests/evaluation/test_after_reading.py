@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 from paper_files import answers, passages
 
-from preflight_rag.evaluation.after_reading import BUDGET, NOT_READ, RECALL, word_recall
-from preflight_rag.evaluation.datasets import SPANS, open_dataset, qmsum
-from preflight_rag.evaluation.experiments import diversity, run, split_level, summaries
-from preflight_rag.evaluation.experiments.split_level import BASE, BUDGETS, levels, selections
-from preflight_rag.evaluation.harness.asking import open_asking
-from preflight_rag.evaluation.judging import judge_summaries
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.samples import Sample
+from evaluation.after_reading import BUDGET, NOT_READ, RECALL, word_recall
+from evaluation.datasets import SPANS, open_dataset, qmsum
+from evaluation.experiments import diversity, run, split_level, summaries
+from evaluation.experiments.split_level import BASE, BUDGETS, levels, selections
+from evaluation.harness.asking import open_asking
+from evaluation.judging import judge_summaries
+from evaluation.runs import Run
+from evaluation.samples import Sample
 from preflight_rag.state.values import Document
 from preflight_rag.testing.scripted_server import ScriptedServer
 

@@ -17,8 +17,8 @@ import pytest
 import scripted_model
 from typer.testing import CliRunner, Result
 
+from evaluation.experiments import EXPERIMENTS
 from preflight_rag.cli import app
-from preflight_rag.evaluation.experiments import EXPERIMENTS
 from preflight_rag.models import opening
 from preflight_rag.testing.scripted_server import ScriptedServer
 

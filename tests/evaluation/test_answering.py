@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from preflight_rag.evaluation.compare import paired
-from preflight_rag.evaluation.datasets import ANSWERS, open_dataset
-from preflight_rag.evaluation.experiments import answering
-from preflight_rag.evaluation.experiments.answering import judge
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.samples import DataSet, Sample
+from evaluation.compare import paired
+from evaluation.datasets import ANSWERS, open_dataset
+from evaluation.experiments import answering
+from evaluation.experiments.answering import judge
+from evaluation.runs import Run
+from evaluation.samples import DataSet, Sample
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Answer, Citation, Document, Receipt, RouteDecision
 

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from preflight_rag.evaluation.experiments import run
-from preflight_rag.evaluation.experiments.calibration import (
+from evaluation.experiments import run
+from evaluation.experiments.calibration import (
     IOU,
     SHIPPED,
     expected_calibration_error,
     flagged_at,
     reliability,
 )
-from preflight_rag.evaluation.metrics import roc_area_gain
-from preflight_rag.evaluation.runs import Run
+from evaluation.metrics import roc_area_gain
+from evaluation.runs import Run
 from preflight_rag.routing.calibration import Case
 from preflight_rag.routing.risk import WEIGHTS, RiskModel
 from preflight_rag.routing.risk_features import FEATURES

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from preflight_rag.evaluation.compare import Paired, compare, corrected, paired, sign_test
-from preflight_rag.evaluation.intervals import Estimate
-from preflight_rag.evaluation.rows import Row
+from evaluation.compare import Paired, compare, corrected, paired, sign_test
+from evaluation.intervals import Estimate
+from evaluation.rows import Row
 
 pytestmark = pytest.mark.slow
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from preflight_rag.evaluation.compare import compare
-from preflight_rag.evaluation.rows import Row
+from evaluation.compare import compare
+from evaluation.rows import Row
 
 pytestmark = pytest.mark.slow
 

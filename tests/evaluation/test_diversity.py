@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from preflight_rag.evaluation.coarse_to_fine import COARSE_ALPHAS, WINDOWS, search
-from preflight_rag.evaluation.datasets import covidqa, open_dataset, qmsum
-from preflight_rag.evaluation.datasets.files import find, json_lines
-from preflight_rag.evaluation.experiments import diversity
-from preflight_rag.evaluation.experiments.diversity import (
+from evaluation.coarse_to_fine import COARSE_ALPHAS, WINDOWS, search
+from evaluation.datasets import covidqa, open_dataset, qmsum
+from evaluation.datasets.files import find, json_lines
+from evaluation.experiments import diversity
+from evaluation.experiments.diversity import (
     Case,
     Limit,
     _by_similarity,
@@ -24,9 +24,9 @@ from preflight_rag.evaluation.experiments.diversity import (
     selections,
     tuned_for_answers,
 )
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.samples import Sample
-from preflight_rag.evaluation.searching import collection_library
+from evaluation.runs import Run
+from evaluation.samples import Sample
+from evaluation.searching import collection_library
 from preflight_rag.library.search.retrieval import retrieve_passages
 from preflight_rag.library.search.selection import PAPER_PRESETS
 from preflight_rag.state.context import Settings

@@ -11,10 +11,10 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
-import preflight_rag.cli.evaluate  # noqa: F401  # registers the command
+import evaluation.command  # noqa: F401  # registers the command
+from evaluation.intervals import Estimate
+from evaluation.report import Report, Table, drawn, number
 from preflight_rag.cli.main import app
-from preflight_rag.evaluation.intervals import Estimate
-from preflight_rag.evaluation.report import Report, Table, drawn, number
 
 
 def invoke(*arguments: str | Path) -> Result:

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from preflight_rag.evaluation.datasets import open_dataset
-from preflight_rag.evaluation.experiments import EXPERIMENTS, preflight, run
-from preflight_rag.evaluation.experiments.preflight import PRODUCT, ROUTES, branch
-from preflight_rag.evaluation.report import Report
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.searching import collection_library, library_folder
+from evaluation.datasets import open_dataset
+from evaluation.experiments import EXPERIMENTS, preflight, run
+from evaluation.experiments.preflight import PRODUCT, ROUTES, branch
+from evaluation.report import Report
+from evaluation.runs import Run
+from evaluation.searching import collection_library, library_folder
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import LibraryError, UnreadableDocument, UsageError
 from preflight_rag.state.values import Document, RouteDecision

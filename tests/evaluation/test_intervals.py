@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.evaluation.intervals import bootstrap, mean, mean_difference, wilson
+from evaluation.intervals import bootstrap, mean, mean_difference, wilson
 
 
 @pytest.mark.parametrize(

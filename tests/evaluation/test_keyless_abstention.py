@@ -2,8 +2,8 @@
 
 import pytest
 
-from preflight_rag.evaluation.experiments.keyless_abstention import area_between
-from preflight_rag.evaluation.reading_metrics import holds
+from evaluation.experiments.keyless_abstention import area_between
+from evaluation.reading_metrics import holds
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.evaluation.metrics import by_document, gold_ranks, measure_rankings, prediction, roc_area
+from evaluation.metrics import by_document, gold_ranks, measure_rankings, prediction, roc_area
 from preflight_rag.state.values import Hit
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from preflight_rag.evaluation.metrics import measure_rankings
-from preflight_rag.evaluation.reading_metrics import ROUGE, rouge
+from evaluation.metrics import measure_rankings
+from evaluation.reading_metrics import ROUGE, rouge
 
 pytestmark = pytest.mark.slow
 

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from preflight_rag import evaluation
-from preflight_rag.evaluation.experiments import cpqa
-from preflight_rag.evaluation.harness import arms
+import evaluation
+from evaluation.experiments import cpqa
+from evaluation.harness import arms
 
 LONG = 80
 EXAMPLES = [

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from preflight_rag.evaluation.datasets import SHORT_ANSWERS, open_dataset
-from preflight_rag.evaluation.experiments.pruning import Asked, above, curve, first, rows_of, run
-from preflight_rag.evaluation.runs import Run
+from evaluation.datasets import SHORT_ANSWERS, open_dataset
+from evaluation.experiments.pruning import Asked, above, curve, first, rows_of, run
+from evaluation.runs import Run
 from preflight_rag.state.errors import UsageError
 from training.reader_thresholds import largest_lossless, store
 

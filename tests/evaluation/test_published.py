@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from preflight_rag.evaluation.experiments import EXPERIMENTS, run
-from preflight_rag.evaluation.intervals import Estimate
-from preflight_rag.evaluation.published import PUBLISHED, beside
-from preflight_rag.evaluation.runs import Run
+from evaluation.experiments import EXPERIMENTS, run
+from evaluation.intervals import Estimate
+from evaluation.published import PUBLISHED, beside
+from evaluation.runs import Run
 
 pytestmark = pytest.mark.slow
 

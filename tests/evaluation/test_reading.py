@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from preflight_rag.evaluation.datasets import READING, TRAINING, open_dataset
-from preflight_rag.evaluation.datasets.bioasq import short_answers
-from preflight_rag.evaluation.experiments import run
-from preflight_rag.evaluation.experiments.reading import open_named
-from preflight_rag.evaluation.runs import Run
+from evaluation.datasets import READING, TRAINING, open_dataset
+from evaluation.datasets.bioasq import short_answers
+from evaluation.experiments import run
+from evaluation.experiments.reading import open_named
+from evaluation.runs import Run
 from preflight_rag.models.reading.bundled_reader import MODEL
 from preflight_rag.state.errors import UsageError
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.evaluation.reading_metrics import (
+from evaluation.reading_metrics import (
     above_most_frequent,
     coverage_at,
     exact_match,

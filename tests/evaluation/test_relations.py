@@ -7,8 +7,8 @@ import json
 import pytest
 from value_reader import ValueReader
 
-from preflight_rag.evaluation.experiments.relations import _models, _relations, chosen, related_pairs, rows, things_of
-from preflight_rag.evaluation.samples import Context, Sample, digest, reader_part_of
+from evaluation.experiments.relations import _models, _relations, chosen, related_pairs, rows, things_of
+from evaluation.samples import Context, Sample, digest, reader_part_of
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.errors import UsageError
 from training.relations import fit, train, write

@@ -12,9 +12,8 @@ import pytest
 from lxml import etree
 from typer.testing import CliRunner
 
-from preflight_rag.cli import app
-from preflight_rag.evaluation.intervals import Estimate
-from preflight_rag.evaluation.plots import (
+from evaluation.intervals import Estimate
+from evaluation.plots import (
     NARROW,
     WIDE,
     Axis,
@@ -29,8 +28,9 @@ from preflight_rag.evaluation.plots import (
     in_words,
     recorded,
 )
-from preflight_rag.evaluation.report import Report, Table, manifest, page, write
-from preflight_rag.evaluation.runs import Run
+from evaluation.report import Report, Table, manifest, page, write
+from evaluation.runs import Run
+from preflight_rag.cli import app
 
 HOSTILE = '<script>alert("x")</script><img src=http://example.org/x.png> $\\frac{1$ \x00 \ud800 问'
 SHARE = Axis("accuracy", percent=True)

@@ -7,10 +7,10 @@ import json
 import numpy as np
 import pytest
 
-from preflight_rag.evaluation.experiments import run
-from preflight_rag.evaluation.experiments.reranking import FUSIONS, fusion
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.searching import GROUPS, group_of, left_out
+from evaluation.experiments import run
+from evaluation.experiments.reranking import FUSIONS, fusion
+from evaluation.runs import Run
+from evaluation.searching import GROUPS, group_of, left_out
 from preflight_rag.models.opening import open_reranker
 from preflight_rag.models.reranking.feature_reranker import ALL, FEATURES, WEIGHTS, FeatureReranker
 from preflight_rag.state.errors import RerankerError

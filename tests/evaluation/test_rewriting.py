@@ -4,10 +4,10 @@ import random
 
 import pytest
 
-from preflight_rag.evaluation.experiments import run
-from preflight_rag.evaluation.experiments.rewriting import OUTCOMES, SLIPS, planted, slip
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.library.query.spelling import Speller
+from evaluation.experiments import run
+from evaluation.experiments.rewriting import OUTCOMES, SLIPS, planted, slip
+from evaluation.runs import Run
+from preflight_rag.library.search.spelling import Speller
 
 pytestmark = pytest.mark.slow
 

@@ -5,9 +5,8 @@ import json
 import pytest
 from value_reader import ValueReader
 
-from preflight_rag.corg.signals import ANSWERS, SIGNALS, trained
-from preflight_rag.evaluation.experiments import run
-from preflight_rag.evaluation.experiments.routing import (
+from evaluation.experiments import run
+from evaluation.experiments.routing import (
     NAME,
     NEEDS,
     PLAIN,
@@ -22,9 +21,10 @@ from preflight_rag.evaluation.experiments.routing import (
     parts,
     set_of,
 )
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.samples import Sample, half_of, reader_part_of
-from preflight_rag.evaluation.searching import collection_library
+from evaluation.runs import Run
+from evaluation.samples import Sample, half_of, reader_part_of
+from evaluation.searching import collection_library
+from preflight_rag.corg.signals import ANSWERS, SIGNALS, trained
 from training.routing import main, put_at
 
 pytestmark = pytest.mark.slow

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.evaluation.datasets.files import judged
-from preflight_rag.evaluation.samples import DataSet, Sample, half_of, sampled
+from evaluation.datasets.files import judged
+from evaluation.samples import DataSet, Sample, half_of, sampled
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Document
 

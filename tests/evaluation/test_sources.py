@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.evaluation.datasets import open_dataset
-from preflight_rag.evaluation.experiments.sources import ORIGINS, entropy, rrf_scores, run, top_shares
-from preflight_rag.evaluation.published import PUBLISHED
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.samples import half_of
-from preflight_rag.evaluation.searching import searched_part
+from evaluation.datasets import open_dataset
+from evaluation.experiments.sources import ORIGINS, entropy, rrf_scores, run, top_shares
+from evaluation.published import PUBLISHED
+from evaluation.runs import Run
+from evaluation.samples import half_of
+from evaluation.searching import searched_part
 from preflight_rag.testing.scripted_server import ScriptedServer
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from preflight_rag.evaluation.datasets import ROLES, SPANS, open_dataset
-from preflight_rag.evaluation.datasets.financebench import on_page
-from preflight_rag.evaluation.experiments import run
-from preflight_rag.evaluation.experiments.splitters import OURS, Chunk, best_first, methods, span_recall, word_pieces
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.vector_cache import CachedEmbedder, cached_embedder
+from evaluation.datasets import ROLES, SPANS, open_dataset
+from evaluation.datasets.financebench import on_page
+from evaluation.experiments import run
+from evaluation.experiments.splitters import OURS, Chunk, best_first, methods, span_recall, word_pieces
+from evaluation.runs import Run
+from evaluation.vector_cache import CachedEmbedder, cached_embedder
 from preflight_rag.models.embedding.embedder import Embedder, PassageInput, Progress
 from preflight_rag.models.embedding.minilm import LongMiniLM
 from preflight_rag.state.errors import UsageError

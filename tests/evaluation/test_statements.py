@@ -3,11 +3,11 @@
 import pytest
 from word_reader import WordReader
 
-from preflight_rag.evaluation.datasets import STATEMENTS, open_dataset
-from preflight_rag.evaluation.datasets.statements import statement as statement_of
-from preflight_rag.evaluation.experiments.statements import CHECKS, judge, run
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.samples import Context, DataSet
+from evaluation.datasets import STATEMENTS, open_dataset
+from evaluation.datasets.statements import statement as statement_of
+from evaluation.experiments.statements import CHECKS, judge, run
+from evaluation.runs import Run
+from evaluation.samples import Context, DataSet
 from preflight_rag.state.errors import UsageError
 from training.reader_thresholds import best_threshold, clear_level
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from preflight_rag.evaluation.datasets import SUMMARIES, open_dataset
-from preflight_rag.evaluation.experiments import run
-from preflight_rag.evaluation.runs import Run
+from evaluation.datasets import SUMMARIES, open_dataset
+from evaluation.experiments import run
+from evaluation.runs import Run
 from preflight_rag.state.errors import UnreadableDocument, UsageError
 
 pytestmark = pytest.mark.slow

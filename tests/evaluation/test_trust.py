@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from preflight_rag.evaluation.datasets.trust import TrustDocument, TrustQuestion, TrustSet
-from preflight_rag.evaluation.experiments import trust
-from preflight_rag.evaluation.experiments.trust import (
+from evaluation.datasets.trust import TrustDocument, TrustQuestion, TrustSet
+from evaluation.experiments import trust
+from evaluation.experiments.trust import (
     MEASURES,
     Shown,
     calibration_error,
@@ -17,7 +17,7 @@ from preflight_rag.evaluation.experiments.trust import (
     says_all,
     verdict_of,
 )
-from preflight_rag.evaluation.runs import Run
+from evaluation.runs import Run
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Answer, Citation, Group, Receipt, RouteDecision
 from preflight_rag.text.headers import CONTRADICTED

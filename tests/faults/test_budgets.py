@@ -15,7 +15,6 @@ from model_talk import ASKED, ROUTES, healthy, make_library, talking
 from serving import Client, running
 
 from preflight_rag import Answer, Preflight
-from preflight_rag.graph.sqlite_database import SqliteDatabase
 from preflight_rag.graph.stage import Stage, given
 from preflight_rag.models.budget import Budget
 from preflight_rag.nodes.answer_plain import answer_plain
@@ -31,6 +30,7 @@ from preflight_rag.state.context import Context
 from preflight_rag.state.errors import BudgetUsedUp, TooManySteps, UsageError
 from preflight_rag.state.schema import State
 from preflight_rag.testing import Reply, ScriptedServer, prompt_of
+from preflight_rag.threads.sqlite_database import SqliteDatabase
 
 pytestmark = pytest.mark.slow
 

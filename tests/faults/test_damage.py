@@ -19,11 +19,11 @@ from langchain_core.embeddings import Embeddings
 from serving import running
 
 from preflight_rag import Preflight
-from preflight_rag.graph.recovery import recover_threads, threads_problems
 from preflight_rag.library import Library
 from preflight_rag.library.recovery import recover_if_damaged
 from preflight_rag.state.errors import PreflightError
 from preflight_rag.state.values import Document
+from preflight_rag.threads.recovery import recover_threads, threads_problems
 
 pytestmark = pytest.mark.slow
 

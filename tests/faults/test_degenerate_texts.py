@@ -17,11 +17,11 @@ from fault_counts import times
 
 from preflight_rag.conversation import follow_ups, intents, lookups, small_talk
 from preflight_rag.corg import agreement, choices, comparability, entities
-from preflight_rag.library.loaders import fields, html, layout
-from preflight_rag.library.loaders import text as text_loader
-from preflight_rag.library.query.spelling import Speller
+from preflight_rag.ingest.loaders import fields, html, layout
+from preflight_rag.ingest.loaders import text as text_loader
+from preflight_rag.ingest.splitting.sentence_units import UnitReader
 from preflight_rag.library.search import filters, mentions, summary
-from preflight_rag.library.splitting.sentence_units import UnitReader
+from preflight_rag.library.search.spelling import Speller
 from preflight_rag.offline import tables as answers_of_tables
 from preflight_rag.prompts import fences, relate_contexts, replies, rewrite
 from preflight_rag.prompts.visible import VisibleText

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from preflight_rag.ingest.loaders.isolated import IsolatedLoader
 from preflight_rag.library.library import Library
-from preflight_rag.library.loaders.isolated import IsolatedLoader
 from preflight_rag.state.errors import UnreadableDocument
 
 pytestmark = pytest.mark.slow
@@ -82,7 +82,7 @@ def test_a_worker_has_no_keys_and_dies_with_its_program(tmp_path: Path) -> None:
     nested.write_text(NESTED, encoding="utf-8")
     program = f"""
 from pathlib import Path
-from preflight_rag.library.loaders.isolated import IsolatedLoader
+from preflight_rag.ingest.loaders.isolated import IsolatedLoader
 loader = IsolatedLoader()
 loading = loader.load(Path({str(nested)!r}), on_page=None)
 import threading
@@ -104,7 +104,7 @@ list(loading)
 
 def test_what_is_loaded_apart_is_what_the_loader_gives(tmp_path: Path) -> None:
     """Dates, pages, tuples and characters outside of Unicode's planes go through the pipe unchanged."""
-    from preflight_rag.library.loaders import load
+    from preflight_rag.ingest.loaders import load
 
     records = tmp_path / "records.jsonl"
     records.write_text(
@@ -120,7 +120,7 @@ def test_what_is_loaded_apart_is_what_the_loader_gives(tmp_path: Path) -> None:
 
 
 def test_tidying_a_long_run_of_spaces_takes_linear_time(tmp_path: Path) -> None:
-    from preflight_rag.library.loaders.fields import tidy
+    from preflight_rag.ingest.loaders.fields import tidy
 
     began = time.process_time()
     assert tidy("begin" + " \t" * 200_000 + "end").startswith("begin")

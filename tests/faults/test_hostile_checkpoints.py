@@ -18,10 +18,10 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from preflight_rag import Preflight
-from preflight_rag.graph.checkpoints import SqliteCheckpointer
 from preflight_rag.library.library import Library
 from preflight_rag.state.errors import PreflightError
 from preflight_rag.state.values import Document
+from preflight_rag.threads.sqlite_checkpoints import SqliteCheckpointer
 
 pytestmark = pytest.mark.slow
 

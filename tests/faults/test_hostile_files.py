@@ -22,8 +22,8 @@ import pytest
 from fault_counts import FULL, report, times
 from hostile_files import EITHER, NAMES, READ, REFUSED, Hostile
 
+from preflight_rag.ingest.loaders.isolated import IsolatedLoader
 from preflight_rag.library.library import Library
-from preflight_rag.library.loaders.isolated import IsolatedLoader
 from preflight_rag.state.errors import DocumentError, UnreadableDocument
 
 pytestmark = pytest.mark.slow
@@ -481,7 +481,7 @@ def test_a_reader_reaches_no_network_and_starts_no_program(canary, tmp_path):
     """Tried by a reader's own process, in Python, in C, and by a program that it may start."""
     code = f"""
 import ctypes, os, socket, subprocess, sys, urllib.request
-from preflight_rag.library.loaders.confined import confine
+from preflight_rag.ingest.loaders.confined import confine
 print(confine())
 def tried(what):
     try: what()

@@ -13,7 +13,7 @@ import pytest
 from fault_counts import times
 from kept_threads import Kept
 
-from preflight_rag.graph.locks import FOLDER, remove_unused_locks, thread_lock
+from preflight_rag.threads.locks import FOLDER, remove_unused_locks, thread_lock
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 WORKER = """
 import asyncio, os, random, sys
 from preflight_rag.graph import locks
-from preflight_rag.graph.locks import remove_unused_locks, thread_lock
+from preflight_rag.threads.locks import remove_unused_locks, thread_lock
 
 locks.POLL_SECONDS = 0  # so that files are opened and removed at the same moments
 folder, seed, turns, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
@@ -49,7 +49,7 @@ WORKER_IN_POSTGRESQL = """
 import asyncio, os, random, sys
 from pathlib import Path
 from preflight_rag.graph import postgres
-from preflight_rag.graph.thread_store import open_thread_store
+from preflight_rag.threads.thread_store import open_thread_store
 
 postgres.POLL_SECONDS = 0.001
 folder, seed, turns, threads, url = Path(sys.argv[1]), *map(int, sys.argv[2:5]), sys.argv[5]
@@ -113,7 +113,7 @@ async def test_a_thousand_threads_leave_no_lock_file(tmp_path: Path) -> None:
 
 HOLD = """
 import asyncio, sys
-from preflight_rag.graph.locks import thread_lock
+from preflight_rag.threads.locks import thread_lock
 
 async def main():
     async with thread_lock(sys.argv[1], sys.argv[2], wait=0):

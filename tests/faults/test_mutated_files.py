@@ -166,7 +166,7 @@ def read_all(folder: Path, begin: int, count: int) -> None:
 
 def read_one(path: Path) -> list[str]:
     """For each document "read", for each error "refused", or what is wrong with it."""
-    from preflight_rag.library.loaders import load
+    from preflight_rag.ingest.loaders import load
     from preflight_rag.state.errors import DocumentError
     from preflight_rag.state.values import Document
 

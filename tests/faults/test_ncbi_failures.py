@@ -26,8 +26,8 @@ from ncbi_server import (
 )
 
 from preflight_rag import Preflight
-from preflight_rag.library.pubmed import client as pubmed
-from preflight_rag.library.pubmed import fetch_documents
+from preflight_rag.pubmed import client as pubmed
+from preflight_rag.pubmed import fetch_documents
 
 pytestmark = pytest.mark.slow
 
@@ -125,7 +125,7 @@ def test_a_slow_ncbi_costs_its_deadline_and_no_more(slow):
 
 ASKS = """
 import sys, threading, time
-from preflight_rag.library.pubmed import EntrezClient
+from preflight_rag.pubmed import EntrezClient
 url, key, requests = sys.argv[1], sys.argv[2], int(sys.argv[3])
 client = EntrezClient(url=url, api_key=key)
 def ask(n):

@@ -17,10 +17,8 @@ from hypothesis import strategies as st
 
 from preflight_rag.conversation import follow_ups, intents, lookups
 from preflight_rag.corg import choices, entities
+from preflight_rag.ingest.loaders import load
 from preflight_rag.library.index.lexical import LexicalIndex, write_lexical
-from preflight_rag.library.loaders import load
-from preflight_rag.library.pubmed import client
-from preflight_rag.library.pubmed import replies as ncbi
 from preflight_rag.library.search.filters import Filter
 from preflight_rag.prompts import (
     answer_group,
@@ -35,6 +33,8 @@ from preflight_rag.prompts import (
     summarize,
 )
 from preflight_rag.prompts.visible import VisibleText
+from preflight_rag.pubmed import client
+from preflight_rag.pubmed import replies as ncbi
 from preflight_rag.server import markdown
 from preflight_rag.state.errors import DocumentError, PreflightError
 from preflight_rag.state.reading import Source

@@ -15,8 +15,8 @@ from hostile_text import attacks, seconds, worst
 
 pytestmark = pytest.mark.slow
 
-LEFT_OUT = ("evaluation/", "text/lazy_patterns.py")
-"""Measures: what they read are data sets that whoever runs them has chosen. And a class that has no expression."""
+LEFT_OUT = ("text/lazy_patterns.py",)
+"""A class that has no expression."""
 EXAMPLES = {
     ("conversation/intents.py", "f'\\\\b({named})\\\\b|\\\\b([1-9]\\\\d?)(?:st|nd|rd|th)?\\\\b'"): (
         r"\b(first|second|last)\b|\b([1-9]\d?)(?:st|nd|rd|th)?\b"
@@ -28,7 +28,7 @@ EXAMPLES = {
         r"(?<!\w)Aa\W{1,2}Bb(?!\w)"
     ),
     ("corg/entities.py", "spaced"): r"a\s+a\s+b",
-    ("library/query/spelling.py", "pattern"): r"\n(?=[^ \n]{3,7} )(ab[^ \n]*|[^ \n]*ab) (\d+)(?=\n)",
+    ("library/search/spelling.py", "pattern"): r"\n(?=[^ \n]{3,7} )(ab[^ \n]*|[^ \n]*ab) (\d+)(?=\n)",
     ("library/search/mentions.py", "body if _NO_SPACES.search(phrase) else f'(?<![^\\\\W_]){body}(?![^\\\\W_])'"): (
         r"(?<![^\W_])a(?:s)?[\W_]+b(?:s)?(?![^\W_])"
     ),

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from preflight_rag.graph.ledger import Ledger
-from preflight_rag.graph.sqlite_database import SqliteDatabase
+from preflight_rag.threads.ledger import Ledger
+from preflight_rag.threads.sqlite_database import SqliteDatabase
 
 pytestmark = pytest.mark.slow
 
 # Two connections of one process, as the checkpointer and the ledger of an application have them.
 WRITER = """
 import sys
-from preflight_rag.graph.ledger import Ledger
-from preflight_rag.graph.sqlite_database import SqliteDatabase
+from preflight_rag.threads.ledger import Ledger
+from preflight_rag.threads.sqlite_database import SqliteDatabase
 first, second = Ledger(SqliteDatabase(sys.argv[1])), Ledger(SqliteDatabase(sys.argv[1]))
 print("open", flush=True)
 sys.stdin.readline()
@@ -39,7 +39,9 @@ def test_a_turn_is_kept_when_another_process_has_opened_and_closed_the_file(tmp_
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stdout.readline() == "open\n"
-    code = f"from preflight_rag.graph.sqlite_database import SqliteDatabase; SqliteDatabase({str(database)!r}).close()"
+    code = (
+        f"from preflight_rag.threads.sqlite_database import SqliteDatabase; SqliteDatabase({str(database)!r}).close()"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
     print(file=process.stdin, flush=True)
     assert process.stdout.readline() == "written\n"

@@ -8,11 +8,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 from plain_turn import STAGES
 
 from preflight_rag import answer_of, build_graph
-from preflight_rag.graph.checkpoints import open_checkpointer
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.errors import AllPartitionsFailed, UsageError
 from preflight_rag.testing.scripted_server import Reply, ScriptedServer
+from preflight_rag.threads.sqlite_checkpoints import open_checkpointer
 
 QUESTION = "How hot is the planet Venus?"
 CONFIG = {"configurable": {"thread_id": "t"}}

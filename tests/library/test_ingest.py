@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from filelock import FileLock
 
+from preflight_rag.ingest import prepare, run
 from preflight_rag.library import Library
-from preflight_rag.library.ingest import prepare, run
 from preflight_rag.library.write_lock import LOCK
 from preflight_rag.state.errors import LibraryEmpty, LibraryError
 from preflight_rag.state.values import Document

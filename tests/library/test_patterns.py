@@ -2,9 +2,8 @@
 
 import pytest
 
-from preflight_rag.library.loaders import fields, formulas, html, layout, mail, mail_quotes, pdf, pdf_tables, settings
-from preflight_rag.library.query import spelling
-from preflight_rag.library.search import roles, summary
+from preflight_rag.ingest.loaders import fields, formulas, html, layout, mail, mail_quotes, pdf, pdf_tables, settings
+from preflight_rag.library.search import roles, spelling, summary
 
 
 @pytest.mark.parametrize(

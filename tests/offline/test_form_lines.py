@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from preflight_rag.library.loaders import load
+from preflight_rag.ingest.loaders import load
 from preflight_rag.offline.form_lines import named_fields
 from preflight_rag.state.reading import Source
 from preflight_rag.state.values import Document

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from preflight_rag.library.loaders import load
+from preflight_rag.ingest.loaders import load
 from preflight_rag.offline.tables import table_answer
 from preflight_rag.state.reading import Source
 from preflight_rag.state.values import Document

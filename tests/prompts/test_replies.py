@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.evaluation.samples import Sample
-from preflight_rag.evaluation.stages import closed_book_prompt
+from evaluation.samples import Sample
+from evaluation.stages import closed_book_prompt
 from preflight_rag.prompts import answer_plain, fences, map_context, reduce_context
 from preflight_rag.prompts.replies import match_option, parse_draft, says
 from preflight_rag.prompts.visible import VisibleText

@@ -5,7 +5,7 @@ from statistics import fmean
 
 import pytest
 
-from preflight_rag.evaluation.papers import tables_of
+from evaluation.papers import tables_of
 from preflight_rag.routing.model_profile import (
     UNMEASURED,
     ModelProfile,

@@ -6,8 +6,8 @@ import pytest
 from serving import events, running
 from typer.testing import CliRunner
 
+from evaluation.datasets.own import own_folder
 from preflight_rag.cli import app as command
-from preflight_rag.evaluation.datasets.own import own_folder
 from preflight_rag.testing.scripted_replies import Reply
 from preflight_rag.testing.scripted_server import ScriptedServer
 

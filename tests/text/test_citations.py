@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.library.loaders.pubmed import read_pubmed
+from preflight_rag.ingest.loaders.pubmed import read_pubmed
 from preflight_rag.state.values import Group, Passage
 from preflight_rag.text.citations import (
     Claim,

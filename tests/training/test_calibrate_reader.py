@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from preflight_rag.evaluation.datasets.pairs import pair
+from evaluation.datasets.pairs import pair
 from preflight_rag.models.reading.bundled_reader import BundledReader, Calibration
 from training.calibrate_reader import Case, choose_threshold, fit, logits_of, put_cases, report, shares, write
 

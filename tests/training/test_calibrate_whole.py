@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from preflight_rag.evaluation.experiments.router import Case
-from preflight_rag.evaluation.samples import Sample
+from evaluation.experiments.router import Case
+from evaluation.samples import Sample
 from preflight_rag.routing.risk import LOST, NOT_NEAREST, RiskModel, shipped_model
 from preflight_rag.routing.risk_features import FEATURES
 from training.calibrate_whole import calibration_error, judge, main, table, without

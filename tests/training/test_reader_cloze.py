@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from preflight_rag.evaluation.datasets import examples
-from preflight_rag.evaluation.datasets.pairs import spans_of
-from preflight_rag.evaluation.datasets.statements import Text, by_rule, candidates
-from preflight_rag.evaluation.samples import reader_part_of
+from evaluation.datasets import examples
+from evaluation.datasets.pairs import spans_of
+from evaluation.datasets.statements import Text, by_rule, candidates
+from evaluation.samples import reader_part_of
 from training.reader_cloze import answered, cloze, training_texts
 
 KITE = "The kite was built in 1843 by Ada Almgren in Estmoor. It weighed 12 kg and crossed the whole river twice."

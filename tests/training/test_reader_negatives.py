@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from preflight_rag.evaluation.datasets.pairs import pair
-from preflight_rag.evaluation.samples import reader_part_of
+from evaluation.datasets.pairs import pair
+from evaluation.samples import reader_part_of
 from preflight_rag.state.reading import Source
 from training.reader_negatives import WRONG, articles_of, pairs_of, place_of, searched
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from preflight_rag.evaluation.samples import reader_part_of
+from evaluation.samples import reader_part_of
 from training.reader_paraphrase import CHANGES, LEAST, paraphrased, prompted
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from preflight_rag.evaluation.samples import reader_part_of
+from evaluation.samples import reader_part_of
 from training.reader_network import VERDICTS
 from training.reader_validation import Validation
 from training.train_reader import positions

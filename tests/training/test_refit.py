@@ -239,7 +239,7 @@ def test_all_that_the_table_of_training_says_is_made_of_the_reader_is_refitted()
 
 
 def test_the_measures_are_experiments_that_there_are():
-    from preflight_rag.evaluation.experiments import EXPERIMENTS
+    from evaluation.experiments import EXPERIMENTS
 
     assert {measure.command[0] for measure in MEASURES} <= set(EXPERIMENTS)
     assert ANSWERS

@@ -12,9 +12,9 @@ import onnxruntime
 import pytest
 import torch
 
+from evaluation.datasets import TRAINING, examples
+from evaluation.datasets.pairs import pair
 from preflight_rag.cache import file_sha256
-from preflight_rag.evaluation.datasets import TRAINING, examples
-from preflight_rag.evaluation.datasets.pairs import pair
 from preflight_rag.models.embedding.minilm import weights_folder
 from preflight_rag.models.reading.bundled_reader import BundledReader
 from preflight_rag.models.reading.extractive_reader import OUTPUTS, load_tokenizer, padded, windows

@@ -27,12 +27,12 @@ from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStore
 
 from preflight_rag.background_loop import BackgroundLoop
+from preflight_rag.ingest.identity import passage_id, vector_key
+from preflight_rag.ingest.splitting import DEFAULT_SPLITTER, open_splitter
 from preflight_rag.library.external.documents import Chunk, chunk_of
-from preflight_rag.library.ingest.found import DEADLINE, InternReport, passages_of
+from preflight_rag.library.found import DEADLINE, InternReport, passages_of
 from preflight_rag.library.search.fusion import RRF_K, reciprocal_rank_fusion
 from preflight_rag.library.search.hybrid import CANDIDATES, FUSION, TOP_K, Rankings, check_query, cosines
-from preflight_rag.library.splitting import DEFAULT_SPLITTER, open_splitter
-from preflight_rag.library.storage.identity import passage_id, vector_key
 from preflight_rag.library.storage.recorded_embedder import RecordedEmbedder
 from preflight_rag.library.storage.store import Store
 from preflight_rag.library.stored import FolderCollection
@@ -46,8 +46,8 @@ from preflight_rag.text.words import unicode_text, words
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
 
+    from preflight_rag.ingest.splitting.passage_splitter import PassageSplitter
     from preflight_rag.library.search.filters import Filter
-    from preflight_rag.library.splitting.passage_splitter import PassageSplitter
 
 RECORD = "borrowed"
 """Under this name a folder's database records whose documents it keeps; older folders have it too."""

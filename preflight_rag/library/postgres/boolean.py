@@ -20,7 +20,7 @@ from preflight_rag.text.boolean import Expression, Term
 if TYPE_CHECKING:
     import numpy as np
 
-    from preflight_rag.library.postgres.connections import Connection
+    from preflight_rag.databases.postgres import Connection
     from preflight_rag.library.postgres.store import PostgresStore
 
 MOST_READ = 20_000

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import psycopg
 
-from preflight_rag.library.postgres.connections import Connection
+from preflight_rag.databases.postgres import Connection
 from preflight_rag.library.postgres.schema import DENSE_INDEX, sees
 
 FLAT_LIMIT = 4_000

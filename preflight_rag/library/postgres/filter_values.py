@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from preflight_rag.library.postgres.connections import storable_text
+from preflight_rag.databases.postgres import storable_text
 from preflight_rag.library.postgres.schema import sees
 from preflight_rag.library.postgres.store import PostgresStore
 from preflight_rag.library.search.filters import Fits

@@ -9,11 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from preflight_rag.databases.postgres import Address
+from preflight_rag.ingest.loaders.files import DEFAULT_MAX_BYTES
+from preflight_rag.ingest.report import IngestReport, Progress, Stop
+from preflight_rag.ingest.splitting import SplitterName, check_splitter
+from preflight_rag.library.found import DEADLINE, InternReport
 from preflight_rag.library.index.terms import analysed_probe
-from preflight_rag.library.ingest.found import DEADLINE, InternReport
-from preflight_rag.library.ingest.report import IngestReport, Progress, Stop
-from preflight_rag.library.loaders.files import DEFAULT_MAX_BYTES
-from preflight_rag.library.postgres.connections import Address
 from preflight_rag.library.postgres.filter_values import PostgresValues
 from preflight_rag.library.postgres.hashed_terms import HashedTerms
 from preflight_rag.library.postgres.problems import library_problems
@@ -22,7 +23,6 @@ from preflight_rag.library.postgres.store import CHUNK, PostgresStore
 from preflight_rag.library.postgres.vocabulary import PostgresVocabulary
 from preflight_rag.library.postgres.writer import PostgresWriter
 from preflight_rag.library.postgres.writing import ANALYSER
-from preflight_rag.library.query.ladder import ENOUGH
 from preflight_rag.library.search.filters import FilterIndex
 from preflight_rag.library.search.fusion import RRF_K
 from preflight_rag.library.search.hybrid import (
@@ -33,12 +33,12 @@ from preflight_rag.library.search.hybrid import (
     again_where_replaced,
     check_query,
 )
-from preflight_rag.library.splitting import SplitterName, check_splitter
 from preflight_rag.library.storage.catalogue import Catalogue
 from preflight_rag.library.storage.recorded_embedder import RecordedEmbedder
 from preflight_rag.library.storage.store import BUSY_SECONDS
 from preflight_rag.library.stored import StoredCollection
 from preflight_rag.library.tags import check_tags
+from preflight_rag.pubmed.ladder import ENOUGH
 from preflight_rag.state.context import Fusion
 from preflight_rag.state.errors import PreflightError, UsageError
 from preflight_rag.state.values import Document

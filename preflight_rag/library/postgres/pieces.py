@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.library.postgres.connections import Connection
+from preflight_rag.databases.postgres import Connection
 from preflight_rag.library.postgres.postings import (
     RECORD,
     RECORD_BYTES,

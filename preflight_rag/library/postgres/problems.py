@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from preflight_rag.ingest.identity import passage_id
 from preflight_rag.library.postgres.schema import sees
 from preflight_rag.library.postgres.store import CHUNK, PostgresStore
-from preflight_rag.library.storage.identity import passage_id
 
 MOST_NAMED = 100
 """Problems of one kind that are named; a guess at what is read."""

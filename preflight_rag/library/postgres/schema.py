@@ -17,8 +17,8 @@ from typing import Any
 
 import psycopg
 
-from preflight_rag.library.postgres.connections import Address, Connection
-from preflight_rag.library.storage.migrations import check_version
+from preflight_rag.databases.migrations import check_version
+from preflight_rag.databases.postgres import Address, Connection
 from preflight_rag.state.errors import LibraryBusy, LibraryError, LibraryMissing
 
 LEAST_VECTOR = (0, 8)

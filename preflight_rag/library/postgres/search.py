@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from preflight_rag.databases.postgres import Connection
 from preflight_rag.library.index.scored import Scored
-from preflight_rag.library.postgres.connections import Connection
 from preflight_rag.library.postgres.hashed_terms import HashedTerms
 from preflight_rag.library.postgres.postings import best_by_bm25, query_terms
 from preflight_rag.library.postgres.schema import gone, sees

@@ -8,13 +8,13 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.library.loaders.read_report import READ_REPORT
-from preflight_rag.library.postgres.connections import Address, Connection, Connections, storable_text
+from preflight_rag.databases.postgres import Address, Connection, Connections, storable_text
+from preflight_rag.ingest.identity import passage_id
+from preflight_rag.ingest.loaders.read_report import READ_REPORT
 from preflight_rag.library.postgres.schema import DENSE_INDEX, TABLES, open_tables, sees
 from preflight_rag.library.postgres.values import vector_values
 from preflight_rag.library.storage.cards import card_of, document_of_card, is_card
 from preflight_rag.library.storage.catalogue import ROW
-from preflight_rag.library.storage.identity import passage_id
 from preflight_rag.library.storage.schema import OF_DOCUMENTS
 from preflight_rag.state.errors import DatabaseCorrupt
 from preflight_rag.state.values import Passage

@@ -7,8 +7,8 @@ import struct
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.library.postgres.connections import storable_text
-from preflight_rag.library.storage.identity import passage_id, vector_key
+from preflight_rag.databases.postgres import storable_text
+from preflight_rag.ingest.identity import passage_id, vector_key
 from preflight_rag.state.values import Passage
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
+from preflight_rag.databases.postgres import storable_text
 from preflight_rag.library.index.vocabulary import HEAD, TAIL, Vocabulary, WordCount, neighbours
-from preflight_rag.library.postgres.connections import storable_text
 
 if TYPE_CHECKING:
     from preflight_rag.library.postgres.store import PostgresStore

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from preflight_rag.library.ingest.found import InternReport, add_until, known_documents, passages_of
-from preflight_rag.library.ingest.given import given_paths
-from preflight_rag.library.ingest.prepare import storable
-from preflight_rag.library.ingest.report import IngestEvent, IngestReport, Progress, Stop
-from preflight_rag.library.ingest.run import Ingestion, ingest_files
+from preflight_rag.ingest.given import given_paths
+from preflight_rag.ingest.prepare import storable
+from preflight_rag.ingest.report import IngestEvent, IngestReport, Progress, Stop
+from preflight_rag.ingest.run import Ingestion, ingest_files
+from preflight_rag.ingest.splitting import SplitterName
+from preflight_rag.library.found import InternReport, add_until, known_documents, passages_of
 from preflight_rag.library.postgres.writing import PURGE, STEPS, Run, writing
-from preflight_rag.library.splitting import SplitterName
 from preflight_rag.library.writer import recorded_splitter
 from preflight_rag.state.errors import LibraryError
 from preflight_rag.state.values import Document
@@ -77,7 +77,7 @@ class PostgresWriter:
         stop: Stop | None = None,
     ) -> IngestReport:
         """Add or update the documents of files and folders with many workers."""
-        from preflight_rag.library.ingest.cluster import ClusterIngest
+        from preflight_rag.ingest.cluster import ClusterIngest
 
         given = given_paths(paths)
         with self._published(progress) as run:

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 
+from preflight_rag.databases.postgres import Connection, storable_text, translated_errors
+from preflight_rag.ingest.document_store import PreparedDocument, StoredDocument
 from preflight_rag.library.index.terms import analysed_probe
-from preflight_rag.library.postgres.connections import Connection, storable_text, translated_errors
 from preflight_rag.library.postgres.dense_index import index_vectors
 from preflight_rag.library.postgres.hashed_terms import encoded_terms
 from preflight_rag.library.postgres.pieces import Pieces, passage_texts
 from preflight_rag.library.postgres.schema import POLL_SECONDS, ROWS, RUNS, TABLES, gone, sees
 from preflight_rag.library.postgres.values import storable_json, storable_passage, vector_binary, vector_values
-from preflight_rag.library.storage.document_store import PreparedDocument, StoredDocument
 from preflight_rag.state.errors import LibraryBusy
 from preflight_rag.state.values import Document
 from preflight_rag.text.retractions import is_retracted

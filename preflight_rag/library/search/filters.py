@@ -22,7 +22,7 @@ from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
-from preflight_rag.library.loaders.read_report import READ_REPORT
+from preflight_rag.ingest.loaders.read_report import READ_REPORT
 from preflight_rag.state.errors import UsageError
 from preflight_rag.text.dates import PartialDate, known_date, parse_date
 

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from preflight_rag.library.collection import BooleanSearch
 from preflight_rag.library.copies import KnowsCopies
-from preflight_rag.library.query.ladder import search_until_enough
 from preflight_rag.library.search.exact import exact_first
 from preflight_rag.library.search.hybrid import Rankings, again_where_replaced
+from preflight_rag.pubmed.ladder import search_until_enough
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import LibraryEmpty, UsageError
 from preflight_rag.state.reading import Source
@@ -29,10 +29,10 @@ from preflight_rag.text.retractions import is_retracted
 
 if TYPE_CHECKING:
     from preflight_rag.library.collection import Collection
-    from preflight_rag.library.pubmed.client import EntrezClient
     from preflight_rag.library.search.filters import Filter
     from preflight_rag.models.reading.extractive_reader import ExtractiveReader
     from preflight_rag.models.reranking.rerankers import Reranker
+    from preflight_rag.pubmed.client import EntrezClient
     from preflight_rag.state.schema import PassageRef
 
 PREVIEW_CHARS = 120
@@ -321,7 +321,7 @@ def read_filter(settings: Settings) -> tuple[Filter | None, Filter | None]:
             raise UsageError(
                 f"subtree = {settings.subtree!r} needs a MeSH file", help="Give one with --mesh or PREFLIGHT_MESH."
             )
-        from preflight_rag.library.query.mesh import Mesh
+        from preflight_rag.pubmed.mesh import Mesh
 
         conditions.append(Condition("mesh", "in", Mesh.open(settings.mesh).under(settings.subtree)))
     of_turn = tuple(condition for condition in conditions if condition.name == FOUND_BY)
@@ -364,7 +364,7 @@ class _Live:
 def _fetched(
     library: Collection, question: str, expressions: Sequence[str], settings: Settings, pubmed: EntrezClient
 ) -> _Live:
-    from preflight_rag.library.pubmed import fetch_documents
+    from preflight_rag.pubmed import fetch_documents
     from preflight_rag.text.concepts import rewrite_by_rules
 
     fetched = fetch_documents(

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from preflight_rag.library.loaders.read_report import READ_REPORT
+from preflight_rag.ingest.loaders.read_report import READ_REPORT
 from preflight_rag.state.values import Passage
 
 _PREFIX = "card:"

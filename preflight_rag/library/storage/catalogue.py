@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any, Protocol
 
-from preflight_rag.library.loaders.files import ONE_DOCUMENT, open_regular, real_path, suffix_of
-from preflight_rag.library.loaders.read_report import ReadReport, report_from
-from preflight_rag.library.storage.document_store import PassageReader
-from preflight_rag.library.storage.identity import place_key
+from preflight_rag.ingest.document_store import PassageReader
+from preflight_rag.ingest.identity import place_key
+from preflight_rag.ingest.loaders.files import ONE_DOCUMENT, open_regular, real_path, suffix_of
+from preflight_rag.ingest.loaders.read_report import ReadReport, report_from
 from preflight_rag.state.values import Passage
 from preflight_rag.text.links import link_of
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from preflight_rag.ingest.report import DocumentCopy
 from preflight_rag.library.storage.database_file import DatabaseFile
 from preflight_rag.library.storage.schema import CHUNK
 from preflight_rag.text.words import on_one_line
@@ -46,21 +47,6 @@ _OF_DOCUMENTS = "(SELECT row FROM passages WHERE document_id IN ({marks}))"
 
 WHOLE = 0.7
 """Part of a document's words from which it is a copy of another one, not one that quotes it."""
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentCopy:
-    """A document whose text, or part of it, stands in another one that is searched in its place.
-
-    Attributes:
-        document_id: The one whose passages are not searched, as far as the other has them.
-        of_document: The one that is searched.
-        share: Part of its words that the other one has.
-    """
-
-    document_id: str
-    of_document: str
-    share: float
 
 
 def copy_note(copy: DocumentCopy, name: Callable[[str], str] = str) -> str:

@@ -7,7 +7,7 @@ from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING
 
-from preflight_rag.library.storage.identity import passage_id
+from preflight_rag.ingest.identity import passage_id
 from preflight_rag.library.storage.schema import CHUNK, TABLES
 from preflight_rag.library.storage.store import LARGEST
 from preflight_rag.state.errors import LibraryError

@@ -12,8 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.library.storage.migrations import check_version, migrate
-from preflight_rag.library.storage.recovery import keep_damaged_log, make_private
+from preflight_rag.databases.migrations import check_version, migrate
+from preflight_rag.databases.sqlite_files import keep_damaged_log, make_private
 from preflight_rag.library.storage.schema import CHUNK, MIGRATIONS, SCHEMA_VERSION, TABLES
 from preflight_rag.state.errors import (
     DatabaseCorrupt,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Protocol
 
-from preflight_rag.library.storage.document_store import SettingsStore
+from preflight_rag.ingest.document_store import SettingsStore
 from preflight_rag.state.errors import EmbedderMismatch
 
 if TYPE_CHECKING:

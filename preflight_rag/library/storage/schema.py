@@ -11,7 +11,7 @@ import sqlite3
 from datetime import UTC, datetime
 from typing import Any
 
-from preflight_rag.library.loaders.read_report import READ_REPORT
+from preflight_rag.ingest.loaders.read_report import READ_REPORT
 from preflight_rag.state.values import Document, Passage
 
 CHUNK = 500
@@ -65,7 +65,7 @@ def _make_tables(connection: sqlite3.Connection) -> None:
 
 
 MIGRATIONS = (_make_tables,)
-"""What brings a database to version 1, 2, … (`storage/migrations.py`). The tables are those of the first version."""
+"""What brings a database to version 1, 2, … (`databases/migrations.py`). The tables are those of the first version."""
 SCHEMA_VERSION = len(MIGRATIONS)
 
 UPSERT_DOCUMENT = """

@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from preflight_rag.ingest.document_store import PreparedDocument, StoredDocument
+from preflight_rag.ingest.identity import passage_id
 from preflight_rag.library.storage.cards import card_of, document_of_card, is_card
 from preflight_rag.library.storage.copies import CopyTables
 from preflight_rag.library.storage.database_file import BUSY_SECONDS, DATABASE, UNWRITTEN, damaged
-from preflight_rag.library.storage.document_store import PreparedDocument, StoredDocument
-from preflight_rag.library.storage.identity import passage_id
 from preflight_rag.library.storage.schema import (
     CHUNK,
     SELECT_PASSAGES,

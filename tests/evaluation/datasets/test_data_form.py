@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from preflight_rag.evaluation.datasets import ROLES, open_dataset
+from evaluation.datasets import ROLES, open_dataset
 from preflight_rag.state.errors import PreflightError
 
 pytestmark = pytest.mark.slow

@@ -7,10 +7,10 @@ from collections import Counter
 
 import pytest
 
-from preflight_rag.evaluation.datasets import TRAINING, adapter_of, examples
-from preflight_rag.evaluation.datasets.pairs import spans_of
-from preflight_rag.evaluation.datasets.ramdocs import descriptor_spans
-from preflight_rag.evaluation.samples import reader_part_of
+from evaluation.datasets import TRAINING, adapter_of, examples
+from evaluation.datasets.pairs import spans_of
+from evaluation.datasets.ramdocs import descriptor_spans
+from evaluation.samples import reader_part_of
 from preflight_rag.state.errors import UsageError
 
 pytestmark = pytest.mark.slow

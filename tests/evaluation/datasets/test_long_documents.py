@@ -7,10 +7,10 @@ import json
 
 import pytest
 
-from preflight_rag.evaluation.datasets import QUESTIONS, SUMMARIES, UNITS, legal, open_dataset
-from preflight_rag.evaluation.experiments import run
-from preflight_rag.evaluation.experiments.summaries import settings_of
-from preflight_rag.evaluation.runs import Run
+from evaluation.datasets import QUESTIONS, SUMMARIES, UNITS, legal, open_dataset
+from evaluation.experiments import run
+from evaluation.experiments.summaries import settings_of
+from evaluation.runs import Run
 from preflight_rag.state.errors import UnreadableDocument, UsageError
 
 pytestmark = pytest.mark.slow

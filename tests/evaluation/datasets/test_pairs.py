@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from preflight_rag.evaluation.datasets.pairs import WINDOW, overlapping, pair, spans_of, window
-from preflight_rag.evaluation.samples import reader_part_of
+from evaluation.datasets.pairs import WINDOW, overlapping, pair, spans_of, window
+from evaluation.samples import reader_part_of
 from preflight_rag.text.sentences import sentence_spans
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset
-from preflight_rag.evaluation.samples import Sample
+from evaluation.datasets import QUESTIONS, open_dataset
+from evaluation.samples import Sample
 from preflight_rag.state.errors import UnreadableDocument, UsageError
 
 MIRAGE = {"question": "Which?", "options": {"A": "yes", "B": "no", "C": "maybe"}, "answer": "B", "PMID": [7]}

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from preflight_rag.evaluation.datasets import QUESTIONS, ROLES, TRAINING, adapter_of, examples, open_dataset
-from preflight_rag.evaluation.samples import Context, DataSet, Sample, half_of, reader_part_of
+from evaluation.datasets import QUESTIONS, ROLES, TRAINING, adapter_of, examples, open_dataset
+from evaluation.samples import Context, DataSet, Sample, half_of, reader_part_of
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Document
 

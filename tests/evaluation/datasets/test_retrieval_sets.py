@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from preflight_rag.evaluation.datasets import open_dataset
-from preflight_rag.evaluation.datasets.files import json_lines, judgements, trec_judgements
-from preflight_rag.evaluation.searching import library_folder
+from evaluation.datasets import open_dataset
+from evaluation.datasets.files import json_lines, judgements, trec_judgements
+from evaluation.searching import library_folder
 from preflight_rag.state.errors import UnreadableDocument, UsageError
 
 

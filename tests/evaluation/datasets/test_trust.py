@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from preflight_rag.evaluation.datasets.trust import KINDS, SILENT, TrustQuestion, TrustSet, open_dataset, own_part
-from preflight_rag.evaluation.experiments.trust import letters, stands_in
-from preflight_rag.library.loaders import load
+from evaluation.datasets.trust import KINDS, SILENT, TrustQuestion, TrustSet, open_dataset, own_part
+from evaluation.experiments.trust import letters, stands_in
+from preflight_rag.ingest.loaders import load
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Document
 

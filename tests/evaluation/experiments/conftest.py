@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from paper_files import small_sets
 
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.samples import DataSet, Sample
+from evaluation.runs import Run
+from evaluation.samples import DataSet, Sample
 from preflight_rag.testing.scripted_server import ScriptedServer
 
 

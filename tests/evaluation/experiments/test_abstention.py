@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 from paper_files import answers, prompts
 
-from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset
-from preflight_rag.evaluation.experiments import run
-from preflight_rag.evaluation.experiments.abstention import KINDS, PASSAGES, PLAIN, REDUCED, cases, decided, open_pool
-from preflight_rag.evaluation.rows import Row
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.vector_cache import cached_embedder
+from evaluation.datasets import QUESTIONS, open_dataset
+from evaluation.experiments import run
+from evaluation.experiments.abstention import KINDS, PASSAGES, PLAIN, REDUCED, cases, decided, open_pool
+from evaluation.rows import Row
+from evaluation.runs import Run
+from evaluation.vector_cache import cached_embedder
 from preflight_rag.state.errors import UsageError
 
 pytestmark = pytest.mark.slow

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from paper_files import answers, passages, prompts, report_of
 
-from preflight_rag.evaluation.bench import Bench
-from preflight_rag.evaluation.experiments.conflicts import (
+from evaluation.bench import Bench
+from evaluation.experiments.conflicts import (
     CONFLICT,
     NO_CONFLICT,
     VOTE,
@@ -22,12 +22,12 @@ from preflight_rag.evaluation.experiments.conflicts import (
     stand_of,
     vote,
 )
-from preflight_rag.evaluation.harness.asking import Asking
-from preflight_rag.evaluation.harness.simulated import Bias, SimulatedChat
-from preflight_rag.evaluation.rows import Row
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.samples import Context, Sample
-from preflight_rag.evaluation.stages import MAP_REDUCE, RAG, plain
+from evaluation.harness.asking import Asking
+from evaluation.harness.simulated import Bias, SimulatedChat
+from evaluation.rows import Row
+from evaluation.runs import Run
+from evaluation.samples import Context, Sample
+from evaluation.stages import MAP_REDUCE, RAG, plain
 from preflight_rag.state.reading import Draft, Source
 
 pytestmark = pytest.mark.slow

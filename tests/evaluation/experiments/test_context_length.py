@@ -8,12 +8,12 @@ from statistics import fmean
 import pytest
 from paper_files import answers, passages, prompts, report_of
 
-from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset
-from preflight_rag.evaluation.experiments.context_length import LENGTHS
-from preflight_rag.evaluation.experiments.distractors import RANDOM, RETRIEVED, SIZE
-from preflight_rag.evaluation.experiments.positions import condition
-from preflight_rag.evaluation.reading_metrics import holds
-from preflight_rag.evaluation.stages import CLOSED_BOOK, MAP_REDUCE, ORACLE, RAG
+from evaluation.datasets import QUESTIONS, open_dataset
+from evaluation.experiments.context_length import LENGTHS
+from evaluation.experiments.distractors import RANDOM, RETRIEVED, SIZE
+from evaluation.experiments.positions import condition
+from evaluation.reading_metrics import holds
+from evaluation.stages import CLOSED_BOOK, MAP_REDUCE, ORACLE, RAG
 from preflight_rag.state.errors import UsageError
 
 pytestmark = pytest.mark.slow

@@ -12,8 +12,8 @@ from broken_bow import QUESTION, documents, relation_calls, script
 from paper_files import answers, passages, prompts
 from value_reader import ValueReader
 
-from preflight_rag.evaluation.bench import given_sources
-from preflight_rag.evaluation.corg_measures import (
+from evaluation.bench import given_sources
+from evaluation.corg_measures import (
     MEASURES,
     Grader,
     Thing,
@@ -24,7 +24,7 @@ from preflight_rag.evaluation.corg_measures import (
     shared_name,
     things,
 )
-from preflight_rag.evaluation.corg_systems import (
+from evaluation.corg_systems import (
     BASE_PLURAL,
     CORG,
     ONE_AT_A_TIME,
@@ -35,12 +35,12 @@ from preflight_rag.evaluation.corg_systems import (
     unremembering,
     with_passages,
 )
-from preflight_rag.evaluation.experiments import corg, run
-from preflight_rag.evaluation.harness.arms import ArmAnswer
-from preflight_rag.evaluation.harness.asking import open_asking
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.samples import Context, Sample
-from preflight_rag.evaluation.stages import Metered
+from evaluation.experiments import corg, run
+from evaluation.harness.arms import ArmAnswer
+from evaluation.harness.asking import open_asking
+from evaluation.runs import Run
+from evaluation.samples import Context, Sample
+from evaluation.stages import Metered
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.prompts import answer_group, map_context
 from preflight_rag.prompts.fences import material

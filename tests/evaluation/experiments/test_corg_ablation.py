@@ -6,11 +6,11 @@ import pytest
 from broken_bow import QUESTION, documents, relation_calls, script
 from paper_files import answers, passages
 
-from preflight_rag.evaluation.corg_systems import CORG, SYSTEMS
-from preflight_rag.evaluation.experiments import corg, run
-from preflight_rag.evaluation.experiments.corg import SPENT, variants
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.samples import Context, DataSet, Sample
+from evaluation.corg_systems import CORG, SYSTEMS
+from evaluation.experiments import corg, run
+from evaluation.experiments.corg import SPENT, variants
+from evaluation.runs import Run
+from evaluation.samples import Context, DataSet, Sample
 from preflight_rag.testing.scripted_server import ScriptedServer
 
 pytestmark = pytest.mark.slow

@@ -8,14 +8,14 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
+from evaluation.corg_measures import things
+from evaluation.datasets import QUESTIONS, open_dataset
+from evaluation.experiments import corg_build
+from evaluation.experiments.corg_build import MOST_TRIES, Seed, parse, seeds, wanted
+from evaluation.experiments.corg_stats import labelled
+from evaluation.runs import Run
+from evaluation.samples import Context, Sample
 from preflight_rag.cli import app
-from preflight_rag.evaluation.corg_measures import things
-from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset
-from preflight_rag.evaluation.experiments import corg_build
-from preflight_rag.evaluation.experiments.corg_build import MOST_TRIES, Seed, parse, seeds, wanted
-from preflight_rag.evaluation.experiments.corg_stats import labelled
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.samples import Context, Sample
 from preflight_rag.prompts import answer_plain
 from preflight_rag.state.errors import UsageError
 from preflight_rag.testing.scripted_server import ScriptedServer, prompt_of

@@ -10,10 +10,10 @@ import pytest
 from langchain_openai import ChatOpenAI
 from paper_files import answers, passages, prompts
 
-from preflight_rag.evaluation.bench import given_sources
-from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset
-from preflight_rag.evaluation.experiments import run
-from preflight_rag.evaluation.experiments.corg_factors import (
+from evaluation.bench import given_sources
+from evaluation.datasets import QUESTIONS, open_dataset
+from evaluation.experiments import run
+from evaluation.experiments.corg_factors import (
     BASE,
     EXAMPLE_REPLY,
     EXTRA,
@@ -28,9 +28,9 @@ from preflight_rag.evaluation.experiments.corg_factors import (
     with_line,
     with_made,
 )
-from preflight_rag.evaluation.harness.asking import PromptReader, open_asking
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.samples import Context, Sample
+from evaluation.harness.asking import PromptReader, open_asking
+from evaluation.runs import Run
+from evaluation.samples import Context, Sample
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.prompts import answer_group
 from preflight_rag.prompts.fences import material

@@ -8,9 +8,9 @@ import pytest
 from paper_files import answers
 from value_reader import ValueReader
 
-from preflight_rag.evaluation.corg_systems import CORG, SEPARATE, Organised
-from preflight_rag.evaluation.experiments import corg_offline, run
-from preflight_rag.evaluation.experiments.corg_offline import (
+from evaluation.corg_systems import CORG, SEPARATE, Organised
+from evaluation.experiments import corg_offline, run
+from evaluation.experiments.corg_offline import (
     ALONE,
     ENTITIES,
     QUOTED,
@@ -22,9 +22,9 @@ from preflight_rag.evaluation.experiments.corg_offline import (
     measures,
     set_beside,
 )
-from preflight_rag.evaluation.rows import Row
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.samples import Context, Sample
+from evaluation.rows import Row
+from evaluation.runs import Run
+from evaluation.samples import Context, Sample
 from preflight_rag.state.values import Relation
 
 pytestmark = pytest.mark.slow

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from preflight_rag.evaluation.bench import given_sources
-from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset
-from preflight_rag.evaluation.experiments import corg_stats
-from preflight_rag.evaluation.experiments.corg_stats import (
+from evaluation.bench import given_sources
+from evaluation.datasets import QUESTIONS, open_dataset
+from evaluation.experiments import corg_stats
+from evaluation.experiments.corg_stats import (
     GIVEN,
     KINDS,
     LABELLED,
@@ -21,8 +21,8 @@ from preflight_rag.evaluation.experiments.corg_stats import (
     labelled,
     unreadable,
 )
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.samples import Context, DataSet, Sample, passages_as_corpus
+from evaluation.runs import Run
+from evaluation.samples import Context, DataSet, Sample, passages_as_corpus
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Relation
 from preflight_rag.testing.scripted_server import ScriptedServer, prompt_of

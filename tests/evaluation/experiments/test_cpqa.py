@@ -11,10 +11,10 @@ from mesh_sample import xml
 from paper_files import passages
 from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 
-from preflight_rag.evaluation.bench import of_kinds, open_bench
-from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset
-from preflight_rag.evaluation.experiments import cpqa
-from preflight_rag.evaluation.experiments.cpqa import (
+from evaluation.bench import of_kinds, open_bench
+from evaluation.datasets import QUESTIONS, open_dataset
+from evaluation.experiments import cpqa
+from evaluation.experiments.cpqa import (
     NAIVE,
     PARTS,
     SOURCES,
@@ -24,12 +24,12 @@ from preflight_rag.evaluation.experiments.cpqa import (
     subset,
     with_embedders,
 )
-from preflight_rag.evaluation.experiments.sources import second_stage
-from preflight_rag.evaluation.published import PUBLISHED
-from preflight_rag.evaluation.query_pipeline import POOL, TOP, Parts, as_it_is, open_pipeline
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.samples import passages_as_corpus
-from preflight_rag.evaluation.stages import CLOSED_BOOK, NO_CLOSED_BOOK
+from evaluation.experiments.sources import second_stage
+from evaluation.published import PUBLISHED
+from evaluation.query_pipeline import POOL, TOP, Parts, as_it_is, open_pipeline
+from evaluation.runs import Run
+from evaluation.samples import passages_as_corpus
+from evaluation.stages import CLOSED_BOOK, NO_CLOSED_BOOK
 from preflight_rag.state.errors import UsageError
 from preflight_rag.testing.scripted_server import ScriptedServer
 

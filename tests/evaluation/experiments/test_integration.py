@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from paper_files import answers, passages, prompts, report_of
 
-from preflight_rag.evaluation.datasets import MIRAGE_PARTS, QUESTIONS, open_dataset
-from preflight_rag.evaluation.experiments.cost import ROUTER, saved
-from preflight_rag.evaluation.experiments.integration import ALL, spread
-from preflight_rag.evaluation.harness.budget import Budget, Price
-from preflight_rag.evaluation.report import Report
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.samples import Sample
-from preflight_rag.evaluation.stages import AUTO, CLOSED_BOOK, MAP_REDUCE, RAG, closed_book_prompt
+from evaluation.datasets import MIRAGE_PARTS, QUESTIONS, open_dataset
+from evaluation.experiments.cost import ROUTER, saved
+from evaluation.experiments.integration import ALL, spread
+from evaluation.harness.budget import Budget, Price
+from evaluation.report import Report
+from evaluation.runs import Run
+from evaluation.samples import Sample
+from evaluation.stages import AUTO, CLOSED_BOOK, MAP_REDUCE, RAG, closed_book_prompt
 
 pytestmark = pytest.mark.slow
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from paper_files import answers, prompts, report_of
 
-from preflight_rag.evaluation.experiments.open_ended import JUDGE
-from preflight_rag.evaluation.judging import EQUAL, FIRST, SECOND, Judged, prompt
-from preflight_rag.evaluation.samples import Sample
-from preflight_rag.evaluation.stages import MAP_REDUCE, RAG
+from evaluation.experiments.open_ended import JUDGE
+from evaluation.judging import EQUAL, FIRST, SECOND, Judged, prompt
+from evaluation.samples import Sample
+from evaluation.stages import MAP_REDUCE, RAG
 from preflight_rag.prompts import map_context, reduce_context
 from preflight_rag.testing.scripted_server import ScriptedServer
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from preflight_rag.evaluation.experiments import pairs, run
-from preflight_rag.evaluation.experiments.pairs import HITS, MRR, RERANKERS, graded, read_question
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.samples import Sample
+from evaluation.experiments import pairs, run
+from evaluation.experiments.pairs import HITS, MRR, RERANKERS, graded, read_question
+from evaluation.runs import Run
+from evaluation.samples import Sample
 from preflight_rag.state.errors import RerankerError, UsageError
 from preflight_rag.testing.scripted_server import ScriptedServer
 
@@ -86,8 +86,8 @@ def test_a_model_writes_a_question_for_each_document(beir_data, settings, monkey
 
 def test_the_first_stage_is_the_embedders_ranking_alone(beir_data, settings):
     (report,) = run("pairs", beir_data, ["small"], replace(settings, rerankers=("none",)))
-    from preflight_rag.evaluation.datasets import open_dataset
-    from preflight_rag.evaluation.searching import collection_library
+    from evaluation.datasets import open_dataset
+    from evaluation.searching import collection_library
 
     with collection_library(open_dataset("small", beir_data), settings) as library:
         for row in (row for row in report.rows if row.measure == HITS):

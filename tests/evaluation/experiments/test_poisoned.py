@@ -7,10 +7,10 @@ import json
 
 import pytest
 
-from preflight_rag.evaluation.experiments import poisoned
-from preflight_rag.evaluation.experiments.poisoned import ALONE, ARMS, BESIDE, OTHER, QUOTED, RIGHT, kind_of
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.samples import Sample, reader_part_of
+from evaluation.experiments import poisoned
+from evaluation.experiments.poisoned import ALONE, ARMS, BESIDE, OTHER, QUOTED, RIGHT, kind_of
+from evaluation.runs import Run
+from evaluation.samples import Sample, reader_part_of
 from preflight_rag.state.errors import UsageError
 
 pytestmark = pytest.mark.slow

@@ -7,9 +7,9 @@ import json
 import pytest
 from paper_files import answers
 
-from preflight_rag.evaluation.experiments import run
-from preflight_rag.evaluation.experiments.pooled_levels import presets_of_level, split
-from preflight_rag.evaluation.runs import Run
+from evaluation.experiments import run
+from evaluation.experiments.pooled_levels import presets_of_level, split
+from evaluation.runs import Run
 from preflight_rag.library.search.selection import PAPER_PRESETS
 from preflight_rag.state.values import Document
 from preflight_rag.testing.scripted_server import ScriptedServer
@@ -42,7 +42,7 @@ def squad(tmp_path):
 
 @pytest.fixture
 def settings(tmp_path, monkeypatch):
-    monkeypatch.setattr("preflight_rag.evaluation.samples.reader_part_of", lambda key: "test")
+    monkeypatch.setattr("evaluation.samples.reader_part_of", lambda key: "test")
     return Run(part="all", library_cache=tmp_path / "vectors", reply_cache=tmp_path / "replies.db")
 
 

@@ -8,15 +8,15 @@ from statistics import fmean
 import pytest
 from paper_files import answers, passages, prompts, report_of
 
-from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset
-from preflight_rag.evaluation.experiments import positions
-from preflight_rag.evaluation.experiments.positions import PERCENTILES, SIZES, condition, place_of
-from preflight_rag.evaluation.harness.simulated import Bias
-from preflight_rag.evaluation.published import PUBLISHED
-from preflight_rag.evaluation.reading_metrics import holds
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.searched import open_searched
-from preflight_rag.evaluation.stages import MAP_REDUCE, RAG
+from evaluation.datasets import QUESTIONS, open_dataset
+from evaluation.experiments import positions
+from evaluation.experiments.positions import PERCENTILES, SIZES, condition, place_of
+from evaluation.harness.simulated import Bias
+from evaluation.published import PUBLISHED
+from evaluation.reading_metrics import holds
+from evaluation.runs import Run
+from evaluation.searched import open_searched
+from evaluation.stages import MAP_REDUCE, RAG
 from preflight_rag.state.errors import UsageError
 from preflight_rag.testing.scripted_server import ScriptedServer
 

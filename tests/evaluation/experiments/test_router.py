@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from preflight_rag.evaluation.experiments import router
-from preflight_rag.evaluation.runs import Run
+from evaluation.experiments import router
+from evaluation.runs import Run
 
 SUBJECTS = ("harbours", "glaciers", "bakeries", "railways", "orchards", "lighthouses")
 MARKED = "Its keeper was paid in barrels of salted herring."

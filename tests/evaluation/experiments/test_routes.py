@@ -8,15 +8,15 @@ from statistics import fmean
 import pytest
 from paper_files import answers, passages, prompts
 
-from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset
-from preflight_rag.evaluation.experiments import citations, routes
-from preflight_rag.evaluation.experiments.citations import hold
-from preflight_rag.evaluation.experiments.reading import open_named
-from preflight_rag.evaluation.experiments.routes import AUTO, ROUTES, judge
-from preflight_rag.evaluation.harness.budget import Price
-from preflight_rag.evaluation.rows import Row
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.samples import Sample, passages_as_corpus
+from evaluation.datasets import QUESTIONS, open_dataset
+from evaluation.experiments import citations, routes
+from evaluation.experiments.citations import hold
+from evaluation.experiments.reading import open_named
+from evaluation.experiments.routes import AUTO, ROUTES, judge
+from evaluation.harness.budget import Price
+from evaluation.rows import Row
+from evaluation.runs import Run
+from evaluation.samples import Sample, passages_as_corpus
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Answer, Citation, Passage, Receipt, RouteDecision
 from preflight_rag.testing.scripted_server import ScriptedServer

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from preflight_rag.evaluation.compare import compare
-from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, run_arms, score
-from preflight_rag.evaluation.harness.asking import Asking, open_asking
-from preflight_rag.evaluation.harness.budget import Budget
-from preflight_rag.evaluation.rows import Row, complete, samples_of
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.samples import Sample
+from evaluation.compare import compare
+from evaluation.harness.arms import Arm, ArmAnswer, run_arms, score
+from evaluation.harness.asking import Asking, open_asking
+from evaluation.harness.budget import Budget
+from evaluation.rows import Row, complete, samples_of
+from evaluation.runs import Run
+from evaluation.samples import Sample
 from preflight_rag.prompts import answer_plain
 from preflight_rag.state.reading import Source
 from preflight_rag.testing.scripted_server import Reply, ScriptedServer

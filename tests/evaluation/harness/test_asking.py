@@ -7,9 +7,9 @@ import asyncio
 import pytest
 from langchain_core.messages import HumanMessage
 
-from preflight_rag.evaluation.harness.asking import gather, open_asking
-from preflight_rag.evaluation.harness.budget import Budget
-from preflight_rag.evaluation.runs import Run
+from evaluation.harness.asking import gather, open_asking
+from evaluation.harness.budget import Budget
+from evaluation.runs import Run
 from preflight_rag.state.errors import BudgetUsedUp, ModelAuthError, ModelUnavailable, UnknownModel, UsageError
 from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 
@@ -110,7 +110,7 @@ def test_a_larger_budget_goes_on_from_what_was_paid(monkeypatch, tmp_path) -> No
 async def test_a_refused_call_is_noticed_where_a_graph_hides_it() -> None:
     from langchain_core.language_models import FakeListChatModel
 
-    from preflight_rag.evaluation.harness.replies import ReplyCache, cached
+    from evaluation.harness.replies import ReplyCache, cached
 
     budget = Budget(max_calls=1)
     model = cached(FakeListChatModel(responses=["fine"]), ReplyCache(None), budget)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.evaluation.harness.budget import Budget, Price
+from evaluation.harness.budget import Budget, Price
 from preflight_rag.state.errors import BudgetUsedUp, UsageError
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.evaluation.harness.arms import read_choice
+from evaluation.harness.arms import read_choice
 
 OPTIONS = ("aspirin", "ibuprofen", "paracetamol", "morphine")
 

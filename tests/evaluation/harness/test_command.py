@@ -10,17 +10,17 @@ from types import ModuleType
 import pytest
 from typer.testing import CliRunner, Result
 
+from evaluation import experiments
+from evaluation.command import PAPERS
+from evaluation.compare import compare
+from evaluation.experiments import Experiment
+from evaluation.harness.arms import Arm, ArmAnswer, run_arms
+from evaluation.harness.asking import open_asking
+from evaluation.report import Report
+from evaluation.rows import Row
+from evaluation.runs import Run
+from evaluation.samples import Sample
 from preflight_rag.cli import app
-from preflight_rag.cli.evaluate import PAPERS
-from preflight_rag.evaluation import experiments
-from preflight_rag.evaluation.compare import compare
-from preflight_rag.evaluation.experiments import Experiment
-from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, run_arms
-from preflight_rag.evaluation.harness.asking import open_asking
-from preflight_rag.evaluation.report import Report
-from preflight_rag.evaluation.rows import Row
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.samples import Sample
 from preflight_rag.prompts import answer_plain
 from preflight_rag.state.reading import Source
 from preflight_rag.testing.scripted_server import ScriptedServer
@@ -47,7 +47,7 @@ def parity(collection: list[Sample], run: Run) -> Report:
 @pytest.fixture(autouse=True)
 def experiment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Registers `parity` over two sets of ten questions."""
-    module = ModuleType("preflight_rag.evaluation.experiments.parity")
+    module = ModuleType("evaluation.experiments.parity")
     module.run = parity
     module.ADAPTERS = {"first": 0, "second": 1}
     options = ("yes", "no")

@@ -11,13 +11,13 @@ from itertools import pairwise
 
 import pytest
 
-from preflight_rag.evaluation.compare import compare
-from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, run_arms
-from preflight_rag.evaluation.harness.asking import Asking
-from preflight_rag.evaluation.harness.simulated import Bias, SimulatedChat
-from preflight_rag.evaluation.rows import Row
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.samples import Context, Sample
+from evaluation.compare import compare
+from evaluation.harness.arms import Arm, ArmAnswer, run_arms
+from evaluation.harness.asking import Asking
+from evaluation.harness.simulated import Bias, SimulatedChat
+from evaluation.rows import Row
+from evaluation.runs import Run
+from evaluation.samples import Context, Sample
 from preflight_rag.state.reading import Source
 
 pytestmark = pytest.mark.slow

@@ -16,10 +16,10 @@ from textwrap import dedent
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
-from preflight_rag.evaluation.harness.asking import open_asking
-from preflight_rag.evaluation.harness.budget import Budget
-from preflight_rag.evaluation.harness.replies import ReplyCache, StoredReply, recording, request_key
-from preflight_rag.evaluation.runs import Run
+from evaluation.harness.asking import open_asking
+from evaluation.harness.budget import Budget
+from evaluation.harness.replies import ReplyCache, StoredReply, recording, request_key
+from evaluation.runs import Run
 from preflight_rag.models.chat.chat_reader import ChatReader
 from preflight_rag.state.errors import BadReply
 from preflight_rag.testing.scripted_server import Reply, ScriptedServer
@@ -30,8 +30,8 @@ KILLED = """
 import asyncio, sys
 from pathlib import Path
 from langchain_core.messages import HumanMessage
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.harness.asking import open_asking
+from evaluation.runs import Run
+from evaluation.harness.asking import open_asking
 
 run = Run(model="openai:scripted", concurrency=4, reply_cache=Path(sys.argv[1]))
 with open_asking(run) as asking:

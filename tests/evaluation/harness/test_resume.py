@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from preflight_rag.evaluation.harness import replies
+from evaluation.harness import replies
 from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 
 pytestmark = pytest.mark.slow

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.evaluation.harness.asking import open_asking
-from preflight_rag.evaluation.harness.simulated import Bias, SimulatedChat
-from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.samples import Context, Sample
+from evaluation.harness.asking import open_asking
+from evaluation.harness.simulated import Bias, SimulatedChat
+from evaluation.runs import Run
+from evaluation.samples import Context, Sample
 from preflight_rag.models.chat.chat_reader import ChatReader
 from preflight_rag.state.reading import Source
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from six_documents import DATES, TEXTS, documents
 
+from preflight_rag.ingest.identity import passage_id
 from preflight_rag.library import Library
 from preflight_rag.library.search.filters import Filter
-from preflight_rag.library.storage.identity import passage_id
 from preflight_rag.state.errors import (
     EmbedderMismatch,
     LibraryClosed,

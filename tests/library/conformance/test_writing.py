@@ -10,7 +10,7 @@ import threading
 import pytest
 from six_documents import TEXTS, documents, records
 
-from preflight_rag.library.storage.identity import passage_id
+from preflight_rag.ingest.identity import passage_id
 from preflight_rag.state.errors import LibraryBusy, PassageGone
 from preflight_rag.state.values import Document
 

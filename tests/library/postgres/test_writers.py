@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from six_documents import TEXTS, documents
 
+from preflight_rag.ingest.document_store import PreparedDocument
+from preflight_rag.ingest.identity import passage_id, vector_key
 from preflight_rag.library.search.filters import Filter
-from preflight_rag.library.storage.document_store import PreparedDocument
-from preflight_rag.library.storage.identity import passage_id, vector_key
 from preflight_rag.state.errors import LibraryBusy
 from preflight_rag.state.values import Document, Passage
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from ncbi_server import DOWN, Fault, NcbiServer
 
 from preflight_rag.library import Library
-from preflight_rag.library.pubmed import fetch_documents
 from preflight_rag.library.search.merging import merge, rank_pool
+from preflight_rag.pubmed import fetch_documents
 from preflight_rag.state.retrieval import Candidate
 from preflight_rag.state.values import Passage
 

@@ -7,8 +7,8 @@ import pytest
 from ncbi_server import DOWN, Fault, NcbiServer
 
 from preflight_rag.library.library import Library
-from preflight_rag.library.pubmed import EntrezClient
 from preflight_rag.library.search.retrieval import retrieve_passages
+from preflight_rag.pubmed import EntrezClient
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import LibraryEmpty, RerankerError, UsageError
 from preflight_rag.state.values import Document

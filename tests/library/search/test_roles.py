@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from preflight_rag.graph.summarize import summarize_file
-from preflight_rag.library.loaders import load
+from preflight_rag.ingest.loaders import load
 from preflight_rag.library.search import roles
 from preflight_rag.library.search.summary import of_document
 from preflight_rag.state.values import Document
+from preflight_rag.summarize import summarize_file
 
 PAPERS = Path(os.environ.get("PREFLIGHT_DATA", "/nonexistent")) / "ingest_docs"
 needs_papers = pytest.mark.skipif(not PAPERS.is_dir(), reason="PREFLIGHT_DATA has no ingest_docs")

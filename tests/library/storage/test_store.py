@@ -7,8 +7,8 @@ import sqlite3
 import numpy as np
 import pytest
 
+from preflight_rag.ingest.identity import content_hash, passage_id
 from preflight_rag.library.storage.damage import database_problems
-from preflight_rag.library.storage.identity import content_hash, passage_id
 from preflight_rag.library.storage.store import DATABASE, Store
 from preflight_rag.state.errors import LibraryCorrupt, LibraryError, LibraryMissing
 from preflight_rag.state.values import Document, Passage

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from evaluation.datasets import TRAINING
 from preflight_rag.cache import file_sha256
-from preflight_rag.evaluation.datasets import TRAINING
 from preflight_rag.models.reading import bundled_reader
 from preflight_rag.models.reading.bundled_reader import BundledReader, Calibration
 from preflight_rag.state.errors import ExtractiveReaderError

@@ -1,0 +1,102 @@
+"""Recall after reading: whether a known answer is in the reply that a model makes of a selection of passages.
+
+Diversity (section 2.2) tells recall before the reader, whether the selected content holds the answer, from recall after
+it, whether the reply does. Selections are the arms; each arm reads its own passages, in the order of its selection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from evaluation.compare import Comparison, compare
+from evaluation.harness.arms import run_arms
+from evaluation.harness.asking import Asking
+from evaluation.reading_metrics import holds, normalised
+from evaluation.report import Table
+from evaluation.rows import Row
+from evaluation.samples import Sample
+from evaluation.stages import on_passages, plain
+from preflight_rag.state.reading import Source
+
+Selections = Mapping[str, Mapping[str, tuple[Source, ...]]]
+"""Name of a selection to sample id to the passages that it hands on."""
+NOT_READ = "Recall after reading is left out: it needs a language model (--model) and answers in words."
+RECALL = "recall after reading"
+BUDGET = 1024
+"""Tokens of the selections that are read: one of the budgets at which recall before reading is measured."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """What came of reading selections.
+
+    Attributes:
+        tables: Recall after reading with paired differences; what was asked.
+        figures: Their numbers.
+        rows: The answers, recall as their scores.
+        model: What read.
+        compared: The comparison that the tables show.
+    """
+
+    tables: tuple[Table, ...]
+    figures: dict[str, Any]
+    rows: tuple[Row, ...]
+    model: str
+    compared: Comparison
+
+
+def word_recall(text: str, answers: Sequence[str]) -> float:
+    """The share of an answer's words that a text holds, normalised as SQuAD does; of the best alternative."""
+    stated = Counter(normalised(text).split())
+    shares = [
+        sum((stated & Counter(words)).values()) / len(words)
+        for answer in answers
+        if (words := normalised(answer).split())
+    ]
+    return max(shares, default=0.0)
+
+
+def read_selections(
+    selections: Selections, samples: Sequence[Sample], asking: Asking, *, baseline: str, title: str, condition: str = ""
+) -> Read:
+    """Have the model answer each sample from each selection, and compare in which replies an answer is present.
+
+    Args:
+        selections: Each with the passages of every sample.
+        samples: With their right answers in words, as `answers`.
+        asking: The run's model.
+        baseline: The selection that the others are compared with.
+        title: Of the table.
+        condition: Of the rows, where selections are read under several limits.
+    """
+    arms = [
+        on_passages(plain(asking.prompts, name), lambda sample, _, chosen=chosen: chosen[sample.id])  # type: ignore[misc]
+        for name, chosen in selections.items()
+    ]
+    names = {sample.id: sample.names for sample in samples}
+    asked = asyncio.run(run_arms(arms, samples, lambda _: (), asking))
+    rows = [_recalled(row, names[row.sample]) for row in asked]
+    found = compare([replace(row, condition=RECALL) for row in rows], baseline=baseline, seed=asking.run.seed,
+                    wilson=False)  # fmt: skip
+    note = (
+        f"{asking.name}, {found.samples:,} questions. Share of replies that hold a right answer, word for word "
+        f"[95 %: bootstrap; differences to {baseline}, paired]; p: sign test, corrected for {len(found.tests)} "
+        "comparisons (Holm)."
+    )
+    tables = (found.beside_baseline(title, note, head="selection"), found.costs("What was asked"))
+    return Read(tables, found.figures, tuple(replace(row, condition=condition) for row in rows), asking.name, found)
+
+
+def _recalled(row: Row, names: Sequence[str]) -> Row:
+    """The answer, scored by whether it holds a right one; its details say how many of that one's words it holds."""
+    if row.score is None:
+        return row
+    reply = "" if row.details["abstained"] else row.details["reply"]
+    present = holds(reply, names)
+    details = {**row.details, "word recall": round(word_recall(reply, names), 3)}
+    reason = "a right answer is present" if present else "no right answer is present"
+    return replace(row, score=float(present), reason=reason, details=details)

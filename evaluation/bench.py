@@ -1,0 +1,231 @@
+"""What an experiment over arms works with: its questions, the run's model, and the library that is searched for them.
+
+What is left of an experiment is then:
+
+    with open_bench(found, run, lambda searched: searched.with_key(found, run)) as bench:
+        passages = bench.retrieved()
+        rows = bench.ask([plain(bench.reader), map_reduce(bench.reader)], lambda sample: passages[sample.id])
+    return bench.report("name", compare(rows, baseline=RAG).tables(), rows, ...)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from statistics import fmean, stdev
+from typing import Any
+
+from evaluation.harness.arms import Arm, run_arms
+from evaluation.harness.asking import Asking, open_asking
+from evaluation.harness.replies import REPEAT
+from evaluation.plots import Plot
+from evaluation.report import Report, Table, checksums
+from evaluation.rows import Row, complete, samples_of
+from evaluation.runs import Run
+from evaluation.samples import DataSet, Sample, check_selection
+from evaluation.searched import SETTINGS, Searched, open_searched
+from evaluation.stages import Turns
+from preflight_rag.models.protocol import Reader
+from preflight_rag.state.context import Settings
+from preflight_rag.state.errors import UsageError
+from preflight_rag.state.reading import Source
+
+SCORED = ("choice", "yes/no", "claim", "short", "list")
+"""Kinds of question whose answers a rule tells right from wrong."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A run's questions, model and reader.
+
+    Attributes:
+        found: The data set.
+        run: What is asked of the experiment.
+        questions: Those that are put.
+        asking: The model, with its concurrency and budget.
+        reader: That of the model, or the offline one.
+        inputs: What the numbers depend on, for the manifest.
+    """
+
+    found: DataSet
+    run: Run
+    questions: tuple[Sample, ...]
+    asking: Asking
+    reader: Reader
+    inputs: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def model(self) -> str:
+        """How tables name it."""
+        return self.asking.name
+
+    @property
+    def offline(self) -> bool:
+        """Whether there is no language model."""
+        return self.asking.chat_model is None
+
+    def ask(
+        self,
+        arms: Sequence[Arm],
+        passages: Callable[[Sample], Sequence[Source] | Mapping[str, Sequence[Source]]],
+        questions: Sequence[Sample] | None = None,
+    ) -> list[Row]:
+        """Put the questions to the arms, under each condition with the same passages; a row an answer.
+
+        With `repeats` of the run all of it once more, so often, by a model that may answer otherwise; each row's
+        details say in which repetition it was answered, and measures take the mean of a question's.
+
+        Raises:
+            UsageError: Repeats are asked for without a language model, which answers alike each time.
+        """
+        chosen = self.questions if questions is None else questions
+        if self.run.repeats > 1 and self.offline:
+            raise UsageError(
+                f"{self.run.repeats} repeats of a reader without a model would be the same",
+                help="Name a model (--model), or leave --repeats out.",
+            )
+        rows: list[Row] = []
+        for repeat in range(self.run.repeats):
+            mark = REPEAT.set(repeat)
+            try:
+                asked = run_arms(arms, chosen, passages, self.asking, f"{self.found.name}: questions")
+                made = asyncio.run(asked)
+            finally:
+                REPEAT.reset(mark)
+            rows += [replace(row, details={**row.details, "repeat": repeat + 1}) if repeat else row for row in made]
+        return rows
+
+    def over_repeats(
+        self, rows: Sequence[Row], named: Callable[[Row], str]
+    ) -> tuple[tuple[Table, ...], dict[str, Any]]:
+        """Mean and standard deviation over the repetitions of the share of right answers, by what `named` says.
+
+        Without repetitions there are none.
+        """
+        if self.run.repeats < 2:
+            return (), {}
+        scores: dict[str, dict[int, list[float]]] = {}
+        for row in complete(rows):
+            by_repeat = scores.setdefault(named(row), {})
+            by_repeat.setdefault(int(row.details.get("repeat", 1)), []).append(row.score or 0.0)
+        numbers: dict[str, dict[str, Any]] = {}
+        lines = []
+        for name, by_repeat in scores.items():
+            runs = [fmean(values) for _, values in sorted(by_repeat.items())]
+            spread = stdev(runs) if len(runs) > 1 else None
+            numbers[name] = {"mean": fmean(runs), "sd": spread, "runs": runs}
+            shown = "–" if spread is None else f"{100 * spread:.2f}"
+            each = " / ".join(f"{100 * share:.2f}" for share in runs)
+            lines.append((name, f"{100 * fmean(runs):.2f}", shown, each))
+        note = f"Standard deviation (n − 1) over {self.run.repeats} runs of the model over the same questions."
+        return (Table("Over repeated runs", ("", "right %", "SD", "each run"), tuple(lines), note),), numbers
+
+    def report(
+        self,
+        experiment: str,
+        tables: Sequence[Table],
+        rows: Sequence[Row],
+        figures: Mapping[str, Any],
+        plots: Sequence[Plot] = (),
+        *,
+        about: str = "",
+        more: str = "",
+        **settings: Any,
+    ) -> Report:
+        """The report of an experiment.
+
+        Args:
+            experiment: Its name.
+            tables: For people.
+            rows: What was answered.
+            figures: The tables' numbers.
+            plots: To look at.
+            about: What was measured, in one line; without it, the number of questions and the model.
+            more: A sentence behind that.
+            **settings: What else the numbers depend on, for the manifest.
+        """
+        asked = len(samples_of(complete(rows)))
+        line = about or f"{asked:,} questions ({self.run.part} part), {self.model}."
+        return Report(
+            experiment=experiment,
+            dataset=self.found.title,
+            about=f"{line} {more}".strip(),
+            tables=tuple(tables),
+            rows=tuple(rows),
+            figures=dict(figures),
+            inputs={**self.inputs, "model": self.model, **settings},
+            plots=tuple(plots),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchBench(Bench):
+    """A bench over the library of the data set's own corpus; `searched` is that library."""
+
+    searched: Searched
+
+    @property
+    def turns(self) -> Turns:
+        """Whole turns over the library."""
+        return Turns(
+            self.reader, self.searched.library, turn_settings(self.run).extractive_reader, self.searched.reranker
+        )
+
+    def retrieved(self, k: int = SETTINGS.k) -> dict[str, tuple[Source, ...]]:
+        """Sample id to the k passages that a turn retrieves for it, best first."""
+        return {question.id: self.searched.retrieved(question, k) for question in self.in_turn()}
+
+    def in_turn(self) -> Iterator[Sample]:
+        """The questions, with progress: what follows each is its searches."""
+        return self.run.each(self.questions, f"{self.found.name}: searches")
+
+
+@contextmanager
+def open_bench(found: DataSet, run: Run, questions: Callable[[Searched], Sequence[Sample]]) -> Iterator[SearchBench]:
+    """The library of a data set's corpus, and the run's model over the questions that are chosen with it.
+
+    Raises:
+        UsageError: The set has nothing to search, or no such question.
+    """
+    with open_searched(found, run) as searched:
+        chosen = tuple(questions(searched))
+        with open_asking(run, chosen, searched.gold_texts(chosen)) as asking:
+            reader = asking.reader(searched.library.embedder)
+            yield SearchBench(found, run, chosen, asking, reader, dict(searched.inputs), searched=searched)
+
+
+def given_sources(question: Sample) -> list[Source]:
+    """The passages that come with a question, numbered from 1."""
+    return [
+        Source(n, given.id, given.title, given.text, given.source, given.date or None)
+        for n, given in enumerate(question.given, 1)
+    ]
+
+
+def data_inputs(found: DataSet) -> dict[str, Any]:
+    """What numbers depend on that come from a data set alone, for the manifest."""
+    return {"source": found.source, "licence": found.licence, "sha256": checksums(found.files)}
+
+
+def of_kinds(found: DataSet, run: Run, kinds: Sequence[str] = SCORED) -> tuple[Sample, ...]:
+    """The run's part and limit of the questions of some kinds that have an answer to compare with.
+
+    Raises:
+        UsageError: As `DataSet.select`, or there is no such question.
+    """
+    check_selection(run.part, run.limit)
+    chosen = [q for q in found.select(run.part) if q.kind in kinds and (q.options or q.answers or "long" in kinds)]
+    if not chosen:
+        raise UsageError(
+            f"{found.name} has no question of the kinds {', '.join(kinds)} in its {run.part} part",
+            help="Choose another data set, or --part all.",
+        )
+    return tuple(chosen[: run.limit])
+
+
+def turn_settings(run: Run) -> Settings:
+    """Those of whole turns: as `SETTINGS`, with the run's extractive reader where a turn can have it."""
+    own = "default" if run.extractive_reader.endswith(".onnx") else run.extractive_reader
+    return SETTINGS.model_copy(update={"extractive_reader": own})

@@ -1,0 +1,434 @@
+"""Comparisons of rows: means with intervals, paired differences with exact tests, costs; as tables, figures and plots.
+
+    found = compare(rows, by="condition", baseline="RAG", seed=0)
+    Report(..., tables=found.tables("16 passages"), figures=found.figures, plots=(found.bars("Right answers"),))
+
+A table has a line for each arm and a column for each condition or measure; `by="arm"` turns it around. A share has
+Wilson's interval, any other mean a bootstrap's. The sign test counts the samples on which one side does better than the
+other; for right and wrong answers it is McNemar's exact test (McNemar 1947), so one function serves both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from statistics import fmean
+from typing import Any, Literal, TypeAlias
+
+from evaluation.intervals import Estimate, average, bootstrap, mean_difference, share
+from evaluation.plots import Axis, Bars, Lines, Series
+from evaluation.report import Table, figures, number
+from evaluation.rows import Row, complete, samples_of
+
+Cell: TypeAlias = tuple[str, str]
+"""A line and a column of a table."""
+Scores: TypeAlias = dict[str, float]
+"""Sample to score."""
+
+FALLBACK = "MIRAGE's scorer takes an answer that names no option, an abstention too, as the first one."
+INTERVALS = "[95 %: Wilson for shares, bootstrap for means and paired differences.]"
+COUNTS = {"unreadable": "unreadable", "refused": "refused", "abstained": "abstained", "error": "no reply"}
+"""What is counted of answers: the row's detail and the head of the column."""
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Two sides on the same samples.
+
+    Attributes:
+        difference: Mean of first − second, with its paired bootstrap interval.
+        wins: Samples on which only the first is right, or scores higher.
+        ties: Samples on which both score the same.
+        losses: Samples on which only the second is right, or scores higher.
+        p: Of the two-sided exact test; 1 where nothing differs.
+        holm: The same, corrected for the family of tests; `p` until it is corrected.
+    """
+
+    difference: Estimate
+    wins: int
+    ties: int
+    losses: int
+    p: float
+    holm: float
+
+    def as_json(self) -> dict[str, Any]:
+        """For figures, rounded to 6 places."""
+        counts = {"wins": self.wins, "ties": self.ties, "losses": self.losses}
+        return {"difference": self.difference.as_json(), **counts, "p": round(self.p, 6), "holm": round(self.holm, 6)}
+
+
+def paired(first: Sequence[float], second: Sequence[float], *, seed: int) -> Paired:
+    """Compare two sides' scores, each of shape (n,), sample by sample."""
+    pairs = list(zip(first, second, strict=True))
+    wins, losses = sum(a > b for a, b in pairs), sum(a < b for a, b in pairs)
+    p = sign_test(wins, losses)
+    difference = bootstrap(mean_difference, [float(a) for a in first], [float(b) for b in second], seed=seed)
+    return Paired(difference, wins, len(pairs) - wins - losses, losses, p, p)
+
+
+def sign_test(wins: int, losses: int) -> float:
+    """Two-sided exact p-value that wins and losses are equally likely; ties do not count."""
+    from scipy.stats import binomtest
+
+    return float(binomtest(wins, wins + losses, 0.5).pvalue) if wins + losses else 1.0
+
+
+def corrected(family: Sequence[Paired]) -> list[Paired]:
+    """The comparisons of one family, with their p-values corrected for its size (Holm 1979), in the order given."""
+    from statsmodels.stats.multitest import multipletests
+
+    values = multipletests([one.p for one in family], method="holm")[1] if family else []
+    return [replace(one, holm=float(value)) for one, value in zip(family, values, strict=True)]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What came of a comparison; see `compare`.
+
+    Attributes:
+        rows: Those of the samples that have a score in all of their rows.
+        failed: How many samples have not.
+        scores: Line to column to the score of each sample, in one order.
+        estimates: Line to column to the mean.
+        pairs: Name of a comparison to its two cells.
+        tests: The same name to what came of it.
+        seed: Of the bootstrap.
+        by: What the columns are.
+        samples: How many are compared.
+    """
+
+    rows: tuple[Row, ...]
+    failed: int
+    scores: dict[str, dict[str, Scores]]
+    estimates: dict[str, dict[str, Estimate]]
+    pairs: dict[str, tuple[Cell, Cell]]
+    tests: dict[str, Paired]
+    seed: int
+    by: str
+    samples: int
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return list(dict.fromkeys(name for row in self.estimates.values() for name in row))
+
+    @property
+    def left_out(self) -> str:
+        """A sentence about the samples that are missing; empty when none is."""
+        failed = f"{self.failed:,} questions that not every arm has answered are left out. "
+        return failed if self.failed else ""
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """All numbers as JSON."""
+        return {
+            "questions": self.samples,
+            "failed": self.failed,
+            "means": {line: figures(row) for line, row in self.estimates.items()},
+            "paired": {name: test.as_json() for name, test in self.tests.items()},
+            "spent": self.spent(),
+        }
+
+    def tables(self, title: str = "", note: str = "") -> tuple[Table, ...]:
+        """Means and costs, in one table where there is one column, and the paired differences."""
+        named = title or f"{self.samples:,} questions"
+        differences = (self.differences(f"{title}, paired" if title else "Paired differences"),) if self.tests else ()
+        if len(self.columns) == 1:
+            return (self.costs(named, note, right=True), *differences)
+        return (self.means(named, note), *differences, self.costs("Beside the answers"))
+
+    def means(
+        self,
+        title: str,
+        note: str = "",
+        *,
+        head: str = "right %",
+        percent: bool = True,
+        intervals: str = INTERVALS,
+        differences: bool = False,
+    ) -> Table:
+        """One line each, one column each, and the mean; below them the differences, where asked for.
+
+        Args:
+            title: Of the table.
+            note: How to read it.
+            head: Of the first column.
+            percent: The scores are shares, shown times 100.
+            intervals: What the note says of intervals.
+            differences: Whether paired differences have lines of their own, without tests.
+        """
+        nothing = Estimate(float("nan"), float("nan"), float("nan"))
+        lines = [
+            (line, *(number(row.get(name, nothing), percent=percent) for name in self.columns))
+            for line, row in self.estimates.items()
+        ]
+        if differences:
+            for label, tests in self._by_lines().items():
+                shown = {name: number(t.difference, percent=percent, signed=True) for name, t in tests.items()}
+                lines.append((label, *(shown.get(name, "") for name in self.columns)))
+        return Table(title, (head, *self.columns), tuple(lines), f"{note} {intervals}".strip())
+
+    def differences(self, title: str, note: str = "", *, head: str = "") -> Table:
+        """Paired differences in points, one line each, with what was won and lost."""
+        lines = []
+        for name, test in self.tests.items():
+            counts = map(str, (test.wins, test.ties, test.losses))
+            points = number(test.difference, percent=True, signed=True)
+            lines.append((name, points, *counts, p_value(test.p), p_value(test.holm)))
+        note = (
+            f"{note} Difference in points, paired over the questions [95 %: bootstrap]; p: the exact sign test, of "
+            f"right and wrong answers McNemar's; p (Holm): corrected for the {len(lines)} comparisons of this table."
+        )
+        return Table(title, (head, "difference", "win", "tie", "lose", "p", "p (Holm)"), tuple(lines), note.strip())
+
+    def difference_grid(self, title: str, *, head: str = "systems") -> Table:
+        """One line for two lines that are compared; for each column the difference in points and the corrected p."""
+        grid = self._by_lines()
+        names = list(dict.fromkeys(name for tests in grid.values() for name in tests))
+        lines = []
+        for label, tests in grid.items():
+            cells: list[str] = [label]
+            for name in names:
+                cells += [number(tests[name].difference, percent=True, signed=True), p_value(tests[name].holm)]
+            lines.append(tuple(cells))
+        heads = [head]
+        for name in names:
+            heads += [name, "p (Holm)"]
+        note = f"Points, paired by question [95 %: bootstrap]; sign tests, corrected for the {len(self.tests)} of this "
+        return Table(title, tuple(heads), tuple(lines), f"{note}table.")
+
+    def beside_baseline(self, title: str, note: str = "", *, head: str = "", percent: Collection[str] = ()) -> Table:
+        """One line each: its means, then for each column that is compared the difference and the corrected p.
+
+        Args:
+            title: Of the table.
+            note: How to read it.
+            head: Of the first column.
+            percent: Columns of shares, shown times 100.
+        """
+        tests = {cells[0]: self.tests[name] for name, cells in self.pairs.items()}
+        compared = [column for column in self.columns if any(cell[1] == column for cell in tests)]
+        lines = []
+        for line, row in self.estimates.items():
+            cells = [number(row[name], percent=name in percent) for name in self.columns]
+            for column in compared:
+                test = tests.get((line, column))
+                share = column in percent
+                cells += ["–", "–"] if test is None else [
+                    number(test.difference, percent=share, signed=True), p_value(test.holm)
+                ]  # fmt: skip
+            lines.append((line, *cells))
+        heads = [name for _ in compared for name in ("difference", "p (Holm)")]
+        return Table(title, (head, *self.columns, *heads), tuple(lines), note)
+
+    def costs(
+        self, title: str, note: str = "", *, label: Callable[[Row], str] | None = None, right: bool = False
+    ) -> Table:
+        """What could not be counted as an answer, MIRAGE's score where there are options, and what an answer cost.
+
+        Args:
+            title: Of the table.
+            note: How to read it.
+            label: Names the line of a row; without it, its arm.
+            right: Whether the share of right answers stands first.
+        """
+        groups = _answers(self.rows, label)
+        choices = _choices(groups)
+        lines = []
+        for name, answers in groups.items():
+            counted = spent_by(answers, seed=self.seed, choices=choices)
+            cells = (
+                [number(share([row.score or 0.0 for row in answers], seed=self.seed), percent=True)] if right else []
+            )
+            if choices:
+                cells.append(number(_loose(answers, self.seed), percent=True))
+            cells += [str(counted[key]) for key in COUNTS]
+            cells += [f"{counted['calls']:,.2f}", f"{counted['input_tokens']:,.0f}", f"{counted['output_tokens']:,.0f}"]
+            lines.append((name, *cells))
+        head = ["arm", "right %"] if right else [""]
+        head += ["MIRAGE's scorer %"] if choices else []
+        head += [*COUNTS.values(), "calls", "tokens read", "tokens written"]
+        if right:
+            shown = "Right: strict; what cannot be read, was refused or did not come is wrong. "
+            shown += "MIRAGE's scorer takes what cannot be read as the first option. " if choices else ""
+            shown += "Calls and tokens are for one question, as if no reply had been cached. "
+            shown += f"{self.left_out}[95 %: Wilson for shares, bootstrap for means.]"
+        else:
+            shown = "Answers that could not be read, were refused or did not come are never right. "
+            shown += f"{FALLBACK} " if choices else ""
+            shown += "Calls and tokens are for one answer, as if no reply had been cached."
+        return Table(title, tuple(head), tuple(lines), f"{note} {shown}".strip())
+
+    def spent(self, *, label: Callable[[Row], str] | None = None) -> dict[str, Any]:
+        """The numbers of the table of costs, by the name of its lines."""
+        groups = _answers(self.rows, label)
+        choices = _choices(groups)
+        return {name: spent_by(answers, seed=self.seed, choices=choices) for name, answers in groups.items()}
+
+    def bars(
+        self, title: str, label: str = "right answers", note: str = "", *, turned: bool = False, percent: bool = True
+    ) -> Bars:
+        """The means side by side: a group of bars a column, or a line of the table where it is `turned`."""
+        estimates, axis = self.estimates, Axis(label, percent=percent)
+        if turned:
+            series = tuple(Series(name, tuple(row[name] for row in estimates.values())) for name in self.columns)
+            return Bars(title, axis, tuple(estimates), series, note=note)
+        series = tuple(Series(line, tuple(row[name] for name in self.columns)) for line, row in estimates.items())
+        return Bars(title, axis, tuple(self.columns), series, note=note)
+
+    def lines(
+        self,
+        title: str,
+        x: str,
+        at: Mapping[str, float] | Sequence[str],
+        label: str = "right answers",
+        note: str = "",
+    ) -> Lines:
+        """The means of each line over the columns: `at` names those columns, in order or with their numbers."""
+        places: tuple[float, ...] | tuple[str, ...] = tuple(at.values()) if isinstance(at, Mapping) else tuple(at)
+        series = tuple(Series(line, tuple(row[name] for name in at)) for line, row in self.estimates.items())
+        return Lines(title, x, places, Axis(label, percent=True, low=0.0, high=1.0), series, note=note)
+
+    def _by_lines(self) -> dict[str, dict[str, Paired]]:
+        """The comparisons of two lines in one column: "a − b" to column to what came of it."""
+        grid: dict[str, dict[str, Paired]] = {}
+        for name, (first, second) in self.pairs.items():
+            if first[1] == second[1]:
+                grid.setdefault(f"{first[0]} − {second[0]}", {})[first[1]] = self.tests[name]
+        return grid
+
+
+def compare(
+    rows: Iterable[Row],
+    *,
+    by: Literal["condition", "measure", "arm"] = "condition",
+    columns: Mapping[str, Iterable[str]] | Sequence[str] | None = None,
+    lines: Sequence[str] | None = None,
+    pairs: Mapping[str, tuple[Cell, Cell]] | Sequence[tuple[str, str]] | None = None,
+    baseline: str | None = None,
+    seed: int = 0,
+    wilson: bool | Collection[str] = True,
+) -> Comparison:
+    """Compare the scores of rows; samples that lack one anywhere are counted and left out.
+
+    Args:
+        rows: Of one run over one data set.
+        by: What the columns are; the lines are the arms, or the conditions where the columns are the arms.
+        columns: Which columns, or for each the values of `by` that it takes: a sample's score in a column is the mean
+            of its rows there, so that "all" can be a sample's mean over its conditions, or all samples where each has
+            one condition. Without it, each value is a column.
+        lines: Which lines, in order; without it all.
+        pairs: Name to the two cells that are compared over the samples that both have; or two lines each, which are
+            compared in every column. Without it, in each column every line is compared with the baseline, or with each
+            other.
+        baseline: A line. All comparisons of one call are one family for Holm's correction.
+        seed: Of the bootstrap.
+        wilson: Whether shares have Wilson's interval, or the columns in which they have; else they have the
+            bootstrap's, too.
+    """
+    rows = list(rows)
+    kept = complete(rows)
+    line_field = "condition" if by == "arm" else "arm"
+    values = list(dict.fromkeys(str(getattr(row, by)) for row in kept))
+    if columns is None:
+        taken = {value: {value} for value in values}
+    elif isinstance(columns, Mapping):
+        taken = {name: set(wanted) for name, wanted in columns.items()}
+    else:
+        taken = {name: {name} for name in columns}
+    names = lines if lines is not None else list(dict.fromkeys(str(getattr(row, line_field)) for row in kept))
+    scores = {line: {name: _scores(kept, line_field, line, by, taken[name]) for name in taken} for line in names}
+    shares = set(taken) if wilson is True else set(wilson or ())
+    estimates = {
+        line: {
+            name: (share if name in shares else average)(list(found.values()), seed=seed) for name, found in row.items()
+        }
+        for line, row in scores.items()
+    }
+    if pairs is None:
+        pairs = [(a, b) for b, a in combinations(names, 2)]
+        if baseline is not None:
+            pairs = [(line, baseline) for line in names if line != baseline]
+    cells = dict(pairs) if isinstance(pairs, Mapping) else _pairs(pairs, list(taken))
+    tests = corrected([_test(scores[a][c], scores[b][d], seed) for (a, c), (b, d) in cells.values()])
+    return Comparison(
+        rows=tuple(kept),
+        failed=len(samples_of(rows)) - len(samples_of(kept)),
+        scores=scores,
+        estimates=estimates,
+        pairs=cells,
+        tests=dict(zip(cells, tests, strict=True)),
+        seed=seed,
+        by=by,
+        samples=len(samples_of(kept)),
+    )
+
+
+def spent_by(answers: Sequence[Row], *, seed: int, choices: bool) -> dict[str, Any]:
+    """Counts and mean costs of answers, and their score by MIRAGE's scorer where something was to be chosen."""
+    counts: dict[str, Any] = {key: sum(bool(row.details.get(key)) for row in answers) for key in COUNTS}
+    means = {
+        "calls": fmean(row.calls for row in answers),
+        "input_tokens": fmean(row.tokens[0] for row in answers),
+        "output_tokens": fmean(row.tokens[1] for row in answers),
+    }
+    counts |= {name: round(value, 4) for name, value in means.items()}
+    counts["wrong"] = sum(bool(row.details.get("wrong")) for row in answers)
+    counts["estimated"] = any(row.details.get("estimated") for row in answers)
+    return counts | ({"fallback": _loose(answers, seed).as_json()} if choices else {})
+
+
+def p_value(p: float) -> str:
+    """A cell: three places, or that it is less."""
+    return "< 0.001" if p < 0.0005 else f"{p:.3f}"
+
+
+def _scores(rows: Iterable[Row], line_field: str, line: str, by: str, wanted: set[str]) -> Scores:
+    """Each sample's mean score in a cell."""
+    found: dict[str, list[float]] = {}
+    for row in rows:
+        if getattr(row, line_field) == line and getattr(row, by) in wanted and row.score is not None:
+            found.setdefault(row.sample, []).append(row.score)
+    return {sample: sum(scores) / len(scores) for sample, scores in found.items()}
+
+
+def _pairs(chosen: Sequence[tuple[str, str]], columns: Sequence[str]) -> dict[str, tuple[Cell, Cell]]:
+    """Two lines each in every column; the second is what is compared with."""
+    return {
+        f"{first} − {second}" if len(columns) == 1 else f"{column}: {first} − {second}": (
+            (first, column),
+            (second, column),
+        )
+        for column in columns
+        for first, second in chosen
+    }
+
+
+def _test(first: Scores, second: Scores, seed: int) -> Paired:
+    both = [sample for sample in first if sample in second]
+    return paired([first[sample] for sample in both], [second[sample] for sample in both], seed=seed)
+
+
+def _answers(rows: Iterable[Row], label: Callable[[Row], str] | None) -> dict[str, list[Row]]:
+    """The answers by the name of their line, each once however many measures it has rows for."""
+    once: dict[tuple[str, str, str], Row] = {}
+    for row in rows:
+        once.setdefault((row.sample, row.condition, row.arm), row)
+    groups: dict[str, list[Row]] = {}
+    for row in once.values():
+        groups.setdefault(row.arm if label is None else label(row), []).append(row)
+    return groups
+
+
+def _choices(groups: Mapping[str, Sequence[Row]]) -> bool:
+    """Whether something was to be chosen."""
+    return any(row.details.get("options") for answers in groups.values() for row in answers)
+
+
+def _loose(answers: Iterable[Row], seed: int) -> Estimate:
+    """Score by MIRAGE's scorer, its interval over samples."""
+    by_sample: dict[str, list[float]] = {}
+    for row in answers:
+        by_sample.setdefault(row.sample, []).append(row.details.get("fallback", row.score or 0.0))
+    return share([fmean(values) for values in by_sample.values()], seed=seed)

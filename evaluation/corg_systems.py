@@ -1,0 +1,359 @@
+"""COrg and the baselines of its paper (section 5) as arms, each answering a question from the same contexts.
+
+- Base: one answer over all contexts; the same drawn out to COrg's length (further sentences in their order); and the
+  same asked in the plural, as COrg asks a group (Base with COrg's prompt), which is COrg without its organiser;
+- Random and KMeans: as many groups as COrg made, by chance or by the contexts' vectors, one answer each;
+- Separate: each context on its own, once with the reader's answer and once with its one best sentence;
+- Retrieve: one answer over the five contexts that are nearest to the question and differ most (MMR), in that order;
+- Summarize: one summary of all contexts for the question, and one answer from that;
+- COrg: the product's own stages: related (section 4, Algorithm 1), organised, answered group by group, aggregated.
+
+A language model is given one answering prompt by all of them, that of the product's groups; what differs is the
+contexts and, where COrg puts it so, the question in the plural. The answers of several groups are put one behind the
+other, as the paper does; COrg's are put together by the product's aggregator.
+
+Any reader will do. A reply that is refused, cut off or empty is left out of an answer that others make up; where there
+is no other, it is the answer's error. Vectors and the order of contexts are the sentence reader's for every reader.
+"""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+from typing import TypeAlias
+
+import numpy as np
+
+from evaluation.harness.arms import Arm, ArmAnswer
+from evaluation.harness.asking import Asking
+from evaluation.runs import Run
+from evaluation.samples import Sample
+from evaluation.stages import Metered, Stages
+from evaluation.vector_cache import CachedEmbedder
+from preflight_rag.corg.composition import undescribed
+from preflight_rag.library.search.diversity import mmr, unit_scaled
+from preflight_rag.models.opening import open_embedder
+from preflight_rag.models.protocol import Reader
+from preflight_rag.models.reading.extractive_reader import CachedReader
+from preflight_rag.offline.evidence import sentences_of
+from preflight_rag.offline.reader import OfflineReader
+from preflight_rag.state.context import Settings
+from preflight_rag.state.errors import AllPartitionsFailed, BadReply, UsageError
+from preflight_rag.state.reading import ContextNote, Draft, Reply, Source
+from preflight_rag.state.schema import State
+from preflight_rag.state.values import Relation, Usage
+from preflight_rag.text.citations import MARKS
+
+BASE, CORG, SEPARATE = "Base", "COrg", "Separate"
+BASE_PLURAL = "Base with COrg's prompt"
+SYSTEMS = (BASE, BASE_PLURAL, "Retrieve", "Summarize", "Random", "KMeans", CORG, SEPARATE)
+"""The systems of the paper's tables, in the order of ours."""
+RETRIEVED = 5
+"""Contexts of Retrieve (COrg, appendix D.2)."""
+RELEVANCE = 0.5
+"""Weight of relevance against likeness to what is retrieved already: as much of each; a guess, the paper has GPT-4
+rank by both."""
+DRAWN_OUT, ONE_SENTENCE = "Base, drawn out to COrg's length", "Separate, one sentence each"
+ONE_AT_A_TIME = Settings(max_concurrency=1)
+"""So that the seconds of a question's calls add up."""
+KMEANS_STEPS = 20
+"""Most steps of k-means; a few contexts need two or three."""
+
+
+def with_passages(questions: Sequence[Sample]) -> tuple[Sample, ...]:
+    """Those that come with passages to answer from.
+
+    Raises:
+        UsageError: None does.
+    """
+    kept = tuple(question for question in questions if question.given and question.answers)
+    if not kept:
+        raise UsageError(
+            "no question of this data set comes with passages and right answers",
+            help="Choose ramdocs, ambigdocs, wikicontradict, or questions of your own with contexts and answers.",
+        )
+    return kept
+
+
+@dataclass(frozen=True)
+class Organised:
+    """What COrg makes of a question's contexts.
+
+    Attributes:
+        contexts: What each is about.
+        relations: How the relevant ones relate.
+        groups: Numbers of those that are kept, group by group.
+        calls: Reader calls that compared contexts.
+        relating: What these took.
+    """
+
+    contexts: tuple[ContextNote, ...]
+    relations: tuple[Relation[int], ...]
+    groups: tuple[tuple[int, ...], ...]
+    calls: int
+    relating: Usage = field(default_factory=Usage)
+
+    @cached_property
+    def kept(self) -> frozenset[int]:
+        """The contexts that stand in a group."""
+        return frozenset(n for group in self.groups for n in group)
+
+    @cached_property
+    def against(self) -> set[frozenset[int]]:
+        """The pairs of kept contexts that contradict each other."""
+        pairs = {frozenset((one.a, one.b)) for one in self.relations if one.kind == "counterfactual"}
+        return {pair for pair in pairs if pair <= self.kept}
+
+    @cached_property
+    def together(self) -> set[frozenset[int]]:
+        """The pairs that an answer shows as the sides of one matter.
+
+        They contradict each other, be it through a third context, or one does not say which entity of that name it is
+        about.
+        """
+        import networkx as nx
+
+        notes = {note.rank: note for note in self.contexts if note.told}
+        unclear = [
+            (one.a, one.b)
+            for one in self.relations
+            if one.kind == "none" and {one.a, one.b} <= notes.keys() and undescribed(notes[one.a], notes[one.b])
+        ]
+        sides = nx.connected_components(nx.Graph([*map(tuple, self.against), *unclear]))
+        return {frozenset(pair) for side in sides for pair in combinations(side, 2)}
+
+
+class OnePrompt(Metered):
+    """A metered reader of which a language model answers every question with the prompt of COrg's groups."""
+
+    async def answer(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Draft]:
+        """As `Reader.answer`; a reader by rule has no prompt, and answers as on the route plain."""
+        if self.by_rule or options:
+            return await super().answer(question=question, sources=sources, options=options)
+        return await self.answer_group(question=question, sources=sources, plural=False)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question as a system is asked it."""
+
+    reader: Metered
+    question: str
+    sources: tuple[Source, ...]
+
+    async def answers(self, groups: Iterable[Sequence[Source]]) -> list[Draft]:
+        """The reader's answer to each group."""
+        return await _values(self.reader.answer(question=self.question, sources=group) for group in groups)
+
+    async def plural(self, groups: Iterable[Sequence[Source]], *, plural: bool = True) -> list[Draft]:
+        """The reader's answer to each group, asked in the plural as COrg asks."""
+        return await _values(
+            self.reader.answer_group(question=self.question, sources=group, plural=plural) for group in groups
+        )
+
+
+System: TypeAlias = Callable[[Asked, str], Awaitable[list[Draft]]]
+"""A draft for each group of a question, whose id comes last."""
+
+
+class Systems:
+    """The systems as arms over one reader.
+
+    Within a question COrg comes first: Random and KMeans make as many groups.
+
+    Args:
+        reader: What answers.
+        sentences: The reader of sentences, whose vectors Retrieve and KMeans go by.
+        seed: Of the random groups.
+        forgetful: Whether each arm gets a reader that remembers no passage, so that each pays for its own reading.
+
+    Attributes:
+        organised: What COrg made of each question, by its id.
+    """
+
+    def __init__(self, reader: Reader, sentences: OfflineReader, *, seed: int = 0, forgetful: bool = False) -> None:
+        self._reader, self._sentences, self._seed, self._forgetful = reader, sentences, seed, forgetful
+        self.organised: dict[str, Organised] = {}
+        self._texts: dict[str, str] = {}
+        self._systems: dict[str, System] = {
+            CORG: lambda asked, name: self._corg(asked, name, ONE_AT_A_TIME),
+            BASE: lambda asked, _: asked.answers([asked.sources]),
+            BASE_PLURAL: lambda asked, _: asked.plural([asked.sources]),
+            "Retrieve": self._nearest,
+            "Summarize": self._summarize,
+            "Random": self._by_chance,
+            "KMeans": self._clustered,
+            SEPARATE: lambda asked, _: asked.answers([source] for source in asked.sources),
+            DRAWN_OUT: self._drawn_out,
+            ONE_SENTENCE: lambda asked, _: asked.plural(([source] for source in asked.sources), plural=False),
+        }
+
+    def arms(self, names: Sequence[str] = SYSTEMS) -> list[Arm]:
+        """The arms in the order in which they must be asked."""
+        return [self.arm(name) for name in (CORG, *(name for name in names if name != CORG))]
+
+    def arm(self, name: str) -> Arm:
+        """One system as an arm."""
+        return self._arm(name, self._systems[name])
+
+    def variant(self, name: str, **settings: object) -> Arm:
+        """COrg with other settings, as an arm of its own."""
+        chosen = ONE_AT_A_TIME.model_copy(update=settings)
+        return self._arm(name, lambda asked, question: self._corg(asked, question, chosen))
+
+    async def _corg(self, asked: Asked, name: str, settings: Settings) -> list[Draft]:
+        draft, self.organised[name] = await answered(asked, settings)
+        self._texts[name] = text_of([draft])
+        return [draft]
+
+    def _made(self, name: str) -> Organised:
+        if name not in self.organised:
+            raise BadReply("COrg made no groups whose number could be taken", help="Its own error says why.")
+        return self.organised[name]
+
+    async def _nearest(self, asked: Asked, _: str) -> list[Draft]:
+        """By relevance and diversity."""
+        vectors = np.asarray([self._vector(asked.question, source) for source in asked.sources])
+        relevance = unit_scaled([self._similarity(asked.question, source) for source in asked.sources])
+        picked = mmr(vectors, None, alpha=RELEVANCE, k=RETRIEVED, relevance=relevance)
+        return await asked.answers([[asked.sources[at] for at in picked]])
+
+    async def _summarize(self, asked: Asked, _: str) -> list[Draft]:
+        summary = (await asked.reader.extract(question=asked.question, sources=asked.sources)).value
+        if not summary.text:
+            return [Draft("", found=False)]
+        text = MARKS.sub("", summary.text)
+        return await asked.answers([[Source(1, "summary", "Summary", text)]])
+
+    async def _by_chance(self, asked: Asked, name: str) -> list[Draft]:
+        count = len(self._made(name).groups)
+        by_chance = random.Random(f"{self._seed} {asked.question}")  # noqa: S311
+        shuffled = by_chance.sample(asked.sources, len(asked.sources))
+        return await asked.answers(shuffled[i::count] for i in range(count))
+
+    async def _clustered(self, asked: Asked, name: str) -> list[Draft]:
+        return await asked.answers(self.clusters(asked, len(self._made(name).groups)))
+
+    async def _drawn_out(self, asked: Asked, name: str) -> list[Draft]:
+        """The best sentences over all contexts, as many as come nearest to the words of COrg's answer."""
+        self._made(name)
+        length = len(MARKS.sub("", self._texts[name]).split())
+        lines: dict[str, None] = {}
+        used = 0
+        for item in self._sentences.rank(asked.question, sentences_of(asked.sources)):
+            more = len(item.sentence.text.split())
+            if abs(used + more - length) > abs(used - length):
+                break
+            if item.sentence.text not in lines:
+                lines[item.sentence.text] = None
+                used += more
+        asked.reader.usage = Usage(calls=1)
+        return [Draft("\n".join(lines), found=bool(lines))]
+
+    def clusters(self, asked: Asked, count: int) -> list[list[Source]]:
+        """The contexts in clusters of their vectors: k-means from the contexts farthest apart (Gonzalez 1985)."""
+        from sklearn.cluster import KMeans
+        from sklearn.exceptions import ConvergenceWarning
+
+        sources = asked.sources
+        vectors = np.asarray([self._vector(asked.question, source) for source in sources])
+        if not 0 < count <= len(sources):
+            return []
+        chosen = [0]
+        while len(chosen) < count:
+            chosen.append(int((vectors @ vectors[chosen].T).max(axis=1).argmin()))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # contexts that say the same make fewer clusters
+            found = KMeans(count, init=vectors[chosen], n_init=1, max_iter=KMEANS_STEPS).fit(vectors)
+        groups = [[source for source, at in zip(sources, found.labels_, strict=True) if at == i] for i in range(count)]
+        return [group for group in groups if group]
+
+    def _vector(self, question: str, source: Source) -> np.ndarray:
+        mean_vector = self._sentences.contexts.read(question, source).mean
+        return np.zeros(self._sentences.embedder.dimension) if mean_vector is None else mean_vector
+
+    def _similarity(self, question: str, source: Source) -> float:
+        best = self._sentences.contexts.read(question, source).best
+        return best.score if best else 0.0
+
+    def _arm(self, name: str, system: System) -> Arm:
+        async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
+            reader = OnePrompt(unremembering(self._reader) if self._forgetful else self._reader)
+            drafts = await system(Asked(reader, question.question, tuple(sources)), question.id)
+            groups = len(self.organised[question.id].groups) if name not in self._systems or name == CORG else None
+            return arm_answer(drafts, reader, groups)
+
+        return Arm(name, answer)
+
+
+async def answered(asked: Asked, settings: Settings = ONE_AT_A_TIME) -> tuple[Draft, Organised]:
+    """The answer of the product's COrg route, and what it made of the contexts."""
+    stages = Stages(asked.reader, asked.question, asked.sources, settings)
+    try:
+        draft, state = await stages.corg()
+    except AllPartitionsFailed:
+        raise asked.reader.failures[-1] from None
+    return draft, _organised(state, asked.reader)
+
+
+async def organised(asked: Asked, settings: Settings = ONE_AT_A_TIME) -> Organised:
+    """The contexts related and organised as a turn of the product does it, without an answer."""
+    state = await Stages(asked.reader, asked.question, asked.sources, settings).organised()
+    return _organised(state, asked.reader)
+
+
+def _organised(state: State, reader: Metered) -> Organised:
+    return Organised(
+        tuple(map(ContextNote.load, state["contexts"])),
+        tuple(Relation[int].model_validate(row) for row in state["relations"]),
+        tuple(map(tuple, state["organisation"]["groups"])),
+        reader.calls["relate"],
+        reader.spent.get("relate", Usage()),
+    )
+
+
+def text_of(drafts: Sequence[Draft]) -> str:
+    """The lines of the drafts that found something, one behind the other."""
+    return "\n".join(line for draft in drafts if draft.found for line in draft.text.split("\n") if line.strip())
+
+
+def arm_answer(drafts: Sequence[Draft], reader: Metered, made: int | None = None) -> ArmAnswer:
+    """What a system showed, with what it cost; `made` is how many groups there were, where not one a draft."""
+    text, groups = text_of(drafts), len(drafts) if made is None else made
+    quotes = tuple(quote for draft in drafts if draft.found for quote in draft.quotes)
+    route = f"{groups} groups" if groups != 1 else "1 group"
+    return ArmAnswer(text, quotes=quotes, usage=reader.usage, route=route, abstained=not text)
+
+
+def open_readers(asking: Asking, run: Run) -> tuple[Reader, OfflineReader]:
+    """The reader of the run, and the one of sentences for vectors, on one embedder."""
+    embedder = CachedEmbedder(open_embedder(run.embedder))
+    return asking.reader(embedder), OfflineReader(embedder)
+
+
+def unremembering(reader: Reader) -> Reader:
+    """The same reader without memory of passages that it read; one that asks a language model has none."""
+    if not isinstance(reader, OfflineReader):
+        return reader
+    extractive = reader.extractive
+    embedder = reader.embedder.embedder if isinstance(reader.embedder, CachedEmbedder) else reader.embedder
+    return OfflineReader(embedder, extractive.reader if isinstance(extractive, CachedReader) else extractive)
+
+
+async def _values(asks: Iterable[Awaitable[Reply[Draft]]]) -> list[Draft]:
+    """What several calls gave, asked one after another; one that cannot be had found nothing, unless all are so."""
+    found: list[Draft] = []
+    failures: list[BadReply] = []
+    for ask in asks:
+        try:
+            found.append((await ask).value)
+        except BadReply as error:
+            failures.append(error)
+            found.append(Draft("", found=False))
+    if failures and len(failures) == len(found):
+        raise failures[-1]
+    return found

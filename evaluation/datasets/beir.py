@@ -1,0 +1,79 @@
+"""Folders in BEIR's form: what a question's documents are is known, its answers are not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from evaluation.datasets.files import (
+    collected,
+    field,
+    find,
+    json_lines,
+    judged,
+    judgements,
+    listed,
+    unique,
+)
+from evaluation.samples import DataSet, Sample
+from preflight_rag.state.values import Document
+
+SOURCE = "github.com/beir-cellar/beir"
+LICENCE = "see its publisher"
+
+
+def collection(folder: Path, name: str) -> DataSet:
+    """Any data set in BEIR's form.
+
+    corpus.jsonl (`_id`, `title`, `text`), queries.jsonl (`_id`, `text`), qrels/test.tsv or qrels.tsv.
+    """
+    corpus = find(folder, "corpus.jsonl", origin=SOURCE)
+    queries = find(folder, "queries.jsonl", origin=SOURCE)
+    qrels = find(folder, "qrels/test.tsv", "qrels.tsv", origin=SOURCE)
+    relevance = judgements(qrels)
+    samples = queries_of(queries, "_id", "text", relevance)
+    documents = documents_of(corpus, lambda document: document)
+    return DataSet(name, name, SOURCE, LICENCE, (corpus, queries, qrels), samples, documents, relevance)
+
+
+def questions(folder: Path, name: str) -> DataSet:
+    """A folder in BEIR's form: what a question's documents are is known, its answers are not.
+
+    Questions without a relevant document are left out. In a folder with the name scifact or nq, which the project's
+    reader was trained on, the parts are the reader's own.
+    """
+    found = collection(folder, folder.resolve().name)
+    keyed = {"scifact": "id", "nq": "question"}.get(found.name)
+    samples = (replace(sample, key=getattr(sample, keyed) if keyed else "") for sample in found.samples)
+    read = ((f"queries.jsonl: {sample.id}", sample) for sample in samples)
+    return replace(found, name=name, samples=collected(read, found.files[1]), relevance={})
+
+
+def queries_of(
+    path: Path, id_field: str, text_field: str, relevance: Mapping[str, Mapping[str, int]]
+) -> tuple[Sample, ...]:
+    """The questions of a file, a line each, that have a relevant document."""
+    read = [(Sample(field(record, at, id_field), field(record, at, text_field)), at) for at, record in json_lines(path)]
+    unique([(query.id, place) for query, place in read])
+    return judged((query for query, _ in read), relevance)
+
+
+def documents_of(path: Path, source: Callable[[str], str]) -> Callable[[], Iterator[Document]]:
+    """Reads the documents of a file, a line each, with the `source` of their ids; those without a word are left out."""
+
+    def documents() -> Iterator[Document]:
+        for place, record in json_lines(path):
+            name = field(record, place, "_id", "doc_id", "id")
+            title = field(record, place, "title", default="")
+            if text := _text(record, place) or title:
+                yield Document(id=name, text=text, title=title, source=source(name))
+
+    return documents
+
+
+def _text(record: dict[str, Any], place: str) -> str:
+    if "text" in record:
+        return field(record, place, "text").strip()
+    return " ".join(sentence.strip() for sentence in listed(record, place, "sentences", "abstract"))

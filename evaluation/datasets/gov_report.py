@@ -1,0 +1,64 @@
+"""GovReport: long reports of the GAO and the CRS, with the summaries that their experts wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from evaluation.datasets.files import collected, entries, field, json_file, json_lines, listed, mapping
+from evaluation.datasets.mediqa import summarised
+from evaluation.samples import DataSet, Sample, passages_as_corpus
+from preflight_rag.state.errors import UsageError
+
+SOURCE = "gov-report-data.github.io"
+LICENCE = "public domain (US government)"
+QUESTION = "What does the report say?"
+
+
+def summaries(folder: Path, name: str) -> DataSet:
+    """Reports with their summaries.
+
+    gao/*.json (`id`, `highlight`, `report`: lists of sections) and crs/*.json (`id`, `summary` [paragraphs], `reports`:
+    a section) as published, where split_ids/ names the parts: those of its *test.ids; a section has `section_title`,
+    `paragraphs`, `subsections`. Or *.jsonl with `report` and `summary` a line.
+    """
+    lines = sorted({*folder.glob("*.jsonl"), *folder.glob("*.jsonl.gz")})
+    files = sorted([*folder.glob("gao/*.json"), *folder.glob("crs/*.json")])
+    chosen = {line.strip() for ids in folder.glob("split_ids/*test.ids") for line in ids.read_text().splitlines()}
+    if not lines and not files:
+        raise UsageError(f"there is no gao/*.json in {str(folder)!r}", help=f"The data set is published at {SOURCE}.")
+    if lines:
+        read = [(place, _of(f"{path.name}/{n}", field(record, place, "report"), field(record, place, "summary")))
+                for path in lines for n, (place, record) in enumerate(json_lines(path))]  # fmt: skip
+    else:
+        read = [(path.name, _published(path)) for path in files if not chosen or path.stem in chosen]
+    samples = collected(read, (lines or files)[0])
+    return DataSet(name, "GovReport", SOURCE, LICENCE, tuple(lines or files), samples, passages_as_corpus(samples))
+
+
+def _of(name: str, report: str, summary: str) -> Sample:
+    return summarised(name, QUESTION, report, {"abstractive": summary})
+
+
+def _published(path: Path) -> Sample:
+    """A report as the GAO's or the CRS' file has it."""
+    record = mapping(json_file(path), path.name)
+    name = field(record, path.name, "id")
+    if "report" in record:
+        report, summary = (
+            "\n".join(line for section in entries(record, path.name, part) for line in _lines(section, path.name))
+            for part in ("report", "highlight")
+        )
+        return _of(name, report, summary)
+    report = "\n".join(_lines(mapping(record.get("reports"), path.name), path.name))
+    return _of(name, report, "\n".join(listed(record, path.name, "summary")))
+
+
+def _lines(section: dict[str, Any], place: str) -> Iterator[str]:
+    """Titles and paragraphs of a section, those of its subsections behind."""
+    if title := field(section, place, "section_title", default="").strip():
+        yield title
+    yield from listed(section, place, "paragraphs")
+    for below in entries({"subsections": [], **section}, place, "subsections"):
+        yield from _lines(below, place)

@@ -1,0 +1,240 @@
+"""Experiments `corg`, `corg-ablation` and `corg-cost`: COrg beside its paper's baselines, without its parts, its cost.
+
+COrg's Tables 5, 6 and 10; Table 11; Table 12 and Fig. 4. Contexts are those that come with a question, so nothing
+depends on a search; the systems stand in `evaluation/corg_systems.py`. Without a language model they
+run over the offline reader.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from evaluation.bench import Bench, data_inputs, given_sources
+from evaluation.compare import Comparison, compare
+from evaluation.corg_measures import MEASURES, Graded, Grader, graded
+from evaluation.corg_systems import (
+    CORG,
+    SEPARATE,
+    SYSTEMS,
+    Organised,
+    Systems,
+    open_readers,
+    with_passages,
+)
+from evaluation.harness.arms import Arm
+from evaluation.harness.asking import open_asking
+from evaluation.intervals import Estimate, wilson
+from evaluation.plots import Axis, Curves, Trace
+from evaluation.published import beside
+from evaluation.report import Report, Table, figures, number
+from evaluation.rows import Row, complete, samples_of
+from evaluation.runs import Run
+from evaluation.samples import DataSet, Sample
+from preflight_rag.models.chat.chat_models import OFFLINE
+from preflight_rag.offline.reader import OfflineReader
+from preflight_rag.state.values import Usage
+
+PARTS = (
+    "Duplicates kept: no context stands for others of the same answer. Undescribed kept: neither does one that says "
+    "what it is about for one that does not. No grouping: all contexts that are kept in one group. No reformulation: "
+    "the question stays in the singular. Without all: none of the four, which leaves one prompt with all contexts. "
+    "Algorithm 1 as printed: in its order and mirrored without care, the edges of its lines 10 and 15 as the text has "
+    "them; of duplicates a random one is kept, as in the paper."
+)
+WITHOUT = ("keep_duplicates", "keep_undescribed", "no_grouping", "no_reformulation")
+SPENT = {"calls": "calls", "input_tokens": "tokens read", "output_tokens": "tokens written", "seconds": "seconds"}
+ALONE = {"calls": "calls, without relating", "input_tokens": "read, without relating",
+         "output_tokens": "written, without relating"}  # fmt: skip
+"""What COrg's answers alone take, as the paper counts it (Table 12); of the others the same."""
+GROUPS = ("1 group", "2 groups", "3 groups", "4 groups or more")
+ANSWERS, EAR, DISAMBIG = MEASURES["answers"], MEASURES["both"], MEASURES["disambig"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorgBench(Bench):
+    """A bench over contexts that come with questions; `sentences` is the reader whose vectors baselines go by."""
+
+    sentences: OfflineReader
+
+    @property
+    def model(self) -> str:
+        """The model, offline with the reader that stands in for it."""
+        return f"{self.asking.name}: {self.reader.name}" if self.offline else self.asking.name
+
+    @property
+    def about(self) -> str:
+        """What is measured, in one line."""
+        contexts = sum(len(question.given) for question in self.questions)
+        counted = f"{len(self.questions):,} questions ({self.run.part} part) with {contexts:,} contexts given"
+        return f"{counted}; model: {self.model}."
+
+    def systems(self, *, forgetful: bool = False) -> Systems:
+        """The systems over the run's reader."""
+        return Systems(self.reader, self.sentences, seed=self.run.seed, forgetful=forgetful)
+
+
+@contextmanager
+def open_corg(
+    found: DataSet, run: Run, questions: Sequence[Sample], known: Sequence[Sample] | None = None
+) -> Iterator[CorgBench]:
+    """The run's model over questions with contexts; `known` is what a simulated one knows, where that is more."""
+    with open_asking(run, questions if known is None else known) as asking:
+        reader, sentences = open_readers(asking, run)
+        yield CorgBench(found, run, tuple(questions), asking, reader, data_inputs(found), sentences=sentences)
+
+
+def run(found: DataSet, run: Run) -> Report:
+    """Ask every system, and compare each with COrg."""
+    return _report("corg", found, run, lambda bench: bench.systems().arms(), SYSTEMS,
+                   "All systems are given the same contexts and the same prompt; Retrieve keeps five.")  # fmt: skip
+
+
+def ablation(found: DataSet, run: Run) -> Report:
+    """Ask every variant of COrg, and compare each with the whole of it."""
+
+    def arms(bench: CorgBench) -> list[Arm]:
+        systems = bench.systems()
+        return [systems.variant(name, **settings) for name, settings in variants(run.seed).items()]
+
+    return _report("corg-ablation", found, run, arms, tuple(variants(run.seed)), PARTS)
+
+
+def variants(seed: int) -> dict[str, dict[str, object]]:
+    """COrg, and COrg without each of its parts, by the settings of a turn."""
+    return {
+        CORG: {},
+        "duplicates kept": {"keep_duplicates": True},
+        "undescribed kept": {"keep_undescribed": True},
+        "no grouping": {"no_grouping": True},
+        "no reformulation": {"no_reformulation": True},
+        "without all": dict.fromkeys(WITHOUT, True),
+        "Algorithm 1 as printed": {"corg_mode": "faithful", "random_duplicate": seed},
+    }
+
+
+def cost(found: DataSet, run: Run) -> Report:
+    """Ask every system, and count what it took.
+
+    A model's seconds are those that its replies took when they were asked for, so a run from the cache tells the same.
+    Without a language model every arm reads anew what it reads, one case at a time: the seconds are this machine's.
+    """
+    one_at_a_time = replace(run, concurrency=1) if run.model == OFFLINE else run
+    grader = Grader(run.extractive_reader)
+    with open_corg(found, one_at_a_time, with_passages(found.select(run.part, run.limit))) as bench:
+        systems = bench.systems(forgetful=True)
+        rows = in_order(bench.ask(systems.arms(), given_sources), SYSTEMS)
+    measured = graded(rows, bench.questions, grader, baseline=CORG, seed=run.seed)
+    spent = compare(_spent(rows, systems.organised), by="measure", pairs={}, seed=run.seed, wilson=False)
+    title = f"{spent.samples:,} questions, {bench.model}"
+    groups = group_shares([systems.organised[name] for name in samples_of(complete(rows)) if name in systems.organised])
+    numbers = {**spent.figures, "measures": measured.figures, "groups": figures(groups)}
+    tables: list[Table] = []
+    plots: tuple[Curves, ...] = ()
+    if spent.samples:
+        tables += [*_cost_table(spent, measured, title), _group_table(groups, title)]
+        ours: dict[str, dict[str, Estimate]] = {
+            arm: {**row, **measured.by_system.estimates[arm]} for arm, row in spent.estimates.items()
+        }
+        ours |= {name: {"share of the questions": share} for name, share in groups.items()}
+        tables += beside("corg-cost", ours, here=f"{found.title}, {title}, read by {grader.name}")
+        plots = _cost_plot(spent, measured, title)
+    return bench.report(
+        "corg-cost", tables, measured.rows, numbers, plots, about=bench.about, disambig_reader=grader.name
+    )
+
+
+def in_order(rows: Sequence[Row], names: Sequence[str]) -> list[Row]:
+    """The rows of each sample with its arms in the order of the tables."""
+    places = {sample: place for place, sample in enumerate(dict.fromkeys(row.sample for row in rows))}
+    return sorted(rows, key=lambda row: (places[row.sample], names.index(row.arm)))
+
+
+def _report(
+    name: str,
+    found: DataSet,
+    run: Run,
+    arms: Callable[[CorgBench], Sequence[Arm]],
+    order: Sequence[str],
+    note: str,
+) -> Report:
+    """The report on arms that are compared with COrg; `note` says what they are."""
+    grader = Grader(run.extractive_reader)
+    with open_corg(found, run, with_passages(found.select(run.part, run.limit))) as bench:
+        rows = in_order(bench.ask(arms(bench), given_sources), order)
+    measured = graded(rows, bench.questions, grader, baseline=CORG, seed=run.seed)
+    whole = compare(rows, baseline=CORG, seed=run.seed)
+    title = f"{whole.samples:,} questions, {bench.model}"
+    tables = [measured.table(title, note)]
+    if measured.by_system.tests:
+        tables.append(measured.by_system.difference_grid(f"{title}: compared with COrg"))
+    tables.append(whole.costs(f"{title}: whole answers and what they take", right=True))
+    tables += beside(name, measured.by_system.estimates, here=f"{found.title}, {title}, read by {grader.name}")
+    numbers: dict[str, Any] = {**whole.figures, "measures": measured.figures}
+    numbers["compared"] = measured.by_system.figures["paired"]
+    plots = measured.plots(title, f"Disambig-F1 by {grader.name}.")
+    settings = {"sentences": bench.sentences.embedder.name}
+    return bench.report(
+        name, tables, measured.rows, numbers, plots, about=bench.about, disambig_reader=grader.name, settings=settings
+    )
+
+
+def _spent(rows: Sequence[Row], organised: Mapping[str, Organised]) -> Iterator[Row]:
+    """A row for each thing that an answer took, with the calls that relate contexts and without them."""
+    for row in complete(rows):
+        read, written = row.tokens
+        for name, value in zip(SPENT.values(), (row.calls, read, written, row.seconds), strict=True):
+            yield replace(row, measure=name, score=value)
+        relating = organised[row.sample].relating if row.arm == CORG and row.sample in organised else Usage()
+        alone = row.calls - relating.calls, read - relating.input_tokens, written - relating.output_tokens
+        for name, value in zip(ALONE.values(), alone, strict=True):
+            yield replace(row, measure=name, score=value)
+
+
+def group_shares(made: Sequence[Organised]) -> dict[str, Estimate]:
+    """The share of the questions whose contexts make so many groups (COrg, appendix D.4)."""
+    counts = Counter(min(len(one.groups), len(GROUPS)) for one in made)
+    return {name: wilson(counts[count], len(made)) for count, name in enumerate(GROUPS, 1)}
+
+
+def _group_table(groups: Mapping[str, Estimate], title: str) -> Table:
+    rows = tuple((name, number(share, percent=True)) for name, share in groups.items())
+    return Table(f"COrg's groups, {title}", ("groups", "questions %"), rows, "[95 %: Wilson.]")
+
+
+def _cost_table(spent: Comparison, measured: Graded, title: str) -> tuple[Table]:
+    """One line a system: what it took, as a share of Separate's, and what it was right with."""
+    names = tuple(name for key, value in SPENT.items() for name in (value, ALONE.get(key, "")) if name)
+    forms = {name: ".3f" if name == SPENT["seconds"] else ".2f" if "calls" in name else ",.0f" for name in names}
+    shared = (SPENT["calls"], SPENT["input_tokens"])
+    dearest = spent.estimates[SEPARATE]
+    lines = []
+    right = (ANSWERS, EAR, DISAMBIG)
+    for arm, row in spent.estimates.items():
+        own = measured.by_system.estimates[arm]
+        cells = [f"{row[name].value:{form}}" for name, form in forms.items()]
+        cells += [
+            f"{100 * row[name].value / dearest[name].value:.0f}" if dearest[name].value else "–" for name in shared
+        ]
+        cells += [number(own[name], percent=True) if name in own else "–" for name in right]
+        lines.append((arm, *cells))
+    note = "For one question, as if no reply had been cached; COrg's calls relate contexts and answer; without "
+    note += "relating, as the paper counts them: the answers alone. "
+    if any(row.details["estimated"] for row in measured.rows if row.score is not None):
+        note += "Tokens are estimated: those of the texts given and written, without instructions. "
+    head = ("system", *forms, *(f"{name}, % of {SEPARATE}'s" for name in shared), *(f"{name} %" for name in right))
+    return (Table(title, head, tuple(lines), f"{note}[95 %: bootstrap.]"),)
+
+
+def _cost_plot(spent: Comparison, measured: Graded, title: str) -> tuple[Curves]:
+    """Answer recall over the tokens that it took, a point for each system."""
+    traces = tuple(
+        Trace(arm, ((row[SPENT["input_tokens"]].value, measured.by_system.estimates[arm][ANSWERS]),), joined=False)
+        for arm, row in spent.estimates.items()
+    )
+    axis = Axis(ANSWERS, percent=True, low=0.0, high=1.0)
+    note = "Up and to the left is better. Intervals: 95 %, bootstrap."
+    return (Curves(f"Right answers by cost, {title}", Axis("tokens read for a question"), axis, traces, note=note),)

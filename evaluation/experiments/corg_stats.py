@@ -1,0 +1,256 @@
+"""Experiment `corg-stats`: which relations there are between the contexts of a question (COrg, section 2.2).
+
+Contexts that come with the questions are counted by the data set's labels, where it has some, and as the reader relates
+them; so are the ten that a search over the set's corpus retrieves first, where it has one. As in appendix A.3, the
+composition is that of each question, averaged over the questions. Its kinds are the five that the graph constructor
+tells apart (Figure 9); `none`, where one descriptor is missing and the answers differ, is one of them. A pair whose
+relation no reply gave is unreadable and none of the five; its share stands apart. The paper's four kinds sum to 100 %
+and `none` is not among them, so beside them stand the shares of the four among themselves. Coverage is the share of a
+question's annotated answers that stand in a retrieved context. Intervals are over questions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import chain, combinations
+from statistics import fmean
+from typing import Any
+
+from evaluation.bench import given_sources
+from evaluation.corg_systems import Asked, organised
+from evaluation.experiments.corg import open_corg
+from evaluation.experiments.relations import things_of
+from evaluation.intervals import average, wilson
+from evaluation.plots import recorded
+from evaluation.published import beside
+from evaluation.reading_metrics import holds, words_of
+from evaluation.report import Report, Table, number
+from evaluation.rows import Row
+from evaluation.runs import Run
+from evaluation.samples import DataSet, Sample
+from evaluation.searched import open_searched
+from evaluation.stages import Metered
+from preflight_rag.state.errors import UsageError
+from preflight_rag.state.reading import Source
+from preflight_rag.state.values import Relation, RelationKind
+
+FOUR: tuple[RelationKind, ...] = ("ambiguous", "duplicated", "counterfactual", "distracting")
+"""The kinds of section 2.1, as section 2.2 reports them."""
+KINDS: tuple[RelationKind, ...] = (*FOUR, "none")
+"""Those of the graph (appendix C.1)."""
+RETRIEVED_CONTEXTS = 10
+"""As the paper takes of a web search."""
+UNREADABLE = "unreadable"
+LABELLED, GIVEN, RETRIEVED = "given, by the data set", "given, by the reader", "retrieved, by the reader"
+
+
+@dataclass(frozen=True)
+class Composition:
+    """The relations between a question's contexts.
+
+    Attributes:
+        pairs: The relation of every two contexts that answer, by their ids; without the unreadable ones.
+        relevant: How many contexts answer.
+        contexts: How many there are.
+        calls: Reader calls that compared them.
+        covered: Share of the question's right answers that stand in a context; None where none are known.
+        unreadable: How many pairs have a relation that no reply gave.
+    """
+
+    pairs: tuple[tuple[str, str, RelationKind], ...]
+    relevant: int
+    contexts: int
+    calls: int = 0
+    covered: float | None = None
+    unreadable: int = 0
+
+    @property
+    def kinds(self) -> Counter[str]:
+        """How often each relation stands."""
+        return Counter(kind for _, _, kind in self.pairs)
+
+
+def run(collection: DataSet, run: Run) -> Report:
+    """Relate the contexts of each question, and count."""
+    questions = collection.select(run.part, run.limit)
+    k = RETRIEVED_CONTEXTS
+    shown = contexts(collection, questions, run, k)
+    known = {LABELLED: {question.id: labelled(question) for question in questions}}
+    found: dict[str, dict[str, Composition]] = known if any(c.pairs for c in known[LABELLED].values()) else {}
+    rows = [row(question, way, by_id[question.id]) for way, by_id in found.items() for question in questions]
+    with open_corg(collection, run, questions) as bench:
+
+        async def relate(case: tuple[Sample, list[Source]]) -> Composition:
+            question, sources = case
+            meter = Metered(bench.reader)
+            made = await organised(Asked(meter, question.question, tuple(sources)))
+            ids = {source.n: source.passage_id for source in sources}
+            noted = {note.rank for note in made.contexts if note.told}
+            unread = [pair for pair in made.relations if unreadable(pair, meter.unread, noted)]
+            pairs = tuple((ids[pair.a], ids[pair.b], pair.kind) for pair in made.relations if pair not in unread)
+            relevant = sum(note.relevant for note in made.contexts)
+            covered = coverage(question, sources)
+            return Composition(pairs, relevant, len(sources), made.calls, covered, len(unread))
+
+        for way, by_id in shown.items():
+            cases = [(question, by_id[question.id]) for question in questions]
+            outcomes = asyncio.run(bench.asking.gather(cases, relate, f"{collection.name}: {way}"))
+            answered = zip(questions, outcomes, strict=True)
+            found[way] = {question.id: outcome.value for question, outcome in answered if outcome.value is not None}
+            rows += [row(q, way, outcome.value, outcome.error) for q, outcome in zip(questions, outcomes, strict=True)]
+    numbers = {way: composed(list(by_id.values()), seed=run.seed) for way, by_id in found.items()}
+    ours: dict[str, dict[str, Any]] = {
+        kind: {way: recorded(counted["of_four"][kind]) for way, counted in numbers.items()} for kind in FOUR
+    }
+    ours["coverage"] = {way: recorded(counted["covered"]) for way, counted in numbers.items()}
+    about = f"{len(questions):,} questions ({run.part} part), {k} contexts retrieved for each; model: {bench.model}."
+    return bench.report(
+        "corg-stats",
+        (
+            kinds_table(numbers, bench.model),
+            contexts_table(numbers),
+            *beside("corg-stats", ours, here=f"{collection.title}, {about}"),
+        ),
+        rows,
+        numbers,
+        about=about,
+        settings={"k": k, "embedder": bench.sentences.embedder.name},
+    )
+
+
+def unreadable(pair: Relation[int], unread: Set[frozenset[int]], noted: Set[int]) -> bool:
+    """Whether a pair is `none` only since no reply gave its relation, and the contexts' notes do not give it either."""
+    both = {pair.a, pair.b}
+    return pair.kind == "none" and pair.inferred and frozenset(both) in unread and not both <= noted
+
+
+def contexts(collection: DataSet, questions: Sequence[Sample], run: Run, k: int) -> dict[str, dict[str, list[Source]]]:
+    """The contexts of each question, by where they are from.
+
+    Raises:
+        UsageError: The questions come without any, and there is nothing to search.
+    """
+    shown: dict[str, dict[str, list[Source]]] = {}
+    if any(question.given for question in questions):
+        shown[GIVEN] = {question.id: given_sources(question) for question in questions}
+    if collection.corpus is not None:
+        with open_searched(collection, run) as searched:
+            shown[RETRIEVED] = {question.id: list(searched.retrieved(question, k)) for question in questions}
+    if not shown:
+        raise UsageError(
+            f"{collection.title} has neither contexts nor documents to search",
+            help="Choose ramdocs, or a folder of your own with documents.jsonl.",
+        )
+    return shown
+
+
+def coverage(question: Sample, sources: Sequence[Source]) -> float | None:
+    """The share of the right answers that at least one context holds (appendix A.3)."""
+    held = [any(holds(f"{s.title} {s.text}", names) for s in sources) for names in question.answers]
+    return fmean(held) if held else None
+
+
+def labelled(question: Sample) -> Composition:
+    """The relations by the data set's labels; pairs of which it does not say what they are about are left out."""
+    about = things_of(question)
+    given = dict(enumerate(question.given, 1))
+    pairs = []
+    for a, b in combinations(sorted(about), 2):
+        same_answer = words_of(given[a].answer) == words_of(given[b].answer)
+        vague = [given[n].descriptor == () for n in (a, b)]
+        # Two things may have one right answer: their names, where both have one, tell them apart.
+        names = given[a].entity, given[b].entity
+        same_thing = names[0] == names[1] if all(names) else about[a] == about[b]
+        kind: RelationKind
+        if any(vague) and not all(vague):
+            kind = "ambiguous" if same_answer else "none"
+        elif all(vague) or same_thing:
+            kind = "duplicated" if same_answer else "counterfactual"
+        else:
+            kind = "distracting"
+        pairs.append((given[a].id, given[b].id, kind))
+    telling = sum(passage.role in ("gold", "wrong") for passage in question.given)
+    return Composition(tuple(pairs), telling, len(given), covered=coverage(question, given_sources(question)))
+
+
+def composed(parts: Sequence[Composition], *, seed: int = 0) -> dict[str, Any]:
+    """The mean composition of the questions that have pairs, the share that has each kind, coverage, and counts."""
+    having = [part for part in parts if part.pairs]
+    kinds = {}
+    for kind in KINDS:
+        shares = [part.kinds[kind] / len(part.pairs) for part in having]
+        with_one = wilson(sum(part.kinds[kind] > 0 for part in parts), len(parts))
+        kinds[kind] = {**average(shares, seed=seed).as_json(), "of_questions": with_one.as_json()}
+    fours = [(part, sum(part.kinds[kind] for kind in FOUR)) for part in having]
+    of_four = {
+        kind: average([part.kinds[kind] / count for part, count in fours if count], seed=seed).as_json()
+        for kind in FOUR
+    }
+    asked = [(part.unreadable, part.unreadable + len(part.pairs)) for part in parts]
+    unread = average([missing / count for missing, count in asked if count], seed=seed)
+    covered = [part.covered for part in parts if part.covered is not None]
+    return {
+        "questions": len(parts),
+        "with_pairs": len(having),
+        "pairs": sum(len(part.pairs) for part in parts),
+        "contexts": sum(part.contexts for part in parts),
+        "relevant": sum(part.relevant for part in parts),
+        "calls": sum(part.calls for part in parts),
+        "covered": average(covered, seed=seed).as_json(),
+        "kinds": kinds,
+        "of_four": of_four,
+        "unreadable": unread.as_json(),
+    }
+
+
+def kinds_table(numbers: Mapping[str, dict[str, Any]], name: str) -> Table:
+    """One row a kind, and for each way its mean share of a question's pairs and the questions that have it."""
+
+    def cells(kind: str) -> list[str]:
+        found = [counted["kinds"][kind] for counted in numbers.values()]
+        return [number(recorded(part), percent=True) for own in found for part in (own, own["of_questions"])]
+
+    rows = [(kind, *cells(kind)) for kind in KINDS]
+    unread = [(number(recorded(counted["unreadable"]), percent=True), "") for counted in numbers.values()]
+    rows.append((UNREADABLE, *chain.from_iterable(unread)))
+    covered = [(number(recorded(counted["covered"]), percent=True), "") for counted in numbers.values()]
+    rows.append(("coverage", *chain.from_iterable(covered)))
+    head = (column for way in numbers for column in (f"{way}: of a question's pairs %", "questions with it %"))
+    note = (
+        "Pairs: every two contexts that answer. The shares are those of each question, averaged over the questions "
+        "that have pairs; they sum to 100 %. Unreadable: of all pairs those whose relation no reply gave; they are not "
+        "among the others. Coverage: the share of a question's right answers that a context holds. "
+        "[95 %: bootstrap over questions; Wilson for the share of questions.]"
+    )
+    return Table(f"Relations, {name}", ("relation", *head), tuple(rows), note)
+
+
+def contexts_table(numbers: Mapping[str, dict[str, Any]]) -> Table:
+    """One row a way: how many contexts answer, how many pairs they make, and what relating them took."""
+    rows = tuple(
+        (
+            way,
+            f"{counted['questions']:,}",
+            f"{counted['with_pairs']:,}",
+            *(
+                f"{counted[part] / max(1, counted['questions']):.2f}"
+                for part in ("contexts", "relevant", "pairs", "calls")
+            ),
+        )
+        for way, counted in numbers.items()
+    )
+    head = ("contexts", "questions", "with pairs", "contexts", "that answer", "pairs", "calls")
+    return Table("For one question", head, rows)
+
+
+def row(question: Sample, way: str, found: Composition | None, error: str = "") -> Row:
+    """How many pairs of a question's contexts are related; which relations, in the details."""
+    details: dict[str, Any] = {"question": question.question, "relations": [], "error": error}
+    if found is None:
+        return Row(question.id, way, "relations", None, error, details=details)
+    details["relations"] = [list(pair) for pair in found.pairs]
+    related = sum(kind != "none" for _, _, kind in found.pairs)
+    return Row(question.id, way, "relations", related, f"of {len(found.pairs)} pairs", found.calls, details=details)

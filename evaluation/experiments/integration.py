@@ -1,0 +1,127 @@
+"""Experiment `integration`: closed-book CoT, RAG, BriefContext, and the auto route, on each subset of MIRAGE.
+
+BriefContext, Fig. 3 and Supplementary Table 3. All arms but the closed book read the passages that a turn retrieves;
+`auto route` is a whole turn, whose preflight chooses the way of reading. With `--order dense` the others read the first
+passages of the dense ranking, in its order, as in the paper; a turn's own stay as they are. Where a set has several
+subsets, the limit is spread over them evenly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from evaluation.bench import open_bench
+from evaluation.compare import FALLBACK, Comparison, compare
+from evaluation.datasets import MIRAGE_PARTS
+from evaluation.intervals import wilson
+from evaluation.published import beside
+from evaluation.report import Report, Table, figures, number
+from evaluation.rows import Row
+from evaluation.runs import Run
+from evaluation.samples import DataSet, Sample
+from evaluation.searched import KEYED, SETTINGS
+from evaluation.stages import (
+    AUTO,
+    CLOSED_BOOK,
+    MAP_REDUCE,
+    NO_CLOSED_BOOK,
+    RAG,
+    closed_book,
+    map_reduce,
+    plain,
+)
+
+ALL = "all"
+SHOWN = {"map_reduce": "map/reduce", "corg": "COrg"}
+
+
+def run(found: DataSet, run: Run) -> Report:
+    """Ask each question with every arm."""
+    with open_bench(found, run, lambda _: spread(found, run)) as bench:
+        retrieved = bench.retrieved()
+        evidence = {question.id: bool(bench.searched.documents(question)) for question in bench.questions}
+        arms = [] if bench.offline else [closed_book(bench.asking)]
+        arms += [plain(bench.reader), map_reduce(bench.reader), bench.turns.arm(short=True)]
+        rows = bench.ask(arms, lambda question: {subset_name(question): retrieved[question.id]})
+    names = [arm.name for arm in arms]
+    parts = _parts(bench.questions)
+    pairs = {f"{part}: {arm} − {RAG}": ((arm, part), (RAG, part)) for part in parts for arm in names if arm != RAG}
+    pairs |= {f"{ALL}: {AUTO} − {MAP_REDUCE}": ((AUTO, ALL), (MAP_REDUCE, ALL))}
+    strict = compare(rows, columns=parts, pairs=pairs, seed=run.seed)
+    loose = compare([replace(row, score=row.details.get("fallback")) for row in rows], columns=parts, pairs={},
+                    seed=run.seed)  # fmt: skip
+    note = f"{strict.left_out}{bench.searched.where} {_evidence(strict, parts, evidence)}"
+    note += "" if CLOSED_BOOK in names else f" {NO_CLOSED_BOOK}"
+    routes, taken = _routes(strict, names, run.seed)
+    tables = [strict.means("Strict: what cannot be read is wrong", note)]
+    if any(question.options for question in bench.questions):
+        tables.append(loose.means("As MIRAGE's scorer counts", FALLBACK))
+    tables += [strict.differences("Paired"), strict.costs("Beside the answers"), routes]
+    repeated, of_repeats = bench.over_repeats(rows, lambda row: row.arm)
+    tables += repeated
+    plot = strict.bars("Right answers by subset", note=f"{bench.model}. Intervals: 95 %, Wilson's.")
+    fallback = {arm: figures(row) for arm, row in loose.estimates.items()}
+    numbers = {**strict.figures, "fallback": fallback, "routes": taken, "repeats": of_repeats}
+    about = f"{strict.samples:,} questions ({run.part} part), {bench.model}, {SETTINGS.k} passages."
+    tables += beside("integration", strict.estimates, here=f"{found.title}, {about.removesuffix('.')}")
+    return bench.report("integration", tables, rows, numbers, (plot,), about=about, k=SETTINGS.k)
+
+
+def spread(found: DataSet, run: Run) -> tuple[Sample, ...]:
+    """The part's questions that a rule can score, of each label as many as the limit divided by the labels.
+
+    What a small label leaves of its share, and what does not divide, goes to the labels that are first by name.
+    """
+    found = replace(found, samples=tuple(question for question in found.samples if question.kind in KEYED))
+    chosen = found.select(run.part)
+    found.select(run.part, run.limit)
+    if run.limit is None or run.limit >= len(chosen):
+        return chosen
+    queues = {label: [q for q in chosen if q.label == label] for label in sorted({q.label for q in chosen})}
+    turns = [
+        question for turn in range(len(chosen)) for queue in queues.values() for question in queue[turn : turn + 1]
+    ]
+    return tuple(turns[: run.limit])
+
+
+def subset_name(question: Sample) -> str:
+    """A subset as MIRAGE's tables name it."""
+    return MIRAGE_PARTS.get(question.label, question.label or ALL)
+
+
+def _parts(questions: Sequence[Sample]) -> dict[str, list[str]]:
+    """The columns: each subset in MIRAGE's order, then by name, and all of them; of one subset only all."""
+    order = list(MIRAGE_PARTS.values())
+    names = sorted(
+        {subset_name(question) for question in questions},
+        key=lambda name: (order.index(name) if name in order else len(order), name),
+    )
+    return {**({name: [name] for name in names} if len(names) > 1 else {}), ALL: names}
+
+
+def _evidence(strict: Comparison, parts: dict[str, list[str]], evidence: dict[str, bool]) -> str:
+    """For how many questions a document that answers is in the corpus."""
+    counts = []
+    for part in parts:
+        samples = list(strict.scores[RAG][part])
+        counts.append(f"{part} {sum(evidence[name] for name in samples):,} of {len(samples):,}")
+    return f"Questions with a document that answers them in the corpus: {', '.join(counts)}."
+
+
+def _routes(strict: Comparison, arms: Sequence[str], seed: int) -> tuple[Table, dict[str, Any]]:
+    """Which routes `auto` ended on, and how every arm does on those questions."""
+    taken = {row.sample: row.details["route"] or "no answer" for row in strict.rows if row.arm == AUTO}
+    by_route: list[Row] = [replace(row, condition=taken[row.sample]) for row in strict.rows]
+    found = compare(by_route, by="arm", columns=arms, pairs={}, seed=seed)
+    counts = {route: sum(name == route for name in taken.values()) for route in found.estimates}
+    lines, numbers = [], {}
+    for route in sorted(counts, key=lambda name: (-counts[name], name)):
+        estimates = found.estimates[route]
+        cells = (number(estimate, percent=True) for estimate in estimates.values())
+        lines.append((SHOWN.get(route, route), str(counts[route]), *cells))
+        share = wilson(counts[route], len(taken)).as_json()
+        numbers[route] = {"questions": counts[route], "share": share, **figures(estimates)}
+    head = ("route", "questions", *(f"{arm} %" for arm in arms))
+    return Table(f"By the route on which {AUTO} ended", head, tuple(lines), "[95 %: Wilson.]"), numbers

@@ -1,0 +1,117 @@
+"""Experiment `positions`: does an answer get lost where the key passage stands in the middle?
+
+BriefContext, Fig. 2 and Supplementary Table 1: the key passage is put at the 0th, 25th, 50th, 75th and 100th percentile
+of 8 and of 16 passages; plain RAG and BriefContext's map/reduce read identical passages. The others are those that the
+corpus' search ranks highest for the question and that do not answer it; by the dense ranking alone, as in the paper,
+with `--order dense`. `--repeats` puts every question to the model so often, and gives the standard deviation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evaluation.bench import SearchBench, open_bench
+from evaluation.compare import compare
+from evaluation.intervals import Estimate
+from evaluation.published import beside
+from evaluation.report import Report, figures
+from evaluation.rows import Row
+from evaluation.runs import Run
+from evaluation.samples import DataSet, Sample
+from evaluation.searched import among
+from evaluation.stages import MAP_REDUCE, RAG, map_reduce, plain
+from preflight_rag.state.reading import Source
+
+PERCENTILES = (0, 25, 50, 75, 100)
+SIZES = (8, 16)
+ARMS = (RAG, MAP_REDUCE)
+ENDS, MIDDLE = "ends", "middle"
+
+
+def run(found: DataSet, run: Run) -> Report:
+    """Ask each question with its key passage at every place."""
+    with open_bench(found, run, lambda searched: searched.with_key(found, run)) as bench:
+        passages = placed(bench, SIZES)
+        rows = bench.ask([plain(bench.reader), map_reduce(bench.reader)], lambda q: passages[q.id])
+    where, seed = bench.searched.where, run.seed
+    tables, plots, accuracy = [], [], {}
+    measured: dict[str, dict[str, Estimate]] = {f"{at} %": {} for at in PERCENTILES}
+    by_arm: dict[str, dict[str, Estimate]] = {}
+    for size in SIZES:
+        columns = {f"{at} %": [condition(size, at)] for at in PERCENTILES}
+        found_at = compare(rows, columns={**columns, "all": [condition(size, at) for at in PERCENTILES]}, seed=seed)
+        note = f"{found_at.left_out}By the key passage's percentile; all: mean of a question's five. {where}"
+        tables.append(found_at.means(f"{size} passages (top_k = {size})", note))
+        accuracy[f"k={size}"] = {arm: figures(row) for arm, row in found_at.estimates.items()}
+        for arm, row in found_at.estimates.items():
+            by_arm.setdefault(arm, {})[f"{size}, mean of the places"] = row["all"]
+            for name, here in measured.items():
+                here[f"{size}, {arm}"] = row[name]
+        at = {f"{at} %": float(at) for at in PERCENTILES}
+        title = f"Where the key passage stands among {size} passages"
+        note = f"{bench.model}. Intervals: 95 %, Wilson's."
+        plots.append(found_at.lines(title, "percentile of the key passage", at, note=note))
+    dips = compare(
+        rows,
+        columns={f"{size} {name}": [condition(size, at) for at in places]
+                 for size in SIZES for name, places in {ENDS: (0, 100), MIDDLE: (50,)}.items()},
+        pairs={f"{arm}, k = {size}": ((arm, f"{size} {ENDS}"), (arm, f"{size} {MIDDLE}"))
+               for size in SIZES for arm in ARMS},
+        seed=seed,
+    )  # fmt: skip
+    arms = compare(
+        rows,
+        pairs={
+            f"k = {size}, {at} %": ((MAP_REDUCE, condition(size, at)), (RAG, condition(size, at)))
+            for size in SIZES
+            for at in PERCENTILES
+        },
+        seed=seed,
+    )
+    repeated, of_repeats = bench.over_repeats(rows, _named)
+    tables += [
+        dips.differences("The dip: key at the ends − in the middle", "Ends: mean of 0 and 100 %."),
+        arms.differences(f"{MAP_REDUCE} − {RAG} on identical passages"),
+        arms.costs("Beside the answers, all positions", label=_named),
+        *repeated,
+        *beside("positions", {**measured, **by_arm}, here=f"{found.title}, {arms.samples:,} questions, {bench.model}"),
+    ]
+    numbers = {
+        "repeats": of_repeats,
+        "questions": arms.samples,
+        "failed": arms.failed,
+        "accuracy": accuracy,
+        "dip": dips.figures["paired"],
+        "paired": arms.figures["paired"],
+        "spent": arms.spent(label=_named),
+    }
+    return bench.report("positions", tables, rows, numbers, plots, sizes=SIZES, percentiles=PERCENTILES)
+
+
+def place_of(percentile: int, count: int) -> int:
+    """Where a percentile is among `count` passages, from 0; halves are rounded up."""
+    return int(percentile * (count - 1) / 100 + 0.5)
+
+
+def condition(size: int, percentile: int) -> str:
+    """Names a condition."""
+    return f"k={size},{percentile}%"
+
+
+def placed(bench: SearchBench, sizes: Sequence[int]) -> dict[str, dict[str, tuple[Source, ...]]]:
+    """Sample id and condition to passages: the same key passage at each percentile among so many, best others first."""
+    return {question.id: _placed(bench, question, sizes) for question in bench.in_turn()}
+
+
+def _placed(bench: SearchBench, question: Sample, sizes: Sequence[int]) -> dict[str, tuple[Source, ...]]:
+    key = bench.searched.key(question)
+    distractors = bench.searched.nearest(question, key, max(sizes) - 1)
+    return {
+        condition(size, percentile): among(key, distractors[: size - 1], place_of(percentile, size))
+        for size in sizes
+        for percentile in PERCENTILES
+    }
+
+
+def _named(row: Row) -> str:
+    return f"{row.arm}, k = {row.condition.removeprefix('k=').split(',')[0]}"

@@ -1,0 +1,161 @@
+"""Experiment `pruning`: which share of the passages' tokens a language model is spared, and which answers are lost.
+
+For each question the passages that would go on are retrieved as in a turn, and the extractive reader judges each. An
+answer counts as kept while one of its forms stands, as whole words, in a passage that stays. Beside thresholds of
+answerability stands what needs no reader: the first n passages alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evaluation.compare import compare
+from evaluation.datasets.pairs import spans_of
+from evaluation.experiments.reading import open_named
+from evaluation.intervals import bootstrap
+from evaluation.report import Report, Table, number
+from evaluation.rows import Row
+from evaluation.runs import Run
+from evaluation.samples import DataSet
+from evaluation.searching import collection_library, inputs
+from preflight_rag.conversation.questions import normalised
+from preflight_rag.library.library import Library
+from preflight_rag.library.search.pruning import LEAST, answerability, kept_places
+from preflight_rag.library.search.retrieval import retrieve_passages
+from preflight_rag.models.reading.bundled_reader import reader_settings
+from preflight_rag.models.reading.extractive_reader import ExtractiveReader
+from preflight_rag.state.context import Settings
+
+THRESHOLDS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9)
+FIRST = (3, 4, 6, 8, 12)
+"""Numbers of passages that a shorter ranking would keep."""
+ALL = "all passages"
+
+Keep = Callable[["Asked"], Sequence[int]]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question with the passages that would go on, in the order of the prompt.
+
+    Attributes:
+        id, question: Of the question.
+        answerable: What the reader says of each passage.
+        tokens: Of each passage.
+        holds: Whether an answer stands in it.
+    """
+
+    id: str
+    question: str
+    answerable: tuple[float, ...]
+    tokens: tuple[int, ...]
+    holds: tuple[bool, ...]
+
+    def tokens_of(self, places: Sequence[int]) -> int:
+        """Tokens of the passages in these places."""
+        return sum(self.tokens[place] for place in places)
+
+    def answered(self, places: Sequence[int]) -> bool:
+        """Whether one of them holds an answer."""
+        return any(self.holds[place] for place in places)
+
+
+def above(threshold: float) -> Keep:
+    """Keeps what pruning at a threshold keeps."""
+    return lambda asked: kept_places(asked.answerable, threshold)
+
+
+def first(count: int) -> Keep:
+    """Keeps the first passages."""
+    return lambda asked: range(min(count, len(asked.tokens)))
+
+
+def run(collection: DataSet, run: Run) -> Report:
+    """Retrieve for each question, and count what each way of keeping passages leaves of tokens and answers."""
+    with collection_library(collection, run) as library:
+        asked = ask_all(collection, library, run)
+        given = inputs(collection, library, k=Settings().k, least=LEAST)
+    lossless = reader_settings().prunes_lossless
+    ways: dict[str, Keep] = {ALL: first(Settings().k)}
+    ways |= {f"answerability {threshold:g}": above(threshold) for threshold in sorted({*THRESHOLDS, lossless})}
+    ways |= {f"the first {count}": first(count) for count in FIRST}
+    rows = rows_of(asked, ways)
+    table, figures = curve(asked, rows, run.seed)
+    return Report(
+        experiment="pruning",
+        dataset=collection.title,
+        about=f"{len(asked):,} questions ({run.part} part), {given['library']['documents']:,} documents; the largest "
+        f"threshold without a loss on the development parts is {lossless:g}.",
+        tables=(table,),
+        rows=tuple(rows),
+        figures={"curve": figures},
+        inputs=given,
+    )
+
+
+def ask_all(collection: DataSet, library: Library, run: Run) -> list[Asked]:
+    """The part's questions with their passages as the reader judges them."""
+    reader = open_named(run.extractive_reader)
+    queries = collection.select(run.part, run.limit)
+    found = []
+    for query in run.each(queries, f"{collection.name}: questions"):
+        text = normalised(query.question)
+        passages = [candidate.passage for candidate in retrieve_passages(library, [text], Settings()).chosen]
+        found.append(_asked(reader, query.id, text, passages, query.names))
+    return found
+
+
+def _asked(
+    reader: ExtractiveReader, name: str, question: str, passages: Sequence[Any], answers: Sequence[str]
+) -> Asked:
+    texts = [(passage.title, passage.text) for passage in passages]
+    return Asked(
+        id=name,
+        question=question,
+        answerable=tuple(answerability(reader, [question], texts)) if texts else (),
+        tokens=tuple(passage.tokens for passage in passages),
+        holds=tuple(bool(spans_of(f"{title}\n{text}", answers)) for title, text in texts),
+    )
+
+
+def rows_of(asked: Sequence[Asked], ways: Mapping[str, Keep]) -> list[Row]:
+    """Whether an answer is in what each way keeps of a question's passages."""
+    rows = []
+    for item in asked:
+        kept = {name: keep(item) for name, keep in ways.items()}
+        for name, places in kept.items():
+            details = {"question": item.question, "passages": list(places), "tokens": item.tokens_of(places)}
+            rows.append(Row(item.id, arm=name, score=float(item.answered(places)), details=details))
+    return rows
+
+
+def curve(asked: Sequence[Asked], rows: Sequence[Row], seed: int) -> tuple[Table, dict[str, Any]]:
+    """Share of the tokens and of the answers that each way keeps, with what it loses against keeping all."""
+    found = compare(rows, baseline=ALL, seed=seed, wilson=False)
+    cells, figures = [], {}
+    whole = [sum(item.tokens) for item in asked]
+    for name, estimates in found.estimates.items():
+        of_way = [row.details for row in rows if row.arm == name]
+        tokens = bootstrap(_share, [details["tokens"] for details in of_way], whole, seed=seed)
+        kept = sum(len(details["passages"]) for details in of_way) / max(len(asked), 1)
+        test = found.tests.get(f"{name} − {ALL}")
+        change, lost = (number(test.difference, percent=True, signed=True), test.losses) if test else ("–", 0)
+        recall = number(estimates[""], percent=True)
+        cells.append((name, f"{kept:.1f}", number(tokens, percent=True), recall, change, str(lost)))
+        figures[name] = {"tokens": tokens.as_json(), "recall": estimates[""].as_json(), "lost": lost}
+    columns = ("kept", "passages", "tokens kept, %", "answer in what is kept, %", "difference", "lost")
+    note = (
+        "[95 % bootstrap interval, differences to all passages paired.] Lost: questions whose answer stands in a "
+        f"passage found, and in none that is kept. The first {LEAST} always stay beside those that reach the "
+        "threshold; where none reaches it, all do."
+    )
+    return Table("Tokens and answers kept", columns, tuple(cells), note), figures
+
+
+def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    shares: np.ndarray = part.sum(axis=-1) / whole.sum(axis=-1)
+    return shares

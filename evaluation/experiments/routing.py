@@ -1,0 +1,403 @@
+"""Experiment `routing`: which questions need COrg, and how well the router's signals tell them from others.
+
+One library holds the documents of all data sets. A question is put to 16 passages: the nearest of its own documents,
+then what search finds; once more to the 16 that search finds by itself. It needs COrg when RAMDocs gives it several
+right answers or a wrong one, and when DRAGged gives it any type of conflict; complementary information counts, since
+its answers belong side by side. It does not when RAMDocs gives it one right answer and no wrong one, nor in PubMedQA,
+NQ-Open and XQuAD. Two comparisons stay within the data sets of conflicts, so that telling data sets apart earns
+nothing: with their own questions that need no COrg, and with each RAMDocs question that needs it, put once more with
+the documents of one right answer and the noise, the others kept from it. BioASQ's questions come with several
+documents that agree; they count in training and for the threshold, and are compared by themselves.
+
+Without a reader (`--extractive-reader none`) questions fall into halves by the first byte of the SHA-256 of their text:
+even is the development half, on which weights and threshold are set (`python -m training.routing`); odd is the test
+half. With one, its own parts count, because it says too much of what it was trained on: weights and threshold are set
+on the validation part; tables are of the test part, of questions that are in the test half besides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from pathlib import Path
+from statistics import fmean
+from typing import Any, TypeAlias
+
+from evaluation import datasets
+from evaluation.intervals import wilson
+from evaluation.metrics import roc_area, roc_area_gain
+from evaluation.report import Report, Table, number
+from evaluation.rows import Row
+from evaluation.runs import Run
+from evaluation.samples import DataSet, Sample, check_selection, digest, half_of, reader_part_of, sampled
+from evaluation.searching import collection_library, inputs
+from preflight_rag.corg.signals import ANSWERS, SIGNALS, Model, measure, trained
+from preflight_rag.library.library import Library
+from preflight_rag.library.search.retrieval import reference
+from preflight_rag.models.opening import open_extractive_reader
+from preflight_rag.models.reading.extractive_reader import NO_READER, ExtractiveReader
+from preflight_rag.state.context import Settings
+from preflight_rag.state.errors import UsageError
+from preflight_rag.state.reading import Source
+from preflight_rag.state.retrieval import Candidate
+from preflight_rag.state.schema import PassageRef
+from preflight_rag.state.values import Document
+
+NAME = "conflicts-and-others"
+"""What `--dataset` calls the six data sets, which are measured as one."""
+SETS = {
+    "RAMDocs": "ramdocs",
+    "DRAGged": "dragged_conflicts",
+    "PubMedQA": "pubmedqa",
+    "NQ-Open": "nq_open_oracle",
+    "XQuAD": "xquad_en",
+}
+EXPERT, EXPERTS = "BioASQ", 120
+"""The sixth, and how many of its questions are taken; each brings its documents into the library."""
+MIXED = ("RAMDocs", "DRAGged")
+"""Sets that hold questions of both classes."""
+NEGATIVES = ("PubMedQA", "NQ-Open", "XQuAD")
+PASSAGES = 16
+SAMPLE, READ_SAMPLE = 300, 100
+"""Questions of each set without one that needs COrg, by the hashes of their texts; of a part, where a reader reads."""
+DEPTH = 1000
+"""How deep a question's own documents are looked for."""
+FALSE_ALARMS = 0.05
+"""Share of questions without need that may go to COrg, in the mean over the sets: what the threshold was set for."""
+PENALTY = 1.0
+"""L2 penalty on the weights, whose features lie in [0, 1]; a guess."""
+SEED = 0
+
+Passages: TypeAlias = tuple[list[PassageRef], list[Source]]
+
+
+NEEDS, PLAIN = "COrg", "plain"
+"""What a case is to be read by: its `right`. Its label: its data set, behind a slash that set's own class of it."""
+
+
+def set_of(case: Sample) -> str:
+    """The data set of a case."""
+    return case.label.partition("/")[0]
+
+
+def needs(case: Sample) -> bool:
+    """Whether it needs COrg."""
+    return case.right == NEEDS
+
+
+def parts(found: DataSet, *, read: bool) -> tuple[list[Sample], list[Sample]]:
+    """Training and test cases, set by set: halves, or with a reader its validation and test parts."""
+    training: list[Sample] = []
+    test: list[Sample] = []
+    for name in dict.fromkeys(map(set_of, found.samples)):
+        cases = [case for case in found.samples if set_of(case) == name]
+        if read:
+            training += few([case for case in cases if reader_part_of(case.key) == "validation"], READ_SAMPLE)
+            own = [case for case in cases if reader_part_of(case.key) == "test" and half_of(case.question) == "test"]
+            test += few(own, READ_SAMPLE)
+            continue
+        for case in few(cases, SAMPLE):
+            (test if half_of(case.question) == "test" else training).append(case)
+    return training, test
+
+
+def few(cases: Sequence[Sample], most: int) -> list[Sample]:
+    """All cases of the sets that hold questions of both classes, the first `most` by hash of the others."""
+    if any(map(needs, cases)):
+        return list(cases)
+    return sorted(cases, key=lambda case: digest(case.question))[:most]
+
+
+def open_dataset(name: str, data: Path | None) -> DataSet:
+    """The six data sets as one.
+
+    Raises:
+        UsageError: The name is another, or a file is missing; the message says where it is published.
+    """
+    if name != NAME or data is None:
+        raise UsageError(f"routing has no data set {name!r}", help=f"Give --data DIR; the only one is {NAME}.")
+    found = {shown: datasets.open_dataset(folder, data, datasets.QUESTIONS) for shown, folder in SETS.items()}
+    experts, documents = _experts(data)
+    cases = [case for shown, each in found.items() for case in _cases(shown, each.samples)]
+
+    def corpus() -> Iterator[Document]:
+        for each in found.values():
+            yield from each.documents()
+        yield from documents
+
+    return DataSet(
+        name=NAME,
+        title=", ".join((*SETS, EXPERT)),
+        source="; ".join(each.source for each in found.values()),
+        licence="those of its parts",
+        files=tuple(file for each in found.values() for file in each.files),
+        samples=(*cases, *experts),
+        corpus=corpus,
+        library="routing",
+    )
+
+
+def _cases(dataset: str, samples: Sequence[Sample]) -> Iterator[Sample]:
+    """One case a question; each of RAMDocs that needs COrg once more, with one answer left."""
+    for sample in samples:
+        ids, key = [passage.id for passage in sample.given], "" if dataset in MIXED else sample.key
+        if dataset != "RAMDocs":
+            differs = dataset == "DRAGged" and sample.label != "No conflict"
+            yield _case(sample, dataset, differs, ids, sample.label if dataset == "DRAGged" else "", key)
+            continue
+        differs = len(sample.answers) > 1 or bool(sample.wrong)
+        yield _case(sample, dataset, differs, ids, "ambiguous" if differs else "single")
+        if differs:
+            (only,) = sample.answers[digest(sample.question)[1] % len(sample.answers)]
+            chosen = [p.id for p in sample.given if p.answer == only or p.role == "noise"]
+            yield _case(sample, dataset, False, chosen, "one answer left")
+
+
+def _case(
+    sample: Sample, dataset: str, differs: bool, documents: Iterable[str], kind: str = "", key: str = ""
+) -> Sample:
+    """A question with its own documents; those of its passages that are none of them are kept from it."""
+    return replace(
+        sample,
+        label=f"{dataset}/{kind}",
+        right=NEEDS if differs else PLAIN,
+        documents=frozenset(documents),
+        key=key or sample.question,
+    )
+
+
+def _experts(data: Path) -> tuple[list[Sample], list[Document]]:
+    """BioASQ's first questions by hash, with the documents of their gold snippets, which agree with each other."""
+    found = datasets.open_dataset("bioasq", data)
+    chosen = sorted(found.samples, key=lambda sample: digest(sample.question))[:EXPERTS]
+    own = {sample.id: found.relevant(sample.id) for sample in chosen}
+    wanted = frozenset[str]().union(*own.values())
+    documents = [
+        document.model_copy(update={"id": f"bioasq/{document.id}"})
+        for document in found.documents()
+        if document.id in wanted
+    ]
+    return [_case(s, EXPERT, False, (f"bioasq/{name}" for name in own[s.id])) for s in chosen], documents
+
+
+def put(case: Sample, library: Library) -> Passages:
+    """The passages that a question is put to: the nearest of its own documents, filled up with what search finds."""
+    found = library.search(case.question, k=DEPTH, candidates=DEPTH)
+    own = case.documents
+    without = {passage.id for passage in case.given} - own
+    hits = [hit for hit in found.fused if hit.document_id not in without]
+    mine = [hit.passage_id for hit in hits if hit.document_id in own][:PASSAGES]
+    others = [hit.passage_id for hit in hits if hit.document_id not in own][: PASSAGES - len(mine)]
+    return _passages(library, [*mine, *others], found.dense_scores)
+
+
+def searched(case: Sample, library: Library) -> Passages:
+    """The passages that search finds for a question by itself."""
+    found = library.search(case.question, k=PASSAGES)
+    return _passages(library, [hit.passage_id for hit in found.fused], found.dense_scores)
+
+
+def _passages(library: Library, ids: Sequence[str], cosines: Mapping[str, float]) -> Passages:
+    passages = library.passages(sorted(ids, key=lambda name: -cosines[name]))
+    refs = [
+        reference(Candidate(passage, rank, score=0.0, cosine=cosines[passage.id]), rank)
+        for rank, passage in enumerate(passages, 1)
+    ]
+    return refs, [Source.of(passage, rank) for rank, passage in enumerate(passages, 1)]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A case with the signals' scores: of the passages it was put to, and of those that search finds by itself."""
+
+    case: Sample
+    scores: dict[str, float]
+    searched: dict[str, float]
+
+
+def measured(case: Sample, library: Library, extractive: ExtractiveReader | None = None) -> Measured:
+    """The signals of a case."""
+    own, found = (
+        {name: signal.score for name, signal in measure(case.question, *passages, extractive).items()}
+        for passages in (put(case, library), searched(case, library))
+    )
+    return Measured(case, own, found)
+
+
+def run(found: DataSet, run: Run) -> Report:
+    """Measure the signals of a part's questions; models that lack a signal are fitted on the training ones."""
+    check_selection(run.part, run.limit)
+    extractive = open_extractive_reader(run.extractive_reader)
+    training, test = (_limited(cases, run.limit) for cases in parts(found, read=extractive is not None))
+    chosen = {"test": test, "development": training, "all": [*training, *test]}[run.part]
+    wanted = (
+        name for case in (*training, *chosen) for name in (*case.documents, *(passage.id for passage in case.given))
+    )
+    part = sampled(found, wanted, run.documents)
+    rows: dict[int, Measured] = {}
+    with collection_library(part, run) as library:
+        for done, case in enumerate(both := [*training, *test], 1):
+            rows[id(case)] = measured(case, library, extractive)
+            run.progress(f"{found.name}: questions", done, len(both))
+        given = inputs(part, library, passages=PASSAGES)
+    model, threshold = trained()[NO_READER if extractive is None else "reader"], Settings().corg_threshold
+    learned, reported = [rows[id(case)] for case in training], [rows[id(case)] for case in chosen]
+    tables, numbers = compared(learned, reported, model, threshold)
+    weights = ", ".join(f"{name} {weight:g}" for name, weight in model.weights.items())
+    return Report(
+        experiment="routing",
+        dataset=found.title,
+        about=f"{len(training)} training and {len(test)} test questions; {run.part} part. Weights: {weights}; bias "
+        f"{model.bias:g}. Threshold for false alarms of {FALSE_ALARMS:.0%} in the mean over the training sets: "
+        f"{choose_threshold(learned, model):g}.",
+        tables=tables,
+        rows=tuple(
+            Row(
+                row.case.question,
+                row.case.label.replace("/", " ").strip(),
+                "signals",
+                model.score(row.scores),
+                details={"needs": needs(row.case), "scores": row.scores, "searched": row.searched},
+            )
+            for row in reported
+        ),
+        figures=numbers,
+        inputs=given,
+    )
+
+
+def _limited(cases: Sequence[Sample], limit: int | None) -> list[Sample]:
+    """The cases of the first questions by hash, of each data set in turn."""
+    by_set: dict[str, dict[str, None]] = {}
+    for case in sorted(cases, key=lambda case: digest(case.question)):
+        by_set.setdefault(set_of(case), {})[case.question] = None
+    in_turn = [question for turn in zip_longest(*by_set.values()) for question in turn if question is not None]
+    kept = frozenset(in_turn[:limit])
+    return [case for case in cases if case.question in kept]
+
+
+def fit(rows: Sequence[Measured], names: Sequence[str] = SIGNALS) -> Model:
+    """Logistic regression in which both classes weigh the same; weights have an L2 penalty.
+
+    A signal whose weight would be negative is left out and the others are fitted anew: that passages differ must not
+    speak against COrg. Without rows of both classes, all weights are 0.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    truth, used = [needs(row.case) for row in rows], list(names)
+    while used and len(set(truth)) == 2:
+        x = [[row.scores[name] for name in used] for row in rows]
+        fitted = LogisticRegression(C=1 / PENALTY, class_weight="balanced", tol=1e-10, max_iter=1000).fit(x, truth)
+        weights = dict(zip(used, fitted.coef_[0].tolist(), strict=True))
+        if min(weights.values()) >= 0:
+            found = {name: round(weights.get(name, 0.0), 3) for name in names}
+            return Model(round(float(fitted.intercept_[0]), 3), found)
+        used = [name for name in used if weights[name] >= 0]
+    return Model(0.0, dict.fromkeys(names, 0.0))
+
+
+def choose_threshold(rows: Sequence[Measured], model: Model) -> float:
+    """The least threshold, in steps of 0.01, that keeps false alarms at `FALSE_ALARMS` in the mean over the sets."""
+    scores = [[model.score(row.scores) for row in rows if set_of(row.case) == name] for name in (*NEGATIVES, EXPERT)]
+    sets = [found for found in scores if found]
+    shares = ((at / 100, [fmean(score >= at / 100 for score in scores) for scores in sets]) for at in range(102))
+    return next(at for at, alarms in shares if not alarms or fmean(alarms) <= FALSE_ALARMS)
+
+
+def contrasts(rows: Sequence[Measured]) -> dict[str, list[Measured]]:
+    """The comparisons by name: questions that need COrg, each time against others that don't."""
+    needing = [row for row in rows if needs(row.case)]
+    plain = [row for row in rows if not needs(row.case)]
+
+    def against(*kinds: str) -> list[Measured]:
+        return [row for row in plain if row.case.label in kinds]
+
+    main = against(*(f"{name}/" for name in NEGATIVES), "RAMDocs/single")
+    ramdocs_needing = [row for row in needing if set_of(row.case) == "RAMDocs"]
+    return {
+        "all": needing + main,
+        "all, complementary information left out": [r for r in needing if "/Compl" not in r.case.label] + main,
+        "within RAMDocs and DRAGged": needing + against("RAMDocs/single", "DRAGged/No conflict"),
+        "RAMDocs, the same questions with one answer left": ramdocs_needing + against("RAMDocs/one answer left"),
+        "against BioASQ": needing + against("BioASQ/"),
+    }
+
+
+def area(rows: Sequence[Measured], model: Model, *, by_search: bool = False) -> str:
+    """Area under the ROC curve with its bootstrap interval."""
+    scores = [model.score(row.searched if by_search else row.scores) for row in rows]
+    return number(roc_area(scores, [needs(row.case) for row in rows], seed=SEED))
+
+
+def compared(
+    training: Sequence[Measured], test: Sequence[Measured], model: Model, threshold: float
+) -> tuple[tuple[Table, ...], dict[str, Any]]:
+    """The tables of the test questions, and the areas and shares in them."""
+    tables = [_areas(test, model), *([_beside(test, model)] if ANSWERS in model.weights else [])]
+    tables += [_each_signal(training, test, list(model.weights)), _threshold(test, model, threshold)]
+    return tuple(tables), {table.title: {row[0]: list(row[1:]) for row in table.rows} for table in tables}
+
+
+def _beside(test: Sequence[Measured], model: Model) -> Table:
+    """The model without a reader on the same questions, and what the reader adds to it, paired."""
+    plain = trained()[NO_READER]
+    cells = []
+    for name, rows in contrasts(test).items():
+        scores = [[other.score(row.scores) for row in rows] for other in (model, plain)]
+        gain = roc_area_gain(scores[0], scores[1], [needs(row.case) for row in rows], seed=SEED)
+        cells.append((name, area(rows, plain), area(rows, model), number(gain)))
+    columns = ("comparison", "four signals, no reader", "five signals", "difference, paired")
+    return Table("What the reader adds", columns, tuple(cells))
+
+
+def _areas(test: Sequence[Measured], model: Model) -> Table:
+    cells = [
+        (
+            name,
+            f"{sum(needs(row.case) for row in rows)} / {sum(not needs(row.case) for row in rows)}",
+            area(rows, model),
+            "–" if "one answer left" in name else area(rows, model, by_search=True),
+        )
+        for name, rows in contrasts(test).items()
+    ]
+    columns = ("comparison", "needs / does not", "own documents first", "search alone")
+    return Table("Area under the ROC curve", columns, tuple(cells), "[95 % bootstrap interval.]")
+
+
+def _each_signal(training: Sequence[Measured], test: Sequence[Measured], names: Sequence[str]) -> Table:
+    comparisons = contrasts(test)
+    rows, control = comparisons["all"], comparisons["RAMDocs, the same questions with one answer left"]
+    cells = []
+    for name in names:
+        alone = Model(0.0, {name: 1.0})
+        without = fit(training, [other for other in names if other != name])
+        fired = [[row.scores[name] > 0 for row in rows if needs(row.case) is wanted] for wanted in (True, False)]
+        shares = " / ".join(f"{fmean(some) * 100:.0f}" if some else "–" for some in fired)
+        cells.append((name, shares, *(area(among, model) for among in (rows, control) for model in (alone, without))))
+    full = fit(training, names)
+    cells.append((f"all {len(names)}", "", area(rows, full), "", area(control, full), ""))
+    columns = ("signal", "fires: needs / does not, %", "alone", "all but it", "one answer left: alone", "all but it")
+    return Table("Each signal", columns, tuple(cells), "All but it: fitted anew on the training questions.")
+
+
+def _threshold(test: Sequence[Measured], model: Model, threshold: float) -> Table:
+    kinds: dict[str, list[Measured]] = {}
+    for row in test:
+        name, _, kind = row.case.label.partition("/")
+        kind = ("needs" if needs(row.case) else kind) if name in MIXED else ""
+        kinds.setdefault(f"{name} {kind}".strip(), []).append(row)
+    cells = []
+    for name, rows in kinds.items():
+        shares = [
+            wilson(sum(model.score(scores) >= threshold for scores in chosen), len(rows))
+            for chosen in ([row.scores for row in rows], [row.searched for row in rows])
+        ]
+        cells.append((name, str(len(rows)), *(number(share, percent=True) for share in shares)))
+    main = contrasts(test)["all"]
+    sent = [row for row in main if model.score(row.scores) >= threshold]
+    right = sum(needs(row.case) for row in sent)
+    precision, recall = wilson(right, len(sent)), wilson(right, sum(needs(row.case) for row in main))
+    reached = f"precision {number(precision, percent=True)}, recall {number(recall, percent=True)}"
+    note = f"Threshold {threshold:g}: {reached}."
+    return Table("Sent to COrg", ("questions", "n", "to COrg, %", "search alone, %"), tuple(cells), note)

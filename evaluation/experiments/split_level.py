@@ -1,0 +1,194 @@
+"""Experiment `split-level`: what single sentences, stretches of them, passages or lines bring within a token budget.
+
+Diversity (Tables 7 and 8) compares levels at which documents are split. Here a document is split at each level, its
+units are picked by similarity, by MMR and by modified farthest point sampling, and what is measured is the share of the
+marked answer that the picks cover; the last one is cut where the budget ends. With a language model, the picks of one
+budget are also read, and what the reply holds of the answer is measured.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from evaluation.after_reading import BUDGET, NOT_READ, Read, Selections, read_selections
+from evaluation.bench import data_inputs
+from evaluation.compare import compare
+from evaluation.experiments.splitters import BUDGETS, Chunk, Pieces, best_first, span_recall, word_pieces
+from evaluation.harness.asking import open_asking
+from evaluation.report import Report
+from evaluation.rows import Row
+from evaluation.runs import Run
+from evaluation.samples import Context, DataSet, Sample, Spans
+from evaluation.vector_cache import cached_embedder
+from preflight_rag.ingest.splitting.sentence_splitter import SentenceSplitter
+from preflight_rag.library.search.diversity import fps, mmr
+from preflight_rag.library.search.selection import preset
+from preflight_rag.models.chat.chat_models import OFFLINE
+from preflight_rag.models.embedding.embedder import Embedder
+from preflight_rag.state.reading import Source
+from preflight_rag.state.values import Document
+from preflight_rag.text.sentences import sentence_spans
+
+STRETCH = 3
+"""Sentences of a stretch, between one and a passage of several (a guess)."""
+SIMILARITY = "similarity"
+PASSAGE = "passage"
+BASE = f"{PASSAGE}, {SIMILARITY}"
+_LINE = re.compile(r"[^\n]*\S[^\n]*")
+
+Order = Callable[["np.ndarray", "np.ndarray", Sequence[int]], list[int]]
+"""Places of units in the order of picking, given their vectors (n, d), the question's (d,), and their tokens (n,)."""
+
+
+@dataclass
+class Measured:
+    """What the picks of each level and selection cover and hand on.
+
+    Attributes:
+        rows: Recall of the marked answer by level and selection, under each budget.
+        handed: Level and selection to question id to the passages within `BUDGET`.
+        questions: The questions with their answers in words, and the marked text as given.
+    """
+
+    rows: list[Row] = field(default_factory=list)
+    handed: dict[str, dict[str, tuple[Source, ...]]] = field(default_factory=dict)
+    questions: list[Sample] = field(default_factory=list)
+
+
+def run(collection: DataSet, run: Run) -> Report:
+    """Split the documents at each level, pick, and measure what the picks cover and, with a model, what is answered."""
+    with cached_embedder(run) as embedder:
+        measured = _measured(collection, collection.select(run.part, run.limit), embedder, run)
+        given = {"name": embedder.name, "revision": embedder.revision, "dimension": embedder.dimension}
+    found = compare(measured.rows, baseline=BASE, seed=run.seed, wilson=False)
+    note = (
+        "Share of the marked answer's characters, mean over questions [95 %: bootstrap, differences paired]. Of a line "
+        "that is longer than the embedder reads, its beginning is embedded."
+    )
+    head = "split level, selection"
+    table = found.means("Span recall before reading", note, head=head, percent=False, differences=True, intervals="")
+    plot = found.lines(
+        "Span recall within a token budget",
+        "budget (tokens)",
+        {_condition(budget): budget for budget in BUDGETS},
+        "recall of the marked answer",
+        "Mean over questions. Intervals: 95 % bootstrap over questions.",
+    )
+    drawn = tuple(one for one in plot.series if SIMILARITY in one.name or one.name.startswith(PASSAGE))
+    read = _read(measured.handed, measured.questions, run)
+    return Report(
+        experiment="split-level",
+        dataset=collection.title,
+        about=f"{len(measured.questions):,} questions ({run.part} part), each asked of its own document."
+        + ("" if read else f" {NOT_READ}"),
+        tables=(table, *(read.tables if read else ())),
+        rows=(*measured.rows, *(read.rows if read else ())),
+        figures={**found.figures, **({"after reading": read.figures} if read else {})},
+        inputs={
+            **data_inputs(collection),
+            "embedder": given,
+            "model": read.model if read else OFFLINE,
+            "settings": {"budgets": BUDGETS, "read_budget": BUDGET, "stretch": STRETCH},
+        },
+        plots=(replace(plot, series=drawn),),
+    )
+
+
+def levels(embedder: Embedder) -> dict[str, Callable[[Document], list[Chunk]]]:
+    """The levels at which a document is split, by name."""
+    splitter = SentenceSplitter(embedder)
+
+    def sentences(count: int) -> Callable[[Document], list[Chunk]]:
+        def split(document: Document) -> list[Chunk]:
+            spans = sentence_spans(document.text)
+            groups = [spans[at : at + count] for at in range(0, len(spans), count)]
+            return [_chunk(group[0][0], group[-1][1]) for group in groups]
+
+        return split
+
+    return {
+        "sentence": sentences(1),
+        f"{STRETCH} sentences": sentences(STRETCH),
+        "passage": lambda document: [_chunk(p.start, p.end) for p in splitter.split(document)],
+        "line": lambda document: [_chunk(*found.span()) for found in _LINE.finditer(document.text)],
+    }
+
+
+def _chunk(start: int, end: int) -> Chunk:
+    return Chunk(start, end, start, end)
+
+
+def selections() -> dict[str, Order]:
+    """Ways to pick, by name."""
+    chosen = preset("one-document-qa")
+    most = max(BUDGETS)
+
+    def by_mmr(alpha: float, window: int | None) -> Order:
+        return lambda vectors, asked, tokens: mmr(
+            vectors, asked, alpha=alpha, window=window, tokens=[min(t, most) for t in tokens], budget=most
+        )
+
+    return {
+        SIMILARITY: by_mmr(1.0, None),
+        f"MMR, α {chosen.alpha:g}, w {chosen.window or '∞'}": by_mmr(chosen.alpha, chosen.window),
+        "modified FPS, α 0.9": lambda vectors, asked, tokens: fps(
+            vectors, asked, alpha=0.9, tokens=[min(t, most) for t in tokens], budget=most
+        ),
+    }
+
+
+def _measured(collection: DataSet, questions: Sequence[Sample], embedder: Embedder, run: Run) -> Measured:
+    """Split, pick and measure; questions whose answer is not found in their document are left out."""
+    splits, picks = levels(embedder), selections()
+    found = Measured(handed={f"{level}, {name}": {} for level in splits for name in picks})
+    wanted = dict.fromkeys(question.document for question in questions)
+    for done, (document, answers) in enumerate(collection.read(list(wanted)), 1):
+        here = [question for question in questions if question.id in answers]
+        found.questions += [_worded(question, document, answers[question.id]) for question in here]
+        pieces = word_pieces(embedder, document.text)
+        for level, split in splits.items() if here else ():
+            chunks = split(document)
+            vectors = embedder.encode_passages([document.text[chunk.start : chunk.end] for chunk in chunks])
+            tokens = [max(1, pieces.count(chunk.start, chunk.end)) for chunk in chunks]
+            for question in here:
+                asked = embedder.encode_query(question.question)
+                for name, order in picks.items():
+                    arm, picked = f"{level}, {name}", order(vectors, asked, tokens)
+                    for budget in BUDGETS:
+                        taken = best_first(pieces, chunks, picked, budget)
+                        recall = round(span_recall(document.text, answers[question.id], taken), 6)
+                        found.rows.append(Row(question.id, _condition(budget), arm, recall))
+                    found.handed[arm][question.id] = _sources(document, pieces, chunks, picked)
+        run.progress(f"{collection.name}: documents", done, len(wanted))
+    return found
+
+
+def _condition(budget: int) -> str:
+    return f"{budget} tokens"
+
+
+def _sources(document: Document, pieces: Pieces, chunks: Sequence[Chunk], picked: Sequence[int]) -> tuple[Source, ...]:
+    taken = best_first(pieces, chunks, picked, BUDGET)
+    return tuple(
+        Source(n, f"{document.id}:{start}", document.title, document.text[start:end])
+        for n, (start, end) in enumerate(taken, 1)
+    )
+
+
+def _worded(question: Sample, document: Document, answers: Spans) -> Sample:
+    """The question with its answers in words, else as marked, and the marked text as the passage that answers it."""
+    marked = tuple(" ".join(document.text[start:end] for start, end in stretches) for stretches in answers)
+    given = tuple(Context(f"{question.id}/{n}", "", text, role="gold") for n, text in enumerate(marked))
+    return Sample(question.id, question.question, "long", answers=question.answers or (marked,), given=given)
+
+
+def _read(handed: Selections, asked: Sequence[Sample], run: Run) -> Read | None:
+    """The picks of one budget as the model reads them; None without a model."""
+    with open_asking(run, asked) as asking:
+        if asking.chat_model is None:
+            return None
+        return read_selections(handed, asked, asking, baseline=BASE, title=f"After reading {BUDGET:,} tokens")

@@ -1,0 +1,230 @@
+"""The model of a run, opened with its replies kept and its budget; cases are put to it a few at a time, in order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Generic, TypeVar
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage
+
+from evaluation.harness.budget import Budget
+from evaluation.harness.replies import Call, ReplyCache, cached, recording
+from evaluation.harness.simulated import NAME as SIMULATED
+from evaluation.harness.simulated import Bias, SimulatedChat
+from evaluation.runs import Progress, Run, no_progress
+from evaluation.samples import Sample
+from preflight_rag.cache import cache_dir
+from preflight_rag.graph.readers import open_reader
+from preflight_rag.models.chat.chat_models import OFFLINE, model_name, open_chat_model
+from preflight_rag.models.chat.chat_reader import ChatReader
+from preflight_rag.models.embedding.embedder import Embedder
+from preflight_rag.models.protocol import Reader
+from preflight_rag.state.errors import BudgetUsedUp, ModelAuthError, PreflightError, UnknownModel, UsageError
+from preflight_rag.state.values import Usage
+
+C = TypeVar("C")
+T = TypeVar("T")
+DEADLINE = 120.0
+REPLIES = "replies.db"
+
+
+class PromptReader(ChatReader):
+    """A chat reader that also takes prompts of the experiments' own."""
+
+    async def reply(self, prompt: list[BaseMessage]) -> tuple[str, Usage]:
+        """The text of a whole reply and what it cost.
+
+        Raises:
+            ModelError: There is no whole reply: refused, cut off, empty, or the server failed.
+        """
+        return await self._call(prompt)
+
+
+@dataclass(frozen=True)
+class Asking:
+    """The model of a run; see `open_asking`.
+
+    Attributes:
+        run: The run.
+        chat_model: Its chat model, whose replies are cached; None without a language model.
+    """
+
+    run: Run
+    chat_model: BaseChatModel | None
+
+    @property
+    def name(self) -> str:
+        """How tables name the model; a simulated one's name begins with "simulated"."""
+        return self.prompts.name if self.chat_model is not None else OFFLINE
+
+    @cached_property
+    def prompts(self) -> PromptReader:
+        """Takes prompts of an experiment's own.
+
+        Raises:
+            UsageError: There is no language model.
+        """
+        if self.chat_model is None:
+            raise UsageError("this needs a language model", help="Name one: --model provider:name.")
+        simulated = self.chat_model._llm_type == SIMULATED
+        name: str | None = getattr(self.chat_model, "model", None) if simulated else None
+        # As text: what a server is found to take would change the prompts of a run that is gone on with.
+        return PromptReader(self.chat_model, name=name, deadline=DEADLINE, form="text")
+
+    def reader(self, embedder: Embedder) -> Reader:
+        """The reader of a turn: a chat reader over the cached model, or the offline reader, whose work is not cached.
+
+        Args:
+            embedder: What the offline reader compares sentences with.
+        """
+        if self.chat_model is not None:
+            return self.prompts
+        return open_reader(OFFLINE, embedder, extractive_reader=self.run.extractive_reader)
+
+    async def gather(self, cases: Sequence[C], ask: Callable[[C], Awaitable[T]], stage: str) -> list[Outcome[T]]:
+        """Ask all cases under the run's concurrency and budget; see `gather`.
+
+        Without a language model one after another: what reads here uses all cores for one case already, and a passage
+        that was read for one is not read again for the next.
+        """
+        run = self.run
+        concurrency = run.concurrency if self.chat_model is not None else 1
+        return await gather(cases, ask, concurrency=concurrency, budget=run.budget, stage=stage, progress=run.progress)
+
+
+@contextmanager
+def open_asking(
+    run: Run, questions: Iterable[Sample] = (), documents: Mapping[str, str] | None = None
+) -> Iterator[Asking]:
+    """The model of a run, with its replies cached, counted and bounded by the budget.
+
+    Args:
+        run: Its `model` is `offline`, `provider:name`, or `simulated` (see `simulated.py`).
+        questions: Those of the experiment; only the simulated reader looks at them.
+        documents: Texts of the questions' gold documents by id, for the same.
+
+    Raises:
+        UnknownModel: There is no such model.
+        ModelAuthError: There is no key for it.
+    """
+    if run.model == OFFLINE:
+        yield Asking(run, None)
+        return
+    if run.model == SIMULATED:
+        simulated = SimulatedChat.of(questions, Bias(seed=run.seed), documents)
+        yield Asking(run, cached(simulated, ReplyCache(None), run.budget))
+        return
+    chat_model = open_chat_model(run.model, timeout=DEADLINE)
+    cache = ReplyCache(run.reply_cache or cache_dir() / "eval" / REPLIES, warn=run.warn)
+    try:
+        yield Asking(run, cached(chat_model, cache, run.budget))
+    finally:
+        cache.close()
+
+
+def chosen_model(name: str | None) -> str:
+    """The model that `--model` and the environment ask for: as `models.chat.model_name`, or the simulated reader.
+
+    Raises:
+        UnknownModel: The name is none.
+    """
+    return SIMULATED if name == SIMULATED else model_name(name)
+
+
+HOPELESS = (ModelAuthError, UnknownModel)
+"""Errors that every case would meet: they end the run."""
+
+
+@dataclass(frozen=True)
+class Outcome(Generic[T]):
+    """What came of a case.
+
+    Attributes:
+        value: What `ask` returned; None where it failed, or where the budget refused a call that it needed.
+        error: Why it failed, in one line.
+        unpaid: Whether it is missing because the budget is used up.
+        calls: Every prompt of the case, with its reply.
+    """
+
+    value: T | None
+    error: str = ""
+    unpaid: bool = False
+    calls: tuple[Call, ...] = ()
+
+
+async def gather(
+    cases: Sequence[C],
+    ask: Callable[[C], Awaitable[T]],
+    *,
+    concurrency: int,
+    budget: Budget,
+    stage: str = "cases",
+    progress: Progress = no_progress,
+) -> list[Outcome[T]]:
+    """Ask all cases, at most `concurrency` at a time; outcomes come in the order of the cases.
+
+    Once the budget is used up, only cases whose replies are all cached still come to an end. What the budget refused is
+    noticed also where `ask` hides it, as a graph does that records a failed partition as a gap.
+
+    Raises:
+        UsageError: `concurrency` is below 1.
+        ModelAuthError: The server refused the key.
+        UnknownModel: The server does not know the model.
+        PreflightError: No case came to an end; the first one's error.
+    """
+    if concurrency < 1:
+        raise UsageError(f"the concurrency is {concurrency}", help="Give 1 or more.")
+    outcomes: list[Outcome[T] | None] = [None] * len(cases)
+    waiting = iter(range(len(cases)))
+    errors: list[Exception] = []
+    done = 0
+
+    async def work() -> None:
+        nonlocal done
+        for place in waiting:
+            budget.cases += 1
+            outcomes[place], error = await _outcome(cases[place], ask)
+            budget.answered += error is None
+            errors.extend([error] if error is not None else [])
+            done += 1
+            progress(stage, done, len(cases))
+
+    await _all(work, min(concurrency, len(cases)))
+    if cases and len(errors) == len(cases):
+        raise errors[0]
+    return [outcome for outcome in outcomes if outcome is not None]
+
+
+async def _outcome(case: C, ask: Callable[[C], Awaitable[T]]) -> tuple[Outcome[T], Exception | None]:
+    """A case's outcome, with its error, which the outcome holds as text."""
+    with recording() as calls:
+        failure: Exception | None = None
+        try:
+            value: T | None = await ask(case)
+        except HOPELESS:
+            raise
+        except Exception as error:  # of whatever kind: the other cases are paid for
+            value, failure = None, error
+    unpaid = next((call for call in calls if call.unpaid), None)
+    if unpaid is not None:
+        return Outcome(None, unpaid.error, True, tuple(calls)), failure or BudgetUsedUp(unpaid.error)
+    if failure is None:
+        return Outcome(value, calls=tuple(calls)), None
+    named = str(failure) if isinstance(failure, PreflightError) else f"{type(failure).__name__}: {failure}"
+    return Outcome(None, " ".join(named.split()), False, tuple(calls)), failure
+
+
+async def _all(work: Callable[[], Awaitable[None]], workers: int) -> None:
+    """Run workers until all are done; when one fails, end the others and raise its error."""
+    tasks = [asyncio.ensure_future(work()) for _ in range(workers)]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

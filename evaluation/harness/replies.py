@@ -1,0 +1,366 @@
+"""Replies of language models, kept in SQLite the moment they arrive, and a chat model that asks there first.
+
+The key of a reply is the SHA-256 of the canonical JSON of the messages, the model and the parameters, the server's
+address among them. So a run that was cut off goes on where it was, and one that is repeated costs nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages.utils import count_tokens_approximately
+from langchain_core.outputs import ChatGeneration, ChatResult
+from pydantic import PrivateAttr
+
+from evaluation.harness.budget import Budget
+from evaluation.runs import to_stderr
+from preflight_rag.state.errors import BudgetUsedUp
+
+if TYPE_CHECKING:
+    pass
+
+REFUSED = ("content_filter", "refusal", "safety")
+"""Finish reasons of a reply that was withheld."""
+_BUSY_SECONDS = 10
+_RETRY_SECONDS = 5.0
+REPEAT: ContextVar[int] = ContextVar("repeat", default=0)
+"""Which repetition of its questions a run is at: a reply of one is no reply of another."""
+_TABLE = """CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, model TEXT, text TEXT, finish_reason TEXT,
+refusal TEXT, input_tokens INTEGER, output_tokens INTEGER, estimated INTEGER, seconds REAL,
+created TEXT DEFAULT CURRENT_TIMESTAMP)"""
+
+
+@dataclass(frozen=True)
+class StoredReply:
+    """A reply as the model gave it; `seconds` is how long it took when it was asked for."""
+
+    text: str
+    finish_reason: str | None
+    refusal: str | None
+    input_tokens: int
+    output_tokens: int
+    estimated: bool
+    seconds: float
+
+
+_COLUMNS = tuple(StoredReply.__dataclass_fields__)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One prompt of a case and what came of it.
+
+    Attributes:
+        messages: The prompt, each message with its `role` and `content`.
+        reply: What came back; None where the call failed.
+        cached: Whether it was taken from the cache.
+        error: Why it failed.
+        unpaid: Whether the budget refused it.
+    """
+
+    messages: tuple[dict[str, str], ...]
+    reply: StoredReply | None
+    cached: bool = False
+    error: str = ""
+    unpaid: bool = False
+
+    @property
+    def refused(self) -> bool:
+        """Whether the model, or a filter behind it, withheld an answer."""
+        return self.reply is not None and (bool(self.reply.refusal) or self.reply.finish_reason in REFUSED)
+
+    def as_json(self) -> dict[str, Any]:
+        """For `results.jsonl`, which is the same whether a reply was asked for or taken from the cache."""
+        known = {name: getattr(self.reply, name) for name in _COLUMNS if name != "seconds"} if self.reply else {}
+        return {"messages": list(self.messages), **known, "error": self.error}
+
+
+_CALLS: ContextVar[list[Call] | None] = ContextVar("calls", default=None)
+
+
+@contextmanager
+def recording() -> Iterator[list[Call]]:
+    """Collects the calls that cached models get inside, those of tasks and threads started there included.
+
+    Calls of an inner recording are the outer one's too, from its end on.
+    """
+    outer, calls = _CALLS.get(), list[Call]()
+    token = _CALLS.set(calls)
+    try:
+        yield calls
+    finally:
+        _CALLS.reset(token)
+        if outer is not None:
+            outer.extend(calls)
+
+
+class ReplyCache:
+    """Replies by key, in a SQLite file that several runs may share.
+
+    Where the file cannot be used or the disk is full, there is a warning: the replies stay in memory and serve the rest
+    of the run. Every few seconds, and when the cache is closed, they are tried once more; then they go to a file in the
+    folder for temporary files.
+
+    Args:
+        path: The file, made with its folder; None keeps the replies in memory only.
+        warn: Called with the warning.
+    """
+
+    def __init__(self, path: Path | None, *, warn: Callable[[str], None] = to_stderr) -> None:
+        self.path, self._warn = path, warn
+        self._unsaved: dict[str, tuple[str, StoredReply]] = {}
+        self.connection: sqlite3.Connection | None = None
+        self._works, self._retry_at = path is not None, 0.0
+        if path is not None:
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                self.connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, check_same_thread=False)
+                self.connection.execute("PRAGMA journal_mode=WAL")
+                self.connection.execute("PRAGMA synchronous=NORMAL")
+                self.connection.execute(_TABLE)
+            except (OSError, sqlite3.Error) as error:
+                self._failed(error)
+
+    def get(self, key: str) -> StoredReply | None:
+        """The reply under a key."""
+        if key in self._unsaved:
+            return self._unsaved[key][1]
+        if self.connection is None:
+            return None
+        try:
+            row = self.connection.execute(f"SELECT {', '.join(_COLUMNS)} FROM replies WHERE key = ?", [key]).fetchone()  # noqa: S608
+        except sqlite3.Error as error:
+            self._failed(error)
+            return None
+        return StoredReply(**{**dict(zip(_COLUMNS, row, strict=True)), "estimated": bool(row[5])}) if row else None
+
+    def put(self, key: str, model: str, reply: StoredReply) -> None:
+        """Keep a reply; it is in the file when this returns and outlives the process, unless there was a warning."""
+        self._unsaved[key] = (model, reply)
+        if self.connection is not None and (self._works or perf_counter() >= self._retry_at):
+            self._save(self.connection)
+
+    def close(self) -> None:
+        """Close the file. Replies that could not be written are tried once more, and then kept elsewhere."""
+        if self.connection is not None and self._unsaved:
+            self._save(self.connection)
+        if self.path is not None and self._unsaved:
+            self._rescue(self.path)
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
+
+    def _rescue(self, path: Path) -> None:
+        """Put what the file holds, and what did not fit, into the folder for temporary files."""
+        missing = f"warning: {len(self._unsaved):,} replies did not get into {str(path)!r}"
+        other: Path | None = None
+        try:
+            other = Path(mkdtemp(prefix="preflight-")) / path.name
+            if self.connection is not None:
+                with suppress(sqlite3.DatabaseError):
+                    self.connection.execute("VACUUM INTO ?", [str(other)])
+            with closing(sqlite3.connect(other)) as database:
+                database.execute(_TABLE)
+                self._insert(database)
+        except (OSError, sqlite3.Error):
+            if other is not None:
+                rmtree(other.parent, ignore_errors=True)
+            self._warn(f"{missing}; the next run asks for them again. results.jsonl of --out holds their texts.")
+        else:
+            self._unsaved.clear()
+            self._warn(f"{missing}; all are in {str(other)!r}: move it there, or give it as --reply-cache.")
+
+    def _save(self, connection: sqlite3.Connection) -> None:
+        try:
+            self._insert(connection)
+        except sqlite3.Error as error:
+            self._failed(error)
+        else:
+            self._unsaved.clear()
+            self._works = True
+
+    def _insert(self, connection: sqlite3.Connection) -> None:
+        names = ("key", "model", *_COLUMNS)
+        rows = [(key, model, *(getattr(reply, n) for n in _COLUMNS)) for key, (model, reply) in self._unsaved.items()]
+        statement = f"INSERT OR REPLACE INTO replies ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"  # noqa: S608
+        with connection:
+            connection.executemany(statement, rows)
+
+    def _failed(self, error: Exception) -> None:
+        self._retry_at = perf_counter() + _RETRY_SECONDS
+        if self._works:
+            self._works = False
+            reason = str(error).splitlines()[0]
+            self._warn(
+                f"warning: replies cannot be kept in {str(self.path)!r} ({reason}); the run goes on, holds them in "
+                "memory and tries again. Free some space, or give another --reply-cache."
+            )
+
+
+def request_key(messages: Sequence[BaseMessage], model: str, parameters: dict[str, Any]) -> str:
+    """SHA-256 of a request's canonical JSON, in hexadecimal."""
+    asked = [{"role": message.type, "content": message.content} for message in messages]
+    request = {"messages": asked, "model": model, "parameters": parameters}
+    text = json.dumps(request, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def cached(chat_model: BaseChatModel, cache: ReplyCache, budget: Budget) -> CachedChatModel:
+    """A chat model that asks the cache first, then the budget, then the model; it serves wherever the model does."""
+    named = getattr(chat_model, "model_name", None) or getattr(chat_model, "model", None) or chat_model._llm_type
+    return CachedChatModel(inner=chat_model, replies=cache, budget=budget, model=str(named))
+
+
+class CachedChatModel(BaseChatModel):
+    """See `cached`. The same prompt is asked once, also while its first reply is still on its way."""
+
+    inner: BaseChatModel
+    replies: Any
+    budget: Any
+    model: str
+    _asked: dict[str, asyncio.Task[StoredReply]] = PrivateAttr(default_factory=dict)
+    _loop: asyncio.AbstractEventLoop | None = PrivateAttr(default=None)
+
+    @property
+    def _llm_type(self) -> str:
+        return self.inner._llm_type
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What a reply depends on besides prompt and model: the server, the temperature, and so on."""
+        server = getattr(self.inner, "openai_api_base", None) or getattr(self.inner, "base_url", None)
+        return {**self.inner._identifying_params, "server": server}
+
+    def _generate(
+        self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
+        return asyncio.run(self._agenerate(messages, stop, **kwargs))
+
+    async def _agenerate(
+        self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
+        again = {"repeat": REPEAT.get()} if REPEAT.get() else {}
+        key = request_key(messages, self.model, {**self.parameters, **kwargs, "stop": stop, **again})
+        reply = self.replies.get(key)
+        known = reply is not None
+        if reply is None:
+            try:
+                known = self._is_under_way(key)
+                reply = await self._once(key, messages, stop, kwargs)
+            except Exception as error:
+                _record(Call(_plain(messages), None, error=str(error), unpaid=isinstance(error, BudgetUsedUp)))
+                raise
+        if known:
+            self.budget.replayed += 1
+        _record(Call(_plain(messages), reply, cached=known))
+        return _as_result(reply)
+
+    def _is_under_way(self, key: str) -> bool:
+        task = self._asked.get(key)
+        return task is not None and not task.done() and task.get_loop() is asyncio.get_running_loop()
+
+    async def _once(
+        self, key: str, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any]
+    ) -> StoredReply:
+        """Ask, or wait for who has asked; a reply is kept even where nobody waits for it any more."""
+        if not self._is_under_way(key):
+            task = asyncio.create_task(self._ask(key, messages, stop, kwargs))
+            self._asked[key] = task
+            task.add_done_callback(lambda done: self._forget(key, done))
+        return await asyncio.shield(self._asked[key])
+
+    def _forget(self, key: str, task: asyncio.Task[StoredReply]) -> None:
+        if self._asked.get(key) is task:
+            del self._asked[key]
+        with suppress(asyncio.CancelledError):
+            task.exception()
+
+    async def _ask(
+        self, key: str, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any]
+    ) -> StoredReply:
+        if self._loop is not asyncio.get_running_loop():
+            renew_connections(self.inner)
+            self._loop = asyncio.get_running_loop()
+        limit = getattr(self.inner, "max_tokens", None)
+        async with self.budget.call(count_tokens_approximately(messages), limit) as paid:
+            if self.inner.rate_limiter is not None:
+                await self.inner.rate_limiter.aacquire(blocking=True)
+            started = perf_counter()
+            result = await self.inner._agenerate(messages, stop, None, **kwargs)
+            reply = _stored(messages, result, perf_counter() - started)
+            paid.input_tokens, paid.output_tokens = reply.input_tokens, reply.output_tokens
+        if reply.finish_reason is not None or self._llm_type != "openai-chat":
+            self.replies.put(key, self.model, reply)
+        return reply
+
+
+def _stored(messages: list[BaseMessage], result: ChatResult, seconds: float) -> StoredReply:
+    generation = result.generations[0]
+    message = generation.message
+    metadata = {**message.response_metadata, **(generation.generation_info or {})}
+    usage: Any = getattr(message, "usage_metadata", None)
+    known = bool(usage and usage["input_tokens"])
+    return StoredReply(
+        text=str(message.text),
+        finish_reason=metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("done_reason"),
+        refusal=message.additional_kwargs.get("refusal"),
+        input_tokens=usage["input_tokens"] if known else count_tokens_approximately(messages),
+        output_tokens=usage["output_tokens"] if known else count_tokens_approximately([message]),
+        estimated=not known,
+        seconds=seconds,
+    )
+
+
+def _as_result(reply: StoredReply) -> ChatResult:
+    usage = {
+        "input_tokens": reply.input_tokens,
+        "output_tokens": reply.output_tokens,
+        "total_tokens": reply.input_tokens + reply.output_tokens,
+    }
+    message = AIMessage(
+        reply.text,
+        usage_metadata=None if reply.estimated else usage,
+        additional_kwargs={"refusal": reply.refusal} if reply.refusal else {},
+    )
+    info = {"finish_reason": reply.finish_reason} if reply.finish_reason else {}
+    return ChatResult(generations=[ChatGeneration(message=message, generation_info=info)])
+
+
+def _plain(messages: list[BaseMessage]) -> tuple[dict[str, str], ...]:
+    return tuple({"role": message.type, "content": str(message.text)} for message in messages)
+
+
+def _record(call: Call) -> None:
+    calls = _CALLS.get()
+    if calls is not None:
+        calls.append(call)
+
+
+def renew_connections(chat_model: BaseChatModel) -> None:
+    """Give an OpenAI client a pool of its own; call it at the start of each event loop.
+
+    langchain-openai shares one pool over all event loops of a process. Connections that stay in it from a loop that is
+    closed fail in the next one. Other providers' clients are left as they are.
+    """
+    client: Any = getattr(chat_model, "root_async_client", None)
+    if client is None or chat_model._llm_type != "openai-chat":
+        return
+    from openai import DefaultAsyncHttpxClient
+
+    renewed = client.with_options(http_client=DefaultAsyncHttpxClient())
+    model: Any = chat_model
+    model.root_async_client, model.async_client = renewed, renewed.chat.completions

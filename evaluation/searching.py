@@ -1,0 +1,121 @@
+"""What experiments on retrieval share: a collection's library, built as the product builds it, and its searches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from evaluation.datasets.files import unique
+from evaluation.report import checksums
+from evaluation.runs import Progress, Run
+from evaluation.samples import DataSet, Sample, sampled
+from evaluation.vector_cache import cached_embedder
+from preflight_rag.cache import cache_dir, file_sha256
+from preflight_rag.conversation.questions import normalised
+from preflight_rag.ingest.report import IngestEvent
+from preflight_rag.library import Library
+from preflight_rag.library.search.hybrid import Rankings
+from preflight_rag.models.embedding.embedder import Embedder
+from preflight_rag.models.opening import open_embedder
+from preflight_rag.models.reranking.feature_reranker import ALL
+from preflight_rag.models.reranking.rerankers import FEATURES
+from preflight_rag.state.errors import LibraryError
+
+GROUPS = {
+    "bioasq": "bioasq",
+    "biomix-bioasq": "bioasq",
+    "scifact": "scifact",
+    "biomix-scifact": "scifact",
+    "nfcorpus": "nfcorpus",
+    "cranfield": "cranfield",
+    "cisi": "cisi",
+    "medquad": "medquad",
+}
+"""Collection to its group: what shares questions or documents with another is never trained on when that is tested."""
+
+
+def group_of(name: str) -> str:
+    """The fold that a collection is tested with: its group, or "all" for a collection that nothing was trained on."""
+    return GROUPS.get(name, ALL)
+
+
+def left_out(name: str) -> str:
+    """The reranker without a model, as `open_reranker` takes it, whose weights never saw the collection's group."""
+    return f"{FEATURES}:{group_of(name)}"
+
+
+@contextmanager
+def collection_library(collection: DataSet, run: Run) -> Iterator[Library]:
+    """The library of a collection, from the cache or built into it; a build that was cut off is completed.
+
+    Samples of a collection share documents, so their vectors are kept beside the libraries and made once.
+
+    Raises:
+        LibraryError: A document could not be taken in, so the numbers would be about another collection.
+    """
+    documents = list(collection.documents())
+    unique([(document.id, collection.files[0].name) for document in documents])
+    with ExitStack() as stack:
+        embedder = open_embedder(run.embedder)
+        folder = library_folder(collection, f"{embedder.name} {embedder.revision}", run.library_cache)
+        if run.documents is not None:
+            embedder = stack.enter_context(cached_embedder(run))
+        library = stack.enter_context(Library.open(folder, embedder=embedder, create=True))
+        report = library.add(documents, progress=_shown(collection.name, run.progress))
+        if report.failed:
+            source, reason = report.failed[0]
+            raise LibraryError(
+                f"{len(report.failed)} documents of {collection.name} could not be taken in, first {source}: {reason}",
+                help=f"Remove them from {collection.files[0].name}, with their judgements.",
+            )
+        yield library
+
+
+def searched_part(collection: DataSet, run: Run) -> DataSet:
+    """The collection with the documents that the run searches: all, or those that answer and a sample of the others."""
+    if run.documents is None:
+        return collection
+    asked = collection.select(run.part, run.limit)
+    return sampled(collection, (name for query in asked for name in collection.relevant(query.id)), run.documents)
+
+
+def library_folder(collection: DataSet, embedder: str, cache: Path | None) -> Path:
+    """Where the library lies: its name holds the data set's, the start of the corpus' checksum, and the embedder's."""
+    corpus = f"{collection.library or collection.name} {file_sha256(collection.files[0])[:8]}"
+    name = re.sub(r"[^A-Za-z0-9.]+", "-", f"{corpus} {embedder.rsplit('/', 1)[-1]}")
+    return (cache or cache_dir() / "eval") / name
+
+
+def search_all(
+    library: Library, queries: Sequence[Sample], progress: Progress, *, name: str, **settings: Any
+) -> Iterator[tuple[Sample, Rankings]]:
+    """Search for each query in turn, its text normalised as a turn's question is; `settings` go to `Library.search`."""
+    for done, query in enumerate(queries, 1):
+        asked = Sample(query.id, normalised(query.question))
+        yield asked, library.search(asked.question, **settings)
+        progress(f"{name}: queries", done, len(queries))
+
+
+def inputs(collection: DataSet, library: Library, **settings: Any) -> dict[str, Any]:
+    """What the numbers of a search depend on, for the manifest."""
+    stats = library.stats()
+    counts = {name: stats[name] for name in ("documents", "passages", "splitter")}
+    return described(collection, library.embedder, **settings) | {"library": counts}
+
+
+def described(collection: DataSet, embedder: Embedder, **settings: Any) -> dict[str, Any]:
+    """What numbers depend on where no library is searched, for the manifest."""
+    return {
+        "source": collection.source,
+        "licence": collection.licence,
+        "sha256": checksums(collection.files),
+        "embedder": {"name": embedder.name, "revision": embedder.revision, "dimension": embedder.dimension},
+        "settings": settings,
+    }
+
+
+def _shown(name: str, progress: Progress) -> Callable[[IngestEvent], None]:
+    return lambda event: progress(f"{name}: {event.stage}", event.done, event.total or 0)

@@ -1,0 +1,90 @@
+"""An embedder that remembers its vectors, on disk or in memory, for experiments that embed the same texts again."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evaluation.runs import Run
+from preflight_rag.cache import cache_dir
+from preflight_rag.models.embedding.embedder import Embedder, PassageInput, Progress
+from preflight_rag.models.opening import open_embedder
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+STEP = 256
+
+
+@contextmanager
+def cached_embedder(run: Run, embedder: Embedder | None = None) -> Iterator[CachedEmbedder]:
+    """The run's embedder, or another one; its vectors are kept beside the libraries."""
+    embedder = embedder or open_embedder(run.embedder)
+    path = (run.library_cache or cache_dir() / "eval") / f"vectors-{embedder.revision}.db"
+    with closing(CachedEmbedder(embedder, path)) as cached:
+        yield cached
+
+
+class CachedEmbedder(Embedder):
+    """Another embedder with a file of its vectors between; what is embedded stays when a run is cut off.
+
+    Threads may share it, as those of a reader that answers several questions at a time do.
+
+    Args:
+        embedder: The one that makes the vectors.
+        path: SQLite file with the table `vectors`; made where there is none. Its name should hold the revision. Without
+            one, the vectors are kept in memory.
+    """
+
+    def __init__(self, embedder: Embedder, path: Path | None = None) -> None:
+        self.embedder = embedder
+        self.name, self.revision, self.spec = embedder.name, embedder.revision, embedder.spec
+        self.dimension, self.normalized = embedder.dimension, embedder.normalized
+        self.max_tokens, self.special_tokens = embedder.max_tokens, embedder.special_tokens
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = threading.Lock()
+        self._database = sqlite3.connect(path or ":memory:", check_same_thread=False)
+        self._database.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The embedder's."""
+        return self.embedder.tokenizer
+
+    def encode_query(self, text: str) -> np.ndarray:
+        """Vector of a query, which is not remembered."""
+        return self.embedder.encode_query(text)
+
+    def _encode(self, inputs: Sequence[PassageInput], progress: Progress | None) -> np.ndarray:
+        keys = [hashlib.sha256(repr(item).encode("utf-8", "surrogatepass")).digest()[:16] for item in inputs]
+        given = dict(zip(keys, inputs, strict=True))
+        missing = [key for key in given if self._vector(key) is None]
+        for start in range(0, len(missing), STEP):
+            step = missing[start : start + STEP]
+            rows = self.embedder.encode_passages([given[key] for key in step])
+            with self._lock, self._database:
+                self._database.executemany(
+                    "INSERT OR REPLACE INTO vectors VALUES (?, ?)",
+                    [(key, row.astype("<f4").tobytes()) for key, row in zip(step, rows, strict=True)],
+                )
+            if progress:
+                progress(start + len(step))
+        found = b"".join(self._vector(key) or b"" for key in keys)
+        return np.frombuffer(found, dtype="<f4").reshape(len(keys), self.dimension).astype(np.float32)
+
+    def _vector(self, key: bytes) -> bytes | None:
+        with self._lock:
+            row = self._database.execute("SELECT vector FROM vectors WHERE key = ?", (key,)).fetchone()
+        return None if row is None else row[0]

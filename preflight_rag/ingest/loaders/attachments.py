@@ -1,0 +1,54 @@
+"""Files inside of files: what is attached to a mail or to a PDF, as documents of their own under its name."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+
+from preflight_rag.ingest.loaders import load_bytes
+from preflight_rag.ingest.loaders.fields import absolute
+from preflight_rag.state.errors import DocumentError, EmptyDocument
+from preflight_rag.state.values import Document
+
+MOST_ATTACHMENTS = 200
+"""Of one file; a guess at what no person sends."""
+
+
+def attached_documents(path: Path, place: Path, data: bytes, about: str, max_bytes: int) -> list[Document]:
+    """Return the documents of an attachment, which say what they were attached to.
+
+    Args:
+        path: The file on disk.
+        place: The attachment's name under the id of what it is attached to.
+        data: What it holds.
+        about: The title of what it is attached to.
+        max_bytes: Largest size, after decompression, that is read.
+
+    Raises:
+        DocumentError: It cannot be read, or holds no text.
+    """
+    found = load_bytes(place, data, max_bytes=max_bytes)
+    documents = [each for each in found if isinstance(each, Document)]
+    if not documents:
+        raise next((each for each in found if isinstance(each, DocumentError)), EmptyDocument(f"{place} holds no text"))
+    named = []
+    for each in documents:
+        title = each.title if each.title != place.stem else f"{place.name}, attached to “{about}”"
+        id = each.id if each.id.startswith(str(place)) else f"{place}#{each.id}"
+        metadata = {**each.metadata, "attached_to": about, "path": absolute(path)}
+        named.append(each.model_copy(update={"id": id, "title": title, "source": id, "metadata": metadata}))
+    return named
+
+
+def why_left_out(place: Path, error: DocumentError) -> str:
+    """Return why an attachment could not be read, without its path, which the report says before."""
+    return error.message.removeprefix(str(place)).lstrip(" :").removeprefix("is ")
+
+
+def own_name(name: str, taken: set[str]) -> str:
+    """Return an attachment's name without folders, and another one for each of a file's attachments."""
+    plain = PurePosixPath(name.replace("\\", "/")).name.strip() or "attachment"
+    own, number = plain, 2
+    while own.casefold() in taken:
+        own, number = f"{PurePosixPath(plain).stem} ({number}){PurePosixPath(plain).suffix}", number + 1
+    taken.add(own.casefold())
+    return own

@@ -1,0 +1,319 @@
+"""HTML: the main content by trafilatura; the whole visible text where that finds too little."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from preflight_rag.ingest.loaders.encoding import decode
+from preflight_rag.ingest.loaders.fields import file_document, iso_date, one_line, people, tidy
+from preflight_rag.ingest.loaders.files import read_bytes
+from preflight_rag.ingest.loaders.read_report import ReadReport
+from preflight_rag.state.values import Document
+from preflight_rag.text.tables import BAR, expand_spans, is_row, table_lines
+
+if TYPE_CHECKING:
+    from bs4 import BeautifulSoup
+    from bs4.element import Tag
+
+_CHARSET = re.compile(
+    rb"<meta[^>]{0,200}charset\s*+=\s*+(?:[\"']\s*+)?([\w-]+)|<\?xml[^>]{0,200}encoding=[\"']([\w-]+)", re.I
+)
+_RULE = re.compile(r"\|(?:\s*:?-+:?\s*\|)+")
+_JSON_DATE = re.compile(r'"datePublished"\s*:\s*"([^"]{4,40})"')
+_JSON_CHANGED = re.compile(r'"dateModified"\s*:\s*"([^"]{4,40})"')
+_DATES = (
+    "article:published_time",
+    "citation_publication_date",
+    "citation_date",
+    "dc.date.issued",
+    "dc.date",
+    "dcterms.created",
+    "dcterms.date",
+    "date",
+    "pubdate",
+    "datepublished",
+    "article:modified_time",
+)
+_AUTHORS = ("citation_author", "author", "dc.creator", "dcterms.creator", "article:author")
+_FIELDS = {
+    "description": ("description",),
+    "keywords": ("keywords",),
+    "journal": ("citation_journal_title", "prism.publicationname"),
+    "doi": ("citation_doi", "prism.doi", "dc.identifier.doi"),
+    "pmid": ("citation_pmid",),
+    "publisher": ("citation_publisher", "dc.publisher", "og:site_name"),
+    "volume": ("citation_volume",),
+    "issue": ("citation_issue",),
+}
+_BLOCKS = (
+    "address article aside blockquote body caption dd div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 "
+    "h6 header hr li main nav ol p pre section summary table tr ul title option"
+)
+_INVISIBLE = ("script", "style", "noscript", "template", "svg", "head", "iframe", "object")
+_NOT_SHOWN = re.compile(
+    r"(?:^|[;\s])(?:display\s{0,9}:\s{0,9}none|visibility\s{0,9}:\s{0,9}(?:hidden|collapse)"
+    r"|(?:font-size|opacity)\s{0,9}:\s{0,9}0(?:\.0+)?(?:px|pt|em|rem|%)?\s{0,9}(?:;|!|$))",
+    re.IGNORECASE,
+)
+"""In a `style` attribute: a browser shows nothing of the element. "display: none" is one, "display: block" is none."""
+_BOILERPLATE = ("nav", "footer", "aside", "form", "button", "select")
+_QUOTE, _QUOTE_END = "\ue000", "\ue001"
+"""Stand where a quoted part of a mail begins and ends; no page has them, for private characters are nobody's."""
+_DESCRIPTION_WORDS = 4
+"""Words of a picture's description that says what it shows; shorter ones are names of buttons and logos. A guess."""
+_LONGEST_CELL = 400
+"""Characters of a cell; a table with longer ones lays out a page. A guess."""
+_ENOUGH_CHARACTERS = 300
+_ENOUGH_SHARE = 0.3
+"""The main part of a page counts where it has so many characters and this share of the text; both are guesses."""
+
+
+def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
+    """Yield a web page as one document."""
+    from bs4 import BeautifulSoup, XMLParsedAsHTMLWarning
+
+    data = read_bytes(path, max_bytes)
+    declared = _CHARSET.search(data[:4096])
+    page = decode(data, path, declared=(declared[1] or declared[2]).decode() if declared else None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
+        soup = BeautifulSoup(page, "lxml")
+    properties = _properties(soup)
+    heading = soup.find("h1")
+    title = soup.title.get_text() if soup.title else ""
+    date = next((found for key in _DATES if (found := iso_date(_first(properties, key)))), None)
+    # A page of a wiki was begun long before most of what it says; it is as of its last change.
+    is_wiki = _first(properties, "generator").startswith("MediaWiki")
+    written = (_JSON_CHANGED.search(page) if is_wiki else None) or _JSON_DATE.search(page)
+    report = ReadReport()
+    changed = _drop_hidden(soup)
+    has_tables = _write_tables(soup, report)
+    if _describe_pictures(soup, report) or has_tables or changed:
+        page = str(soup)
+    address = _canonical(soup)
+    yield file_document(
+        path,
+        _main_text(page, soup),
+        title=one_line(_first(properties, "og:title") or title or (heading.get_text(" ") if heading else "")),
+        date=date or (iso_date(written[1]) if written else None),
+        authors=next((names for key in _AUTHORS if (names := _names(properties.get(key, [])))), ()),
+        metadata={
+            **{key: value for key, names in _FIELDS.items() if (value := _first_of(properties, names))},
+            **({"url": address} if address else {}),
+        },
+        report=report,
+    )
+
+
+def readable_text(page: str) -> str:
+    """The text of a page that is a letter, with its tables as lines, and `>` before what it quotes, once a level."""
+    soup = _parsed(page)
+    for quote in soup.find_all("blockquote"):
+        quote.insert_before(f"\n{_QUOTE}\n")
+        quote.insert_after(f"\n{_QUOTE_END}\n")
+    depth, lines = 0, []
+    for line in _visible_text(soup).split("\n"):
+        if line in (_QUOTE, _QUOTE_END):
+            depth = max(0, depth + (1 if line == _QUOTE else -1))
+        else:
+            # What a page shows as a line is whole; in a mail's text only a blank line says so.
+            lines += ["> " * depth + line, "> " * depth] if depth else [line]
+    return tidy("\n".join(lines))
+
+
+def chapter(data: bytes, path: Path, report: ReadReport) -> list[tuple[str, str]]:
+    """Return `(style, block)` of a book's page: "heading", "row" of a table, or "" for a paragraph."""
+    declared = _CHARSET.search(data[:4096])
+    soup = _parsed(decode(data, path, declared=(declared[1] or declared[2]).decode() if declared else None), report)
+    headings = {one_line(each.get_text(" ")) for each in soup.find_all(["h1", "h2", "h3"])}
+    blocks = []
+    for line in _visible_text(soup).split("\n"):
+        style = "heading" if one_line(line) in headings else "row" if is_row(line) else ""
+        blocks.append((style, line))
+    return blocks
+
+
+def _parsed(page: str, report: ReadReport | None = None) -> BeautifulSoup:
+    from bs4 import BeautifulSoup, XMLParsedAsHTMLWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
+        soup = BeautifulSoup(page, "lxml")
+    _drop_hidden(soup)
+    report = report or ReadReport()
+    _write_tables(soup, report)
+    _describe_pictures(soup, report)
+    return soup
+
+
+def _describe_pictures(soup: BeautifulSoup, report: ReadReport) -> bool:
+    """Put a picture's description behind it, where that says what it shows and its caption does not say the same."""
+    found = False
+    for picture in soup.find_all("img"):
+        described = one_line(picture.get("alt") or "")
+        if len(described.split()) < _DESCRIPTION_WORDS:
+            report.count("pictures_without_text")
+            continue
+        report.count("pictures_described")
+        figure = picture.find_parent("figure")
+        if figure is not None and described in one_line(figure.get_text(" ")):
+            continue
+        paragraph = soup.new_tag("p")
+        paragraph.string = f"Picture: {described}" if described[-1] in ".!?" else f"Picture: {described}."
+        picture.insert_after(paragraph)
+        found = True
+    return found
+
+
+def _drop_hidden(soup: BeautifulSoup) -> bool:
+    """Take out what a browser does not show: words that a person never saw are no part of what a page says.
+
+    Style sheets are not looked at.
+    """
+    hidden = [
+        element
+        for element in soup.find_all(lambda tag: tag.has_attr("hidden") or tag.has_attr("style"))
+        if element.has_attr("hidden") or _NOT_SHOWN.search(str(element["style"]))
+    ]
+    for element in hidden:
+        if element.name not in ("html", "body") and not element.decomposed:
+            element.decompose()
+    return bool(hidden)
+
+
+def _properties(soup: BeautifulSoup) -> dict[str, list[str]]:
+    """Contents of the page's `meta` elements by lower-case name."""
+    found: dict[str, list[str]] = {}
+    for element in soup.find_all("meta"):
+        name = element.get("name") or element.get("property") or element.get("itemprop")
+        content = one_line(element.get("content") or "")
+        if name and content:
+            found.setdefault(str(name).lower(), []).append(content)
+    return found
+
+
+def _names(contents: list[str]) -> tuple[str, ...]:
+    """Authors that are given by name, not by the address of a profile."""
+    return people([name for name in contents if not name.startswith(("http:", "https:"))])
+
+
+def _first_of(properties: dict[str, list[str]], names: Sequence[str]) -> str:
+    return next((value for name in names if (value := _first(properties, name))), "")
+
+
+def _first(properties: dict[str, list[str]], key: str) -> str:
+    return properties.get(key, [""])[0]
+
+
+def _canonical(soup: BeautifulSoup) -> str:
+    """Return the page's own address, if it names one."""
+    for element in soup.find_all("link"):
+        if "canonical" in (element.get("rel") or []) and str(element.get("href", "")).startswith("http"):
+            return str(element["href"])
+    return ""
+
+
+def _write_tables(soup: BeautifulSoup, report: ReadReport) -> bool:
+    """Put lines in the place of tables of data, a paragraph a row; whether there were any. Layout stays as it is."""
+    found = False
+    tables = soup.find_all("table")
+    layout = [table for table in tables if table.find("table")]
+    for table in tables:
+        if any(table is each for each in layout) or table.get("role") == "presentation":
+            continue
+        rows = table.find_all("tr")
+        cells = [row.find_all(["th", "td"], recursive=False) for row in rows]
+        texts = [[cell.get_text(" ", strip=True) for cell in row] for row in cells]
+        filled = [row for row in texts if sum(map(bool, row)) > 1]
+        if len(filled) < 2 or max(len(text) for row in texts for text in row) > _LONGEST_CELL:
+            continue
+        spans = [
+            [(text, _span(cell, "colspan"), _span(cell, "rowspan")) for cell, text in zip(row, line, strict=True)]
+            for row, line in zip(cells, texts, strict=True)
+        ]
+        marked = [all(cell.name == "th" for cell in row) and len(row) > 0 for row in cells]
+        header = marked.index(False) if False in marked else 0
+        caption = table.find("caption")
+        lines = table_lines(
+            expand_spans(spans),
+            caption=caption.get_text(" ", strip=True) if caption else "",
+            header_rows=header or None,
+        )
+        for line in report.table(lines):
+            paragraph = soup.new_tag("p")
+            paragraph.string = line
+            table.insert_before(paragraph)
+        table.decompose()
+        found = True
+    for table in layout if found else ():
+        _write_labelled_rows(table, soup)
+        # What laid out the page must not become a table around the rows.
+        for element in (table, *table.find_all(["tbody", "thead", "tr", "td", "th"])):
+            element.name = "div"
+    return found
+
+
+def _write_labelled_rows(table: Tag, soup: BeautifulSoup) -> None:
+    """Put "label: value" in the place of such rows, as an infobox has them around the table that it holds.
+
+    As blocks of a few words they would be taken for navigation and dropped.
+    """
+    for row in table.find_all("tr"):
+        cells = row.find_all(["th", "td"], recursive=False)
+        texts = [cell.get_text(" ", strip=True) for cell in cells]
+        if [cell.name for cell in cells] == ["th", "td"] and all(0 < len(text) <= _LONGEST_CELL for text in texts):
+            paragraph = soup.new_tag("p")
+            paragraph.string = ": ".join(texts)
+            row.replace_with(paragraph)
+
+
+def _span(cell: Tag, name: str) -> int:
+    text = str(cell.get(name, "1")).strip()
+    return int(text) if text.isdigit() else 1
+
+
+def _main_text(page: str, soup: BeautifulSoup) -> str:
+    """Trafilatura's extract, unless it is short and the visible text is much longer."""
+    import trafilatura
+
+    extract = trafilatura.extract(page, favor_recall=True, include_comments=False, include_tables=True) or ""
+    main = tidy("\n".join(_table_row(line) for line in extract.split("\n") if not _RULE.fullmatch(line)))
+    visible = _visible_text(soup)
+    if len(main) >= _ENOUGH_CHARACTERS and len(main) >= _ENOUGH_SHARE * len(visible):
+        return main
+    return visible if len(visible) > len(main) else main
+
+
+def _table_row(line: str) -> str:
+    """Return a Markdown table row without its frame and empty cells; other lines as they are."""
+    if not (line.startswith("|") and line.rstrip().endswith("|")):
+        return line
+    return BAR.join(cell.strip() for cell in line.strip("| ").split("|") if cell.strip())
+
+
+def _visible_text(soup: BeautifulSoup) -> str:
+    """Return the page's text without navigation, one block element a line, table cells separated by bars.
+
+    Changes `soup`.
+    """
+    from bs4.element import NavigableString
+
+    for element in soup.find_all((*_INVISIBLE, *_BOILERPLATE)):
+        element.decompose()
+    for text in soup.find_all(string=True):
+        if type(text) is NavigableString and not text.find_parent("pre"):
+            text.replace_with(re.sub(r"\s+", " ", text))
+    for element in soup.find_all("br"):
+        element.replace_with("\n")
+    for element in soup.find_all(_BLOCKS.split()):
+        element.insert_before("\n")
+        element.insert_after("\n")
+    for element in soup.find_all(["td", "th"]):
+        if element.find_next_sibling(["td", "th"]):
+            element.insert_after(" | ")
+    lines = (re.sub(r"[^\S\n]+", " ", line).strip() for line in soup.get_text().split("\n"))
+    return tidy("\n".join(line for line in lines if line and line.strip("| ")))

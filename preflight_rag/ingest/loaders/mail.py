@@ -1,0 +1,327 @@
+"""Mail: a message (.eml, .msg) as a document, a mailbox (.mbox) as one for each message, and what is attached to them.
+
+An attachment is a document of its own under the mail's id: `/mails/offer.eml/prices.xlsx`. What is quoted in a mail is
+attributed to who wrote it (`mail_quotes.py`).
+"""
+
+from __future__ import annotations
+
+import mailbox
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from email import message_from_bytes
+from email.message import EmailMessage, Message, MIMEPart
+from email.policy import default
+from email.utils import getaddresses
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from preflight_rag.ingest.loaders.attachments import MOST_ATTACHMENTS, attached_documents, own_name, why_left_out
+from preflight_rag.ingest.loaders.fields import absolute, file_document, iso_date, one_line, tidy
+from preflight_rag.ingest.loaders.files import open_place, read_bytes
+from preflight_rag.ingest.loaders.html import readable_text
+from preflight_rag.ingest.loaders.mail_quotes import attributed, person
+from preflight_rag.ingest.loaders.read_report import ReadReport
+from preflight_rag.state.errors import DocumentError, UnreadableDocument
+from preflight_rag.state.values import Document
+
+if TYPE_CHECKING:
+    from oxmsg import Message as OutlookMessage
+
+_HEADERS = ("from", "to", "subject", "date")
+"""A message has at least one of these; nonsense has none."""
+DEEPEST = 5
+"""Mails within each other whose attachments are read; a guess."""
+STUB_CHARACTERS = 400
+STUB_SHARE = 3
+"""A plain part below so many characters stands for an HTML part of so many times its length; guesses."""
+_STUB = re.compile(
+    r"\bbrowsers?\b|navegador|navigateur|prohlížeč|przegl|webbläsare|\bhtml\b|web version|online version", re.I
+)
+_SIGNATURES = ("application/pkcs7-signature", "application/x-pkcs7-signature", "application/pgp-signature")
+_ENCRYPTED = ("application/pkcs7-mime", "application/x-pkcs7-mime", "application/pgp-encrypted")
+_TECHNICAL = ("message/delivery-status", "message/disposition-notification", "text/rfc822-headers")
+
+
+@dataclass
+class _Attachment:
+    """A file, or a mail, inside of a mail; `problem` says why there is nothing of it."""
+
+    name: str
+    data: bytes = b""
+    mail: EmailMessage | None = None
+    problem: str = ""
+
+
+@dataclass
+class _Letter:
+    """A mail, whatever program wrote it."""
+
+    subject: str
+    date: str | None
+    senders: tuple[str, ...]
+    receivers: tuple[str, ...]
+    copies: tuple[str, ...]
+    plain: str = ""
+    html: str = ""
+    attachments: list[_Attachment] = field(default_factory=list)
+    pictures: int = 0
+    left_out: list[tuple[str, str]] = field(default_factory=list)
+
+
+def load_mail(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]:
+    """Yield the messages of a file, and their attachments behind each.
+
+    Raises:
+        UnreadableDocument: It is no mail.
+        DocumentTooLarge: It is larger than `max_bytes`.
+    """
+    if path.suffix.lower() == ".msg":
+        yield from _documents(path, _outlook_letter(path, max_bytes), absolute(path), max_bytes, 0)
+        return
+    if path.suffix.lower() == ".eml":
+        message = message_from_bytes(read_bytes(path, max_bytes), policy=default)
+        yield from _documents(path, _letter(path, message), absolute(path), max_bytes, 0)
+        return
+    box = mailbox.mbox(open_place(path), create=False)
+    try:
+        seen: set[str] = set()
+        for number, key in enumerate(box.iterkeys(), 1):
+            message = message_from_bytes(box.get_bytes(key), policy=default)
+            name = one_line(message.get("message-id", "")).strip("<>") or str(number)
+            name = f"{absolute(path)}#{name if name not in seen else number}"
+            seen.add(name.rsplit("#", 1)[-1])
+            try:
+                yield from _documents(path, _letter(path, message), name, max_bytes, 0)
+            except DocumentError as error:
+                yield type(error)(f"{path}, message {number}: {error.message}", help=error.help)
+    finally:
+        box.close()
+
+
+def _documents(path: Path, letter: _Letter, name: str, max_bytes: int, depth: int) -> Iterator[Document]:
+    """Yield the mail, then what is attached to it."""
+    report, attached = ReadReport(), list[Document]()
+    taken: set[str] = set()
+    for each in letter.attachments[:MOST_ATTACHMENTS]:
+        place = Path(name) / own_name(each.name, taken)
+        try:
+            attached += _attached(path, each, place, letter, max_bytes, depth)
+            report.count("attachments")
+        except DocumentError as error:
+            report.leave_out(f"attachment {place.name}", why_left_out(place, error))
+    if (more := len(letter.attachments) - MOST_ATTACHMENTS) > 0:
+        report.leave_out(f"{more:,} more attachments", f"of one mail {MOST_ATTACHMENTS} are read")
+    yield _mail(path, letter, name, report)
+    yield from attached
+
+
+def _mail(path: Path, letter: _Letter, name: str, report: ReadReport) -> Document:
+    for what, why in letter.left_out:
+        report.leave_out(what, why)
+    report.count("pictures_without_text", letter.pictures)
+    body = attributed(_body(letter))
+    report.count("quoted_parts", body.quoted)
+    if body.own_lines <= 1 and not body.quoted:
+        report.less.append("its text has one line" if body.own_lines else "it has no text of its own")
+    people = (("From", letter.senders), ("To", letter.receivers), ("Cc", letter.copies))
+    lines = [*((label, ", ".join(names)) for label, names in people), ("Date", letter.date)]
+    head = "\n".join(f"{label}: {value}" for label, value in lines if value)
+    names = [each.name for each in letter.attachments]
+    return file_document(
+        path,
+        f"{head}\n\n{body.text}".strip(),
+        title=letter.subject,
+        date=letter.date,
+        authors=letter.senders,
+        metadata={
+            **({"to": list(letter.receivers)} if letter.receivers else {}),
+            **({"attachments": names} if names else {}),
+        },
+        id=name,
+        source=absolute(path),
+        report=report,
+    )
+
+
+def _attached(
+    path: Path, attachment: _Attachment, place: Path, letter: _Letter, max_bytes: int, depth: int
+) -> list[Document]:
+    """Return the documents of an attachment, which say what they were attached to.
+
+    Raises:
+        DocumentError: It cannot be read.
+    """
+    if attachment.problem:
+        raise UnreadableDocument(attachment.problem)
+    if depth >= DEEPEST:
+        raise UnreadableDocument(f"it lies {DEEPEST} mails deep")
+    if attachment.mail is not None:
+        return list(_documents(path, _letter(path, attachment.mail), str(place), max_bytes, depth + 1))
+    return attached_documents(path, place, attachment.data, letter.subject or ", ".join(letter.senders), max_bytes)
+
+
+def _letter(path: Path, message: EmailMessage) -> _Letter:
+    """Return a message as programs send it.
+
+    Raises:
+        UnreadableDocument: It is none.
+    """
+    if not any(message.get(header) for header in _HEADERS):
+        raise UnreadableDocument(f"{path} is no mail: it has none of the fields {', '.join(_HEADERS)}")
+    people = {name: _people([_field(message, name)]) for name in ("from", "to", "cc")}
+    letter = _Letter(
+        _field(message, "subject"), iso_date(_field(message, "date")), people["from"], people["to"], people["cc"]
+    )
+    letter.plain, letter.html = _part(message, "plain"), _part(message, "html")
+    if message.get_content_type() in ("multipart/encrypted", *_ENCRYPTED):
+        letter.left_out.append(("the mail's text", "it is encrypted"))
+    letter.pictures = sum(1 for part in message.walk() if _is_inline_picture(part))
+    for part in message.iter_attachments():
+        _take(part, letter)
+    return letter
+
+
+def _take(part: MIMEPart, letter: _Letter) -> None:
+    """Note one of a mail's further parts: an attachment, or text that goes on behind a picture."""
+    kind, name = part.get_content_type(), one_line(part.get_filename() or "")
+    if kind in (*_SIGNATURES, *_TECHNICAL) or _is_inline_picture(part):
+        return
+    if kind == "message/rfc822":
+        content = part.get_payload()
+        inner = content[0] if isinstance(content, list) and content else None
+        if isinstance(inner, EmailMessage):
+            name = name or f"{_field(inner, 'subject')[:80].replace('/', '-') or 'message'}.eml"
+            letter.attachments.append(_Attachment(name, mail=inner))
+        return
+    if not name and part.get_content_disposition() != "attachment" and kind in ("text/plain", "text/html"):
+        text = _content(part)
+        letter.plain += f"\n\n{readable_text(text) if kind == 'text/html' else text}"
+        return
+    if part.is_multipart():
+        for inner in part.iter_parts():
+            _take(inner, letter)
+        return
+    problem = "it is encrypted" if kind in _ENCRYPTED else ""
+    letter.attachments.append(_Attachment(name or kind, bytes(part.get_payload(decode=True) or b""), problem=problem))
+
+
+def _is_inline_picture(part: Message) -> bool:
+    """Return whether a part is shown inside of the text, as logos are."""
+    return part.get_content_maintype() == "image" and part.get_content_disposition() != "attachment"
+
+
+def _part(message: EmailMessage, kind: str) -> str:
+    part = message.get_body(preferencelist=(kind,))
+    return "" if part is None else _content(part)
+
+
+def _content(part: MIMEPart) -> str:
+    try:
+        content = part.get_content()
+    except (LookupError, ValueError):  # An unknown character set.
+        content = bytes(part.get_payload(decode=True) or b"").decode("utf-8", "replace")
+    text = content if isinstance(content, str) else ""
+    flowed = str(part.get_param("format", "")).lower() == "flowed"
+    return _unflowed(text) if flowed else text
+
+
+def _unflowed(text: str) -> str:
+    """Return text whose lines were broken behind a space (RFC 3676) as it was written."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        before = lines[-1] if lines else ""
+        marks, depth = _marks(line), _marks(before)
+        if before.endswith(" ") and before != "-- " and marks == depth and line.strip():
+            lines[-1] = before + line[len(marks) :].lstrip(" ")
+        else:
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def _marks(line: str) -> str:
+    return line[: len(line) - len(line.lstrip(">"))]
+
+
+def _body(letter: _Letter) -> str:
+    """Return the text that a person reads: the plain one, unless it only stands for that of the HTML."""
+    plain = tidy(letter.plain)
+    if not letter.html or (plain and len(plain) > STUB_CHARACTERS):
+        return plain
+    page = tidy(readable_text(letter.html))
+    is_stub = len(page) >= STUB_SHARE * len(plain) or (len(page) > len(plain) and _STUB.search(plain) is not None)
+    return page if page and (not plain or is_stub) else plain
+
+
+def _field(message: EmailMessage, name: str) -> str:
+    try:
+        return one_line(message.get(name, ""))
+    except (ValueError, IndexError, AttributeError):  # email's parser of damaged fields
+        return ""
+
+
+def _people(given: Sequence[str]) -> tuple[str, ...]:
+    """Return names, or addresses where there is no name."""
+    found = getaddresses(list(given))
+    return tuple(dict.fromkeys(one_line(label or address) for label, address in found if label or address))
+
+
+def _outlook_letter(path: Path, max_bytes: int) -> _Letter:
+    """Return a message as Outlook saves it.
+
+    Raises:
+        UnreadableDocument: It is none.
+    """
+    data = read_bytes(path, max_bytes)
+    from oxmsg import Message as OutlookMessage
+
+    try:
+        return _from_outlook(OutlookMessage.load(data))
+    except DocumentError:
+        raise
+    except Exception as error:
+        raise UnreadableDocument(f"{path} is no mail of Outlook's: {type(error).__name__}: {error}") from error
+
+
+def _from_outlook(message: OutlookMessage) -> _Letter:
+    headers = "\n".join(f"{name}: {value}" for name, value in message.message_headers.items())
+    sent = message_from_bytes(headers.encode("utf-8", "replace"), policy=default)
+    receivers, copies = _people([_field(sent, "to")]), _people([_field(sent, "cc")])
+    if not receivers:
+        names = (one_line(each.name or each.email_address or "") for each in message.recipients)
+        receivers = tuple(dict.fromkeys(filter(None, names)))
+    letter = _Letter(
+        one_line(message.subject),
+        iso_date(message.sent_date) or iso_date(_field(sent, "date")),
+        _people([_field(sent, "from")]) or ((person(message.sender),) if message.sender else ()),
+        receivers,
+        copies,
+        plain=message.body or "",
+        html=message.html_body or "",
+    )
+    if not letter.plain and not letter.html and (packed := message.properties.binary_prop_value(_RTF)):
+        letter.plain = _rich_text(packed)
+    for each in message.attachments:
+        name, data = one_line(each.file_name or ""), each.file_bytes
+        if data is None:
+            problem = "a mail or an object inside of Outlook's file; save it on its own"
+            letter.attachments.append(_Attachment(name or "message", problem=problem))
+        elif (each.mime_type or "").startswith("image/") and f"cid:{name}" in letter.html:
+            letter.pictures += 1
+        else:
+            letter.attachments.append(_Attachment(name or "attachment", data))
+    return letter
+
+
+_RTF = 0x1009
+"""The property of a message whose text is rich text, packed."""
+
+
+def _rich_text(packed: bytes) -> str:
+    """Return the words of a message's packed rich text."""
+    from compressed_rtf import decompress
+    from striprtf.striprtf import rtf_to_text
+
+    to_text: Callable[..., str] = rtf_to_text
+    return str(to_text(decompress(packed).decode("latin-1"), errors="replace"))

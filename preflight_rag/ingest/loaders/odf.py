@@ -1,0 +1,289 @@
+"""OpenDocument: texts (.odt), sheets (.ods) and presentations (.odp), out of their content.xml."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.ingest.loaders.fields import (
+    clean,
+    file_document,
+    is_page_number,
+    iso_date,
+    one_line,
+    people,
+    title_like,
+)
+from preflight_rag.ingest.loaders.files import open_archive
+from preflight_rag.ingest.loaders.parts import Parts
+from preflight_rag.ingest.loaders.read_report import ReadReport
+from preflight_rag.ingest.loaders.sheets import add_sheet
+from preflight_rag.ingest.loaders.xml import XMLSyntaxError, local, parse_xml
+from preflight_rag.state.errors import EncryptedDocument, UnreadableDocument
+from preflight_rag.state.values import Document
+from preflight_rag.text.tables import expand_spans, table_lines
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+_NAMESPACE = "{urn:oasis:names:tc:opendocument:xmlns:"
+_TABLE, _TEXT, _DRAW = f"{_NAMESPACE}table:1.0}}", f"{_NAMESPACE}text:1.0}}", f"{_NAMESPACE}drawing:1.0}}"
+_OFFICE, _STYLE = f"{_NAMESPACE}office:1.0}}", f"{_NAMESPACE}style:1.0}}"
+_PRESENTATION = f"{_NAMESPACE}presentation:1.0}}"
+_BREAKS = {f"{_TEXT}tab": " ", f"{_TEXT}line-break": "\n", f"{_TEXT}s": " "}
+_SKIPPED = ("annotation", "tracked-changes", "forms", "note-citation", "sequence-decls", "settings")
+_SVG = f"{_NAMESPACE}svg-compatible:1.0}}"
+_BESIDE = (f"{_TEXT}note", f"{_DRAW}text-box", f"{_SVG}title", f"{_SVG}desc", f"{_PRESENTATION}notes")
+"""Of what a paragraph holds, what is read behind it."""
+_MOST_REPEATED = 100
+"""Blank rows and columns up to a sheet's end are written as one that is repeated; filled ones rarely are. A guess."""
+
+
+def load_odf(path: Path, max_bytes: int) -> Iterator[Document]:
+    """Yield the document as one; a sheet or slide is a page of it.
+
+    Raises:
+        EncryptedDocument: It is protected by a password.
+        UnreadableDocument: It is no OpenDocument.
+        DocumentTooLarge: It unpacks to more than `max_bytes`.
+    """
+    with open_archive(path, max_bytes, "OpenDocument") as archive:
+        names = set(archive.namelist())
+        if "content.xml" not in names:
+            raise UnreadableDocument(f"{path} is no OpenDocument: it has no content.xml")
+        if "META-INF/manifest.xml" in names and b"encryption-data" in archive.read("META-INF/manifest.xml"):
+            raise EncryptedDocument(f"{path} is protected by a password", help="Save a copy without one")
+        try:
+            content = parse_xml(archive.read("content.xml"))
+            styles = parse_xml(archive.read("styles.xml")) if "styles.xml" in names else None
+            meta = parse_xml(archive.read("meta.xml")) if "meta.xml" in names else None
+        except XMLSyntaxError as error:
+            raise UnreadableDocument(f"{path} is no readable OpenDocument: {error}") from error
+    body = next((each for each in content.iter() if local(each) == "body"), content)
+    parts, reader = Parts(), _Reader(_invisible(content))
+    kind = path.suffix.lower()
+    if kind == ".ods":
+        reader.add_sheets(parts, body)
+    elif kind == ".odp":
+        reader.add_slides(parts, body)
+    else:
+        reader.add_text(parts, body, styles)
+    properties = {local(each): each.text for each in meta.iter() if each.text} if meta is not None else {}
+    text = parts.joined()
+    first = text.split("\n", 1)[0]
+    yield file_document(
+        path,
+        text,
+        title=properties.get("title", "") or (first if title_like(first) or parts.sections else ""),
+        saved=iso_date((properties.get("date") or properties.get("creation-date") or "")[:10]),
+        authors=people(properties.get("initial-creator") or properties.get("creator") or ""),
+        pages=tuple(parts.pages),
+        metadata={
+            **parts.metadata(),
+            **{key: properties[key] for key in ("subject", "keyword", "description") if properties.get(key)},
+        },
+        report=reader.report,
+    )
+
+
+def _invisible(content: _Element) -> set[str]:
+    """Return names of the styles of tables that are not shown."""
+    found = set()
+    for style in content.iter(f"{_STYLE}style"):
+        properties = style.find(f"{_STYLE}table-properties")
+        if properties is not None and properties.get(f"{_TABLE}display") == "false":
+            found.add(str(style.get(f"{_STYLE}name")))
+    return found
+
+
+class _Reader:
+    """Appends what a document holds; notes, comments, boxes and descriptions behind the paragraph that has them."""
+
+    def __init__(self, invisible: set[str]) -> None:
+        self.report = ReadReport()
+        self._invisible = invisible
+        self._notes = 0
+        self._without_value = 0
+
+    def add_sheets(self, parts: Parts, body: _Element) -> None:
+        """The sheets of a workbook; hidden ones are named."""
+        hidden = []
+        for number, sheet in enumerate(body.iter(f"{_TABLE}table"), 1):
+            name = str(sheet.get(f"{_TABLE}name", f"Sheet {number}"))
+            if sheet.get(f"{_TABLE}style-name") in self._invisible:
+                hidden.append(name)
+                continue
+            add_sheet(parts, number, name, expand_spans(self._cells(sheet)))
+            self.report.count("sheets")
+            for cell in sheet.iter(f"{_TABLE}table-cell"):
+                for comment in cell.iterchildren(f"{_OFFICE}annotation"):
+                    about = " ".join(_text(cell).split())
+                    self._comment(parts, comment, f"{name}{f' ({about})' if about else ''}")
+        if hidden:
+            self.report.leave_out(f"hidden sheets: {', '.join(hidden)}")
+        if self._without_value:
+            many = "1 formula has" if self._without_value == 1 else f"{self._without_value:,} formulas have"
+            self.report.less.append(f"{many} no stored value; open and save the file to have them")
+
+    def add_slides(self, parts: Parts, body: _Element) -> None:
+        """The slides of a presentation, with what the speaker notes."""
+        for number, page in enumerate(body.iter(f"{_DRAW}page"), 1):
+            parts.page(number)
+            self._add(parts, page)
+            self.report.count("slides")
+            for notes in page.iterchildren(f"{_PRESENTATION}notes"):
+                frames = [each for each in notes.iter(f"{_TEXT}p") if each.getparent() is not None]
+                words = " ".join(" ".join(_text(each).split()) for each in frames).strip()
+                if any(char.isalnum() for char in words) and not is_page_number(words):
+                    parts.add(f"Notes: {words}")
+                    self.report.count("speaker_notes")
+
+    def add_text(self, parts: Parts, body: _Element, styles: _Element | None) -> None:
+        """A text, between the headers and the footers of its pages."""
+        for text in self._running(styles, "header"):
+            parts.add(f"Header: {text}")
+        self._add(parts, body)
+        for text in self._running(styles, "footer"):
+            parts.add(f"Footer: {text}")
+        changes = [local(each) for region in body.iter(f"{_TEXT}changed-region") for each in region]
+        self.report.count("insertions", changes.count("insertion"))
+        if deleted := changes.count("deletion"):
+            many = "1 deletion" if deleted == 1 else f"{deleted} deletions"
+            self.report.leave_out(f"{many} of tracked changes", "deleted in the document")
+
+    def _running(self, styles: _Element | None, kind: str) -> list[str]:
+        """Headers or footers, each once; page numbers say nothing."""
+        found: dict[str, None] = {}
+        for master in styles.iter(f"{_STYLE}master-page") if styles is not None else ():
+            for each in master:
+                if local(each) in (kind, f"{kind}-left", f"{kind}-first"):
+                    text = "\n".join(
+                        " ".join(_text(line).split()) for line in each.iter(f"{_TEXT}p", f"{_TEXT}h")
+                    ).strip()
+                    if not is_page_number(text):
+                        found[text] = None
+        self.report.count("headers", len(found))
+        return list(found)
+
+    def _add(self, parts: Parts, element: _Element) -> None:
+        """Append the blocks inside an element in reading order."""
+        stack: list[tuple[Any, bool]] = [(each, False) for each in reversed(element)]
+        while stack:
+            node, listed = stack.pop()
+            if not isinstance(node.tag, str) or local(node) in (*_SKIPPED, "notes", "note"):
+                continue
+            if node.tag == f"{_TABLE}table":
+                lines = table_lines(expand_spans(self._cells(node)), header_rows=_header_rows(node))
+                for line in self.report.table(lines):
+                    parts.add(line, "row")
+                self._add_beside(parts, node)
+            elif node.tag in (f"{_TEXT}h", f"{_TEXT}p"):
+                self._add_paragraph(parts, node, listed)
+                self._add_beside(parts, node)
+            else:
+                if node.tag == f"{_DRAW}frame":
+                    self._describe(parts, node)
+                stack += [(each, listed or node.tag == f"{_TEXT}list-item") for each in reversed(node)]
+
+    @staticmethod
+    def _add_paragraph(parts: Parts, node: _Element, listed: bool) -> None:
+        text = "\n".join(" ".join(line.split()) for line in _text(node).split("\n")).strip()
+        if not any(character.isalnum() for character in text):
+            return
+        if node.tag == f"{_TEXT}h":
+            parts.add(text, "heading")
+        else:
+            parts.add(f"- {text}" if listed else text, "list" if listed else "")
+
+    def _add_beside(self, parts: Parts, element: _Element) -> None:
+        """Append notes, comments, text boxes and descriptions of pictures inside a paragraph or a table."""
+        stack = list(reversed(element))
+        while stack:
+            node = stack.pop()
+            if not isinstance(node.tag, str):
+                continue
+            if node.tag == f"{_TEXT}note":
+                self._notes += 1
+                kind = "Endnote" if node.get(f"{_TEXT}note-class") == "endnote" else "Footnote"
+                words = " ".join(" ".join(_text(each).split()) for each in node.iterchildren(f"{_TEXT}note-body"))
+                if words:
+                    parts.add(f"{kind} {self._notes}: {words}")
+                    self.report.count("footnotes")
+            elif node.tag == f"{_OFFICE}annotation":
+                self._comment(parts, node, "")
+            elif node.tag == f"{_DRAW}text-box":
+                self.report.count("text_boxes")
+                self._add(parts, node)
+            else:
+                if node.tag == f"{_DRAW}frame":
+                    self._describe(parts, node)
+                stack += list(reversed(node))
+
+    def _describe(self, parts: Parts, frame: _Element) -> None:
+        """A picture's description."""
+        words = [one_line(each.text or "") for each in frame if local(each) in ("title", "desc")]
+        described = ". ".join(dict.fromkeys(word for word in words if word))
+        has_picture = any(local(each) == "image" for each in frame)
+        if described:
+            parts.add(f"Picture: {described}" if has_picture else described)
+        if has_picture:
+            self.report.count("pictures_described" if described else "pictures_without_text")
+
+    def _comment(self, parts: Parts, comment: _Element, about: str) -> None:
+        author = next((one_line(each.text or "") for each in comment if local(each) == "creator"), "")
+        words = " ".join(" ".join(_text(each).split()) for each in comment.iter(f"{_TEXT}p"))
+        if words:
+            named = f"Comment{f' by {author}' if author else ''}{f' on {about}' if about else ''}"
+            parts.add(f"{named}: {words}")
+            self.report.count("comments")
+
+    def _cells(self, table: _Element) -> list[list[tuple[str, int, int]]]:
+        """Return rows of `(text, columns, rows)`, as far as they are filled."""
+        rows: list[list[tuple[str, int, int]]] = []
+        for row in table.iter(f"{_TABLE}table-row"):
+            cells: list[tuple[str, int, int]] = []
+            for cell in row.iterchildren(f"{_TABLE}table-cell"):
+                text = " ".join(_text(cell).split())
+                formula = str(cell.get(f"{_TABLE}formula", "")).removeprefix("of:")
+                if formula and not text:
+                    text = f"{one_line(formula)} (formula without a value)"
+                    self._without_value += 1
+                columns = _number(cell, "number-columns-spanned")
+                for _ in range(min(_number(cell, "number-columns-repeated"), _MOST_REPEATED)):
+                    cells.append((text, columns, _number(cell, "number-rows-spanned")))
+            while cells and not cells[-1][0]:
+                cells.pop()
+            rows += [cells] * min(_number(row, "number-rows-repeated"), _MOST_REPEATED if cells else 1)
+        return rows
+
+
+def _header_rows(table: _Element) -> int | None:
+    marked = table.find(f"{_TABLE}table-header-rows")
+    return len(marked.findall(f"{_TABLE}table-row")) if marked is not None else None
+
+
+def _number(element: _Element, name: str) -> int:
+    text = str(element.get(f"{_TABLE}{name}", "1"))
+    return int(text) if text.isdigit() else 1
+
+
+def _text(element: _Element) -> str:
+    """Return all text inside, without comments and what else stands beside it; paragraphs inside are lines."""
+    pieces: list[str] = []
+    stack: list[Any] = [element]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, str):
+            pieces.append(node)
+        elif not isinstance(node.tag, str) or local(node) in _SKIPPED or node.tag in _BESIDE:
+            continue
+        elif node.tag in _BREAKS:
+            pieces.append(_BREAKS[node.tag])
+        else:
+            if node.tag == f"{_TEXT}p" and node is not element:
+                stack.append("\n")
+            for child in reversed(node):
+                stack += [child.tail or "", child]
+            stack.append(node.text or "")
+    return clean("".join(pieces))

@@ -1,0 +1,194 @@
+"""PowerPoint presentations through python-pptx: each slide a page, with its tables, charts and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from posixpath import join, normpath
+from typing import TYPE_CHECKING, Any
+from zipfile import ZipFile
+
+from preflight_rag.ingest.loaders.drawings import diagram_text
+from preflight_rag.ingest.loaders.fields import clean, file_document, iso_date, one_line, people
+from preflight_rag.ingest.loaders.files import Pages, open_archive, open_file
+from preflight_rag.ingest.loaders.parts import Parts
+from preflight_rag.ingest.loaders.read_report import ReadReport
+from preflight_rag.ingest.loaders.xml import core_properties, local, parse_xml
+from preflight_rag.state.errors import UnreadableDocument
+from preflight_rag.state.values import Document
+from preflight_rag.text.tables import expand_spans, table_lines
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+    from pptx.chart.chart import Chart
+    from pptx.slide import Slide
+    from pptx.table import Table
+
+_DEEPEST = 20
+"""Groups of shapes within each other that are followed; a guess."""
+
+
+def load_pptx(path: Path, max_bytes: int, on_page: Pages | None = None) -> Iterator[Document]:
+    """Yield the presentation as one document; titles of slides are its headings.
+
+    Raises:
+        EncryptedDocument: It is protected by a password.
+        UnreadableDocument: python-pptx cannot read it.
+        DocumentTooLarge: It unpacks to more than `max_bytes`.
+    """
+    with open_archive(path, max_bytes, "PowerPoint presentation") as archive:
+        properties = core_properties(archive)
+        comments = _comments(archive)
+    from pptx import Presentation
+
+    try:
+        with open_file(path) as file:
+            slides = list(Presentation(file).slides)
+    except Exception as error:
+        raise UnreadableDocument(
+            f"{path} is no readable PowerPoint presentation: {type(error).__name__}: {error}"
+        ) from error
+    parts, pictures, report = Parts(), [], ReadReport()
+    for number, slide in enumerate(slides, 1):
+        before = parts.length
+        _add_slide(parts, number, slide, report)
+        for line in comments.get(slide.part.partname.lstrip("/"), ()):
+            report.count("comments")
+            parts.add(line)
+        if parts.length == before and _has_picture(slide.shapes):
+            pictures.append(number)
+        if on_page:
+            on_page(number, len(slides))
+    report.count("slides", len(slides))
+    if pictures:
+        numbers = ", ".join(map(str, pictures))
+        report.leave_out(f"slides that hold pictures only: {numbers}")
+        report.less.append(f"slides without text ({numbers})")
+    title = one_line(properties.get("title", ""))
+    yield file_document(
+        path,
+        parts.joined(),
+        title="" if title.lower() in ("powerpoint presentation", "powerpoint-präsentation") else title,
+        saved=iso_date(properties.get("modified") or properties.get("created")),
+        authors=people(properties.get("creator", "")),
+        pages=tuple(parts.pages),
+        metadata=parts.metadata(),
+        report=report,
+    )
+
+
+def _comments(archive: ZipFile) -> dict[str, list[str]]:
+    """Return the comments of each slide with their writers, in the old and the new format."""
+    names = archive.namelist()
+    writers: dict[str, str] = {}
+    for name in ("ppt/commentAuthors.xml", "ppt/authors.xml"):
+        for each in parse_xml(archive.read(name)).iter() if name in names else ():
+            if local(each) in ("cmAuthor", "author"):
+                writers[str(each.get("id"))] = one_line(each.get("name") or "")
+    found: dict[str, list[str]] = {}
+    for name in names:
+        if not name.startswith("ppt/slides/_rels/"):
+            continue
+        slide = f"ppt/slides/{PurePosixPath(name).name.removesuffix('.rels')}"
+        for relation in parse_xml(archive.read(name)):
+            place = normpath(join("ppt/slides", str(relation.get("Target", ""))))
+            if str(relation.get("Type", "")).endswith("/comments") and place in names:
+                for each in parse_xml(archive.read(place)).iter():
+                    if local(each) in ("cm", "reply") and (words := _comment_words(each)):
+                        writer = writers.get(str(each.get("authorId")), "")
+                        found.setdefault(slide, []).append(f"Comment{f' by {writer}' if writer else ''}: {words}")
+    return found
+
+
+def _comment_words(comment: _Element) -> str:
+    """Return the words of one comment, without those of the replies to it."""
+    own = (part for part in comment if local(part) in ("text", "txBody"))
+    return one_line(" ".join(each.text or "" for part in own for each in part.iter() if local(each) in ("text", "t")))
+
+
+def _add_slide(parts: Parts, number: int, slide: Slide, report: ReadReport) -> None:
+    parts.page(number)
+    title = slide.shapes.title
+    heading = one_line(title.text_frame.text) if title is not None and title.has_text_frame else ""
+    parts.add(heading, "heading")
+    for shape in _shapes(slide.shapes, 0):
+        if title is None or shape.shape_id != title.shape_id:
+            _add_shape(parts, shape, heading, report)
+    for diagram in _diagrams(slide):
+        parts.add(f"Diagram: {diagram}")
+    if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
+        notes = one_line(slide.notes_slide.notes_text_frame.text)
+        parts.add(f"Notes: {notes}" if notes else "")
+        report.count("speaker_notes", bool(notes))
+
+
+def _diagrams(slide: Slide) -> Iterator[str]:
+    """Yield the words of a slide's diagrams (SmartArt)."""
+    for relation in slide.part.rels.values():
+        if relation.reltype.endswith("/diagramData") and not relation.is_external:
+            words = diagram_text(parse_xml(relation.target_part.blob))
+            if words:
+                yield words
+
+
+def _add_shape(parts: Parts, shape: Any, heading: str, report: ReadReport) -> None:
+    described = next(
+        (one_line(each.get("descr") or "") for each in shape._element.iter() if local(each) == "cNvPr"), ""
+    )
+    if hasattr(shape, "image"):
+        report.count("pictures_described" if described else "pictures_without_text")
+    if described and not (shape.has_text_frame and shape.text_frame.text.strip()):
+        parts.add(f"Picture: {described}" if hasattr(shape, "image") else described)
+    if getattr(shape, "has_table", False) or getattr(shape, "has_chart", False):
+        for line in _table(shape.table, heading) if shape.has_table else _chart(shape.chart, heading):
+            parts.add(line, "row")
+    elif shape.has_text_frame:
+        lines = [text for paragraph in shape.text_frame.paragraphs if (text := one_line(clean(paragraph.text)))]
+        for line in lines:
+            parts.add(f"- {line}" if len(lines) > 1 else line, "list" if len(lines) > 1 else "")
+
+
+def _shapes(shapes: Any, depth: int) -> Iterator[Any]:
+    """Yield all shapes, those in groups too."""
+    for shape in shapes:
+        if hasattr(shape, "shapes"):
+            if depth < _DEEPEST:
+                yield from _shapes(shape.shapes, depth + 1)
+        else:
+            yield shape
+
+
+def _has_picture(shapes: Any) -> bool:
+    return any(hasattr(shape, "image") for shape in _shapes(shapes, 0))
+
+
+def _table(table: Table, heading: str) -> list[str]:
+    rows = [
+        [
+            (one_line(cell.text), cell.span_width, cell.span_height)
+            if cell.is_merge_origin
+            else (one_line(cell.text), 1, 1)
+            for cell in row.cells
+            if not cell.is_spanned
+        ]
+        for row in table.rows
+    ]
+    return table_lines(expand_spans(rows), caption=heading, header_rows=1 if table.first_row else None)
+
+
+def _chart(chart: Chart, heading: str) -> list[str]:
+    """Return a chart's figures as a table: a row for each category, a column for each series."""
+    try:
+        title = one_line(chart.chart_title.text_frame.text) if chart.has_title else ""
+        plot = chart.plots[0]
+        categories = [one_line(category) for category in plot.categories]
+        series = [(one_line(each.name or ""), list(each.values)) for each in plot.series]
+    except (AttributeError, IndexError, KeyError, NotImplementedError, TypeError, ValueError):
+        return []
+    if not categories or not series:
+        return []
+    grid = [["", *(name or title or "value" for name, _ in series)]]
+    for place, category in enumerate(categories):
+        values = [values[place] if place < len(values) else None for _, values in series]
+        grid.append([category, *("" if value is None else f"{value:.10g}" for value in values)])
+    return table_lines(grid, caption=title or heading, header_rows=1, headings=False)

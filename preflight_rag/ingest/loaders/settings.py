@@ -1,0 +1,198 @@
+"""Settings files: YAML, TOML and INI as rows and lines that say what each value belongs to.
+
+A line such as `port: 8443` says nothing without the section that it stands in, and an entry of a list of records is
+read as one row, as JSON's are. Comments stay beside the value that they explain. A file that its parser does not take,
+as templates and nginx's, is plain text.
+"""
+
+from __future__ import annotations
+
+import configparser
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from preflight_rag.ingest.loaders.encoding import decode
+from preflight_rag.ingest.loaders.fields import clean, file_document
+from preflight_rag.ingest.loaders.files import read_bytes, suffix_of
+from preflight_rag.ingest.loaders.rows import json_lines
+from preflight_rag.ingest.loaders.text import load_text
+from preflight_rag.state.values import Document
+
+_COMMENT = re.compile(r"\s*[#;]+\s?(.*)")
+_KEY = re.compile(
+    r"\s*(?:- +)*[\"']?([^\s\"'#;=:\[\]{}][^\"'#=:\[\]{}]{0,80}?)[\"']?\s*[=:](?:\s|$)"  # port: 8443, rate = 5
+    r"|\s*\[+([^\[\]]+)\]+"  # [server]
+)
+_BEHIND_VALUE = re.compile(r"(?:^|\s)#\s?([^\"'#]+)$")
+_MOST_VALUES = 200_000
+"""Values of a YAML file with its repetitions written out; a file of more is no settings file. A guess."""
+_LARGEST = 4_000_000
+"""Characters of a YAML file that is parsed, which takes seconds for each million; a guess."""
+_DEEPEST = 50
+"""Values inside each other that are followed; a guess at what no settings file has."""
+_NO_SECTION = "\x00"
+
+
+def load_settings(path: Path, max_bytes: int) -> Iterator[Document]:
+    """Yield the file as one document: its records as rows, its other values a line `section, name: value` each."""
+    text = decode(read_bytes(path, max_bytes), path)
+    parsed = _parse(text, suffix_of(path))
+    lines = list(json_lines(_Comments(text).beside(parsed))) if isinstance(parsed, dict | list) and parsed else []
+    if not any(char.isalnum() for line in lines for char in line):
+        yield from load_text(path, max_bytes)
+        return
+    above = [match[1] for line in _first_lines(text) if (match := _COMMENT.match(line)) and match[1].strip()]
+    yield file_document(path, clean("\n".join([*above, *([""] if above else []), *lines])))
+
+
+def _parse(text: str, suffix: str) -> Any:
+    """Parse the file; every value stays as it is written where the parser allows it.
+
+    None where the file cannot be parsed.
+    """
+    try:
+        if suffix in (".yaml", ".yml"):
+            return _yaml(text)
+        if suffix == ".toml":
+            return tomllib.loads(text, parse_float=str)
+        return _ini(text)
+    except (ValueError, RecursionError, configparser.Error):
+        return None
+
+
+def _yaml(text: str) -> Any:
+    import yaml
+
+    if len(text) > _LARGEST:
+        return None
+    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # all values stay text; the one in C is five times as fast
+    try:
+        depth = 0
+        for event in yaml.parse(text, Loader=loader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > _DEEPEST:
+                return None
+        roots = [root for root in yaml.compose_all(text, Loader=loader) if root is not None]
+        if sum(_count(root, {}, set()) for root in roots) > _MOST_VALUES:
+            return None
+        documents = list(yaml.load_all(text, Loader=loader))
+    except yaml.YAMLError:
+        return None
+    documents = [_named(document) for document in documents if isinstance(document, dict | list)]
+    return documents[0] if len(documents) == 1 else documents
+
+
+def _count(node: Any, known: dict[int, int], around: set[int]) -> int:
+    """Return how many values a YAML node holds, those that it repeats counted again.
+
+    Far too many for one inside itself.
+    """
+    if id(node) in around:
+        return _MOST_VALUES + 1
+    if id(node) not in known:
+        around.add(id(node))
+        parts = node.value if isinstance(node.value, list) else []
+        inner = [part for each in parts for part in (each if isinstance(each, tuple) else (each,))]
+        known[id(node)] = 1 + sum(_count(part, known, around) for part in inner)
+        around.discard(id(node))
+    return known[id(node)]
+
+
+def _named(value: Any) -> Any:
+    """Return the value with names that are text: YAML allows others."""
+    if isinstance(value, dict):
+        return {name if isinstance(name, str) else str(name): _named(each) for name, each in value.items()}
+    return [_named(each) for each in value] if isinstance(value, list) else value
+
+
+def _ini(text: str) -> dict[str, Any]:
+    """Return sections and their values.
+
+    Raises:
+        configparser.Error: It is no INI file, or it has a name twice, of which the parser would keep one.
+    """
+    parser = configparser.RawConfigParser(strict=True, delimiters=("=", ":"), default_section=_NO_SECTION)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    has_section = any(line.lstrip().startswith("[") for line in _stated(text)[:1])
+    parser.read_string(text if has_section else f"[{_NO_SECTION}]\n{text}")
+    sections = {name: dict(parser.items(name)) for name in parser.sections()}
+    own = parser.defaults()
+    for values in sections.values():
+        for name in own:
+            values.pop(name, None)
+    return {**own, **sections}
+
+
+def _stated(text: str) -> list[str]:
+    """Return the lines that are no comment."""
+    return [line for line in text.splitlines() if line.strip() and not _COMMENT.match(line)]
+
+
+def _first_lines(text: str) -> list[str]:
+    """Return the comment that heads the file: up to the first blank line or value, if a blank line follows it."""
+    head: list[str] = []
+    for line in text.splitlines():
+        if not line.strip():
+            return head
+        if not _COMMENT.match(line):
+            return []
+        head.append(line)
+    return head
+
+
+class _Comments:
+    """The comments of a file by the name that they stand above or behind, in the file's order.
+
+    Parsers drop comments; a name's occurrences come in the same order in the file and in what was parsed.
+
+    Args:
+        text: The file.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._by_name: dict[str, list[str]] = {}
+        waiting: list[str] = []
+        lines = text.splitlines()[len(_first_lines(text)) :]
+        for line in lines:
+            if alone := _COMMENT.match(line):
+                waiting += [alone[1].strip()] if alone[1].strip() else []
+            elif key := _KEY.match(line):
+                behind = _BEHIND_VALUE.search(line)
+                comment = " ".join([*waiting, *([behind[1].strip()] if behind else [])])
+                self._by_name.setdefault((key[1] or key[2]).strip(), []).append(comment)
+                waiting = []
+        self._last = " ".join(waiting)
+
+    def beside(self, value: Any) -> Any:
+        """Return the value with each comment beside what it explains."""
+        found = self._beside(value)
+        left = [comment for names in self._by_name.values() for comment in names if comment]
+        rest = " ".join([*left, *([self._last] if self._last else [])])
+        if rest and isinstance(found, dict):
+            return {**found, "comment": rest}
+        return [*found, {"comment": rest}] if rest and isinstance(found, list) else found
+
+    def _beside(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._beside(each) for each in value]
+        if not isinstance(value, dict):
+            return value
+        found: dict[str, Any] = {}
+        for name, inner in value.items():
+            comment = self._take(name)
+            if comment and isinstance(inner, dict):
+                found[name] = {"comment": comment, **self._beside(inner)}
+            elif comment and not isinstance(inner, list):
+                found[name] = f"{inner} ({comment})".strip()
+            else:
+                found[name] = self._beside(inner)
+                if comment:
+                    found[f"{name}, comment"] = comment
+        return found
+
+    def _take(self, name: str) -> str:
+        waiting = self._by_name.get(name)
+        return waiting.pop(0) if waiting else ""

@@ -1,0 +1,257 @@
+"""CSV and TSV: a document for each row of a table of texts, else the table as one document.
+
+The separator and the quotation mark are what the standard library's sniffer says, checked against how many rows they
+read alike; encoding as of any text. What was decided stands in the document's metadata, under "table".
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from preflight_rag.ingest.loaders.encoding import decode, encoding_of
+from preflight_rag.ingest.loaders.fields import (
+    AUTHOR_FIELDS,
+    DATE_FIELDS,
+    SOURCE_FIELDS,
+    absolute,
+    file_document,
+    iso_date,
+    one_line,
+    people,
+    tidy,
+)
+from preflight_rag.ingest.loaders.files import read_bytes
+from preflight_rag.ingest.loaders.rows import (
+    ID_FIELDS,
+    LONG_TEXT,
+    RECORD_FIELDS,
+    SHORT_TEXT,
+    SHORTEST_TEXT,
+    TEXT_FIELDS,
+    TITLE_FIELDS,
+    above_text,
+    mean_length,
+)
+from preflight_rag.state.errors import DocumentError, EmptyDocument, UnreadableDocument
+from preflight_rag.state.values import Document
+from preflight_rag.text.tables import table_lines
+
+_FIELDS = {"id": ID_FIELDS, "title": TITLE_FIELDS, "date": DATE_FIELDS, "authors": AUTHOR_FIELDS}
+_FIELDS |= {"source": SOURCE_FIELDS}
+_SEPARATORS = (",", ";", "\t", "|")
+_SAMPLE_ROWS, _SAMPLE_CHARACTERS = 200, 100_000
+_SNIFFED_CHARACTERS = 20_000
+"""What the sniffer is given: it takes quadratic time. This number and those above are guesses."""
+_HEADER_ROWS = 5
+_MAX_FIELD = 2**31 - 1
+_MARK = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
+"""A first line by which Excel is told the separator."""
+_NUMBER = re.compile(r"[-+(]?[$€£]?\s?\d[\d.,'\s]*\s?[%€$£)]?")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_DECIMAL = {",": re.compile(r"[-+]?\d{1,3}(?:(?:\.\d{3})*|\d*),\d+"), ".": re.compile(r"[-+]?\d[\d,]*\.\d+")}
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A parsed table.
+
+    Attributes:
+        caption: What stands above the header.
+        columns: Their names, unique; "column 3" where the header has none.
+        rows: The cells of each row by column.
+        has_header: Whether the first row names the columns.
+    """
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: list[dict[str, str]]
+    has_header: bool
+
+
+def load_table(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]:
+    """Yield rows as documents where a column holds texts; `path#number` (from 1) is a row's id without one of its own.
+
+    A column holds texts that is called so and holds more than labels, or that is the longest of a table with ids and
+    holds sentences. The other columns stand above it in the row's document. Any other table is one document with a line
+    `column: value | …` for each row.
+
+    Raises:
+        UnreadableDocument: It cannot be parsed.
+    """
+    data = read_bytes(path, max_bytes)
+    text = decode(data, path)
+    if mark := _MARK.match(text):
+        text = text[mark.end() :]
+    dialect = _dialect(path, text, mark[1] if mark else "")
+    csv.field_size_limit(_MAX_FIELD)
+    try:
+        table = _parsed(text, dialect)
+    except csv.Error as error:
+        raise UnreadableDocument(f"{path} is no readable table: {error}") from error
+    named = {column.lower(): column for column in table.columns}
+    body = _text_column(table.rows, named) if table.has_header else None
+    read_as = _read_as(encoding_of(data, path), dialect, table)
+    if body is None:
+        yield _whole_table(path, table, read_as)
+    else:
+        yield from _row_documents(path, table.rows, named, body, read_as)
+
+
+def _dialect(path: Path, text: str, separator: str) -> type[csv.Dialect]:
+    """Separator and quoting of the table."""
+    sample = text[:_SAMPLE_CHARACTERS]
+    marks = (separator,) if separator else ("\t",) if path.suffix.lower() == ".tsv" else _SEPARATORS
+    try:
+        sniffed = csv.Sniffer().sniff(text[:_SNIFFED_CHARACTERS], delimiters="".join(_SEPARATORS))
+    except csv.Error:
+        sniffed = csv.excel
+    # The sniffer takes an apostrophe in a cell for a quotation mark: it has to open cells.
+    quotes = ('"', "'") if sniffed.quotechar == "'" and re.search(r"(?:^|[,;\t|])\s?'", sample) else ('"',)
+    choices = [(mark, quote) for mark in marks for quote in quotes]
+    chosen, quotation = max(choices, key=lambda choice: (_fit(sample, *choice), choice[0] == sniffed.delimiter))
+    spaced = sample.count(f"{chosen} ") * 2 > sample.count(chosen) > 0
+
+    class Dialect(csv.excel):
+        delimiter = chosen
+        quotechar = quotation
+        skipinitialspace = spaced
+
+    return Dialect
+
+
+def _fit(text: str, mark: str, quotation: str = '"') -> tuple[int, int]:
+    """Return how many of the first rows have the same number of columns by a separator, and how many columns these are.
+
+    Of a table with semicolons, numbers such as 1,5 have commas in some rows and not in others.
+    """
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=mark, quotechar=quotation)
+    try:
+        widths = Counter(len(row) for row in islice(rows, _SAMPLE_ROWS))
+    except csv.Error:
+        return 0, 0
+    return max(((count, width) for width, count in widths.items() if width > 1), default=(0, 0))
+
+
+def _parsed(text: str, dialect: type[csv.Dialect]) -> _Table:
+    """Return the table under the first row that fills at least half of its columns.
+
+    Of one without names, all its rows.
+    """
+    rows = [row for row in csv.reader(io.StringIO(text, newline=""), dialect=dialect) if row]
+    filled = [sum(1 for cell in row if cell.strip()) for row in rows[:_HEADER_ROWS]]
+    width = max((len(row) for row in rows[:_HEADER_ROWS]), default=0)
+    header = next((index for index, count in enumerate(filled) if count * 2 >= width), 0)
+    has_header = not _is_data(rows[header : header + _SAMPLE_ROWS])
+    names = rows[header] if rows and has_header else []
+    columns: dict[str, None] = {}
+    longest = max((len(row) for row in rows[header:]), default=0)
+    for number, cell in enumerate([*names, *[""] * (longest - len(names))] if rows else [], 1):
+        name = one_line(cell) or f"column {number}"
+        columns[name if name not in columns else f"{name} {number}"] = None
+    caption = " ".join(one_line(cell) for row in rows[:header] for cell in row if cell.strip())
+    padding = [""] * len(columns)
+    body = rows[header + has_header :]
+    records = [dict(zip(columns, [*row, *padding], strict=False)) for row in body]
+    return _Table(caption, tuple(columns), records, has_header)
+
+
+def _is_data(rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether the first row is data: it has a number other than a year where all others have numbers."""
+    if len(rows) < 3:
+        return False
+    for place, cell in enumerate(rows[0]):
+        column = [row[place].strip() for row in rows[1:] if place < len(row) and row[place].strip()]
+        is_number = _NUMBER.fullmatch(cell.strip()) and not _YEAR.fullmatch(cell.strip())
+        if is_number and len(column) > 1 and all(_NUMBER.fullmatch(each) for each in column):
+            return True
+    return False
+
+
+def _text_column(rows: Sequence[Mapping[str, str]], named: Mapping[str, str]) -> str | None:
+    """Return the column that holds the documents' text, if there is one."""
+    sample = rows[:_SAMPLE_ROWS]
+    if not sample:
+        return None
+    lengths = {column: mean_length(sample, column) for column in named.values()}
+    texts = [named[name] for name in TEXT_FIELDS if name in named]
+    if texts:
+        longest = max(texts, key=lambda column: lengths[column])
+        others = [name for name, column in named.items() if column != longest]
+        least = SHORT_TEXT if not any(name in named for name in ID_FIELDS) else SHORTEST_TEXT
+        if lengths[longest] >= least or all(name in RECORD_FIELDS for name in others):
+            return longest
+    if not any(name in named for name in ID_FIELDS):
+        return None
+    longest = max(lengths, key=lambda column: lengths[column])
+    return longest if lengths[longest] >= LONG_TEXT else None
+
+
+def _row_documents(
+    path: Path, rows: Sequence[Mapping[str, str]], named: Mapping[str, str], body: str, read_as: Mapping[str, Any]
+) -> Iterator[Document | DocumentError]:
+    columns = {
+        field: next((named[name] for name in names if name in named and named[name] != body), None)
+        for field, names in _FIELDS.items()
+    }
+    rest = [column for column in named.values() if column not in (body, columns["id"], columns["title"])]
+    # Rows of a record file without titles stay without: only what stands in a wider table needs its name.
+    is_labelled = any(name not in RECORD_FIELDS for name, column in named.items() if column != body)
+    seen: set[str] = set()
+    for number, row in enumerate(rows, 1):
+        values = {field: one_line(row[column]) if column else "" for field, column in columns.items()}
+        # An id that stands in several rows is none of a row: of an order with several lines, each line is kept.
+        name = values["id"] if values["id"] and values["id"] not in seen else f"{absolute(path)}#{number}"
+        text = above_text(tidy(row[body]), {column: row[column] for column in named.values() if column != body})
+        if not any(char.isalnum() for char in text):
+            if any(value.strip() for value in row.values()):
+                yield EmptyDocument(f"{path}, row {number}: no text in column {body!r}")
+            continue
+        seen.add(name)
+        metadata = {key: one_line(row[key]) for key in rest if row[key].strip()}
+        if columns["id"] and columns["id"].lower() == "pmid":
+            metadata["pmid"] = values["id"]
+        yield Document(
+            id=name,
+            text=text,
+            source=values["source"] or absolute(path),
+            title=values["title"] or (path.stem if is_labelled else ""),
+            date=iso_date(values["date"]),
+            authors=people(values["authors"]),
+            metadata={**metadata, "row": number, "path": absolute(path), "table": dict(read_as)},
+        )
+
+
+def _whole_table(path: Path, table: _Table, read_as: Mapping[str, Any]) -> Document:
+    """Return the table as one document, a row a line."""
+    names = [list(table.columns)] if table.has_header else []
+    grid = [*names, *([row[column] for column in table.columns] for row in table.rows)]
+    lines = table_lines(grid, caption=table.caption, header_rows=len(names), headings=False)
+    text = tidy("\n".join([table.caption, *lines] if table.caption else lines))
+    return file_document(path, text, title=table.caption, metadata={"rows": len(table.rows), "table": dict(read_as)})
+
+
+def _read_as(encoding: str, dialect: type[csv.Dialect], table: _Table) -> dict[str, Any]:
+    """Return the detected encoding and separators of the file, for the document's metadata."""
+    return {
+        "separator": "tab" if dialect.delimiter == "\t" else dialect.delimiter,
+        "quote": dialect.quotechar,
+        "decimal": _decimal_mark(table.rows[:_SAMPLE_ROWS]),
+        "encoding": encoding,
+        "header": table.has_header,
+    }
+
+
+def _decimal_mark(rows: Sequence[Mapping[str, str]]) -> str:
+    """Return the mark of decimals that more cells are written with; "" where none has decimals."""
+    cells = [cell.strip() for row in rows for cell in row.values()]
+    counts = {mark: sum(bool(pattern.fullmatch(cell)) for cell in cells) for mark, pattern in _DECIMAL.items()}
+    best = max(counts, key=lambda mark: counts[mark])
+    return best if counts[best] else ""

@@ -1,0 +1,145 @@
+"""Plain text and Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from preflight_rag.ingest.loaders.encoding import decode
+from preflight_rag.ingest.loaders.fields import (
+    TITLE_CHARACTERS,
+    clean,
+    file_document,
+    iso_date,
+    json_values,
+    people,
+    tidy,
+)
+from preflight_rag.ingest.loaders.files import read_bytes
+from preflight_rag.ingest.loaders.layout import is_hard_wrapped, paragraphs, vocabulary
+from preflight_rag.ingest.loaders.text_tables import heading_at, with_rows
+from preflight_rag.state.errors import UnreadableDocument
+from preflight_rag.state.values import Document
+from preflight_rag.text.log_lines import is_code, is_setting
+
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+LABELLED_CHARACTERS = 300
+"""A title that is called one may be as long as those of papers are; a guess."""
+_TITLE = re.compile(r"title:\s*", re.IGNORECASE)
+_FENCE = re.compile(r"^[ ]{0,3}(?:```|~~~)", re.MULTILINE)
+_IMAGE = re.compile(r"!\[((?>(?:(?!!\[)[^\]\n])*))\]\([^()\n]*+(?>(?:\([^()\n]*+\)[^()\n]*+)*)\)")
+_LINK = re.compile(r"\[([^\[\]\n]++)\]\([^()\n]*+(?>(?:\([^()\n]*+\)[^()\n]*+)*)\)")
+_HEADING = re.compile(
+    r"^#{1,6}[ \t]++(.+?)(?>(?:(?<![ \t])[ \t]++#*+|(?<![ \t#])#++)?)$|^(\S[^\n]*+)\n(?:=+|-{3,})[ \t]*$", re.MULTILINE
+)
+
+
+def load_text(path: Path, max_bytes: int) -> Iterator[Document]:
+    """Yield a plain text as one document, tables as rows.
+
+    What was broken at a fixed width is joined to paragraphs again.
+    """
+    text = tidy(decode(read_bytes(path, max_bytes), path))
+    marked = heading_at(text.split("\n", 2), 0)
+    title = marked if len(marked) <= TITLE_CHARACTERS else ""
+    title = title or _title_line([line.strip() for line in text.split("\n")])
+    text = tidy("\n".join(with_rows(text.split("\n"))))
+    lines = [line.strip() for line in text.split("\n")]
+    if is_hard_wrapped(lines):
+        known = vocabulary(lines)
+        blocks = [block.split("\n") for block in "\n".join(lines).split("\n\n")]
+        text = "\n\n".join("\n".join(block if _is_of_lines(block) else paragraphs(block, known)) for block in blocks)
+    yield file_document(path, text, title=title)
+
+
+def _is_of_lines(block: list[str]) -> bool:
+    """Return whether most lines of a block are settings or lines of a program, which are no wrapped prose."""
+    return sum(is_setting(line) or is_code(line) for line in block) * 2 > len(block)
+
+
+def _title_line(lines: list[str]) -> str:
+    """Return the title that the first line announces, on it or below it.
+
+    Without one, return the first line itself if it stands alone like a title.
+    """
+    first, *rest = [*lines, ""]
+    if labelled := _TITLE.match(first):
+        title = first[labelled.end() :] or next(filter(None, rest), "")
+        return title if len(title) <= LABELLED_CHARACTERS else ""
+    is_title = 0 < len(first) <= TITLE_CHARACTERS and not rest[0] and not first.endswith((".", "!", "?", ",", ";"))
+    return first if is_title and len(lines) > 1 else ""
+
+
+def load_markdown(path: Path, max_bytes: int) -> Iterator[Document]:
+    """Yield a Markdown file as one document: front matter is metadata, links keep their text, comments go."""
+    raw = clean(decode(read_bytes(path, max_bytes), path))
+    properties, body = _front_matter(raw)
+    parts = enumerate(_fenced_parts(body))
+    text = tidy("".join(part if index % 2 else _with_tables(_prose(part)) for index, part in parts))
+    sections = [[match.start(), match[1] or match[2]] for match in _headings(text)]
+    yield file_document(
+        path,
+        text,
+        title=str(properties.pop("title", "") or (sections[0][1] if sections else "")),
+        date=iso_date(properties.get("date")),
+        authors=people(properties.pop("authors", None) or properties.pop("author", None)),
+        metadata={**properties, **({"sections": sections} if sections else {})},
+    )
+
+
+def _front_matter(text: str) -> tuple[dict[str, Any], str]:
+    """YAML properties at the top, and the rest; text that only looks like them stays text."""
+    match = _FRONT_MATTER.match(text)
+    if match is None:
+        return {}, text
+    import yaml
+
+    try:
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(match[1], Loader=yaml.SafeLoader)):
+            return {}, text
+        properties = yaml.safe_load(match[1])
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return {}, text
+    if not isinstance(properties, dict):
+        return {}, text
+    try:
+        return json_values({str(key).lower(): value for key, value in properties.items()}), text[match.end() :]
+    except UnreadableDocument:  # of too many levels
+        return {}, text
+
+
+def _fenced_parts(text: str) -> list[str]:
+    """Return the text cut at code fences; every second part is code."""
+    cuts = [match.start() for match in _FENCE.finditer(text)]
+    bounds = [0, *cuts, len(text)]
+    return [text[left:right] for left, right in pairwise(bounds)]
+
+
+def _prose(part: str) -> str:
+    """Markdown outside code without link targets, images and comments."""
+    return _LINK.sub(r"\1", _IMAGE.sub(r"\1", _without_comments(part)))
+
+
+def _with_tables(part: str) -> str:
+    """Markdown with the rows of its tables in their place."""
+    return "\n".join(with_rows(part.split("\n"), spaced=False))
+
+
+def _without_comments(text: str) -> str:
+    """Markdown without its HTML comments; a pattern would read to the end for each that does not end."""
+    kept, at = [], 0
+    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
+        kept.append(text[at:start])
+        at = end + 3
+    return "".join(kept) + text[at:]
+
+
+def _headings(text: str) -> Iterator[re.Match[str]]:
+    offset = 0
+    for index, part in enumerate(_fenced_parts(text)):
+        if index % 2 == 0:
+            yield from _HEADING.finditer(text, offset, offset + len(part))
+        offset += len(part)

@@ -1,0 +1,107 @@
+"""Excel workbooks before 2007 (.xls) through xlrd: values as the sheet shows them, each sheet a page."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from preflight_rag.ingest.loaders.fields import file_document, one_line
+from preflight_rag.ingest.loaders.files import read_bytes
+from preflight_rag.ingest.loaders.parts import Parts
+from preflight_rag.ingest.loaders.read_report import ReadReport
+from preflight_rag.ingest.loaders.sheets import add_sheet
+from preflight_rag.ingest.loaders.xlsx import load_xlsx, shown
+from preflight_rag.state.errors import EncryptedDocument, UnreadableDocument
+from preflight_rag.state.values import Document
+
+if TYPE_CHECKING:
+    from xlrd.book import Book
+    from xlrd.sheet import Cell, Sheet
+
+
+def load_xls(path: Path, max_bytes: int) -> Iterator[Document]:
+    """Yield the workbook as one document; one of the newer format under the old ending is read as what it is.
+
+    Raises:
+        EncryptedDocument: It is protected by a password.
+        UnreadableDocument: xlrd cannot read it.
+        DocumentTooLarge: It is larger than `max_bytes`.
+    """
+    data = read_bytes(path, max_bytes)
+    if data.startswith(b"PK"):
+        yield from load_xlsx(path, max_bytes)
+        return
+    from xlrd import open_workbook
+
+    try:
+        book = open_workbook(file_contents=data, formatting_info=True, logfile=io.StringIO())
+    except Exception as error:
+        if "encrypted" in str(error).lower():
+            raise EncryptedDocument(f"{path} is protected by a password", help="Save a copy without one") from error
+        raise UnreadableDocument(f"{path} is no readable Excel workbook: {type(error).__name__}: {error}") from error
+    parts, report, hidden = Parts(), ReadReport(), []
+    for number, sheet in enumerate(book.sheets(), 1):
+        if sheet.visibility:
+            hidden.append(one_line(sheet.name))
+            continue
+        add_sheet(parts, number, one_line(sheet.name), _grid(book, sheet))
+        for (row, column), note in sorted(sheet.cell_note_map.items()):
+            author, words = one_line(note.author or ""), one_line(note.text or "")
+            words = words.removeprefix(f"{author}:").strip()
+            place = f"{_letters(column)}{row + 1}"
+            parts.add(f"Comment{f' by {author}' if author else ''} on {one_line(sheet.name)} {place}: {words}")
+            report.count("comments")
+    report.count("sheets", book.nsheets - len(hidden))
+    if hidden:
+        report.leave_out(f"hidden sheets: {', '.join(hidden)}")
+    yield file_document(
+        path,
+        parts.joined(),
+        pages=tuple(parts.pages),
+        metadata=parts.metadata(),
+        if_empty="holds no text in a visible sheet",
+        report=report,
+    )
+
+
+def _grid(book: Book, sheet: Sheet) -> list[list[str]]:
+    """Return a sheet's cells as they are shown; a merged cell stands in each of its places."""
+    rows = [[_text(book, cell) for cell in sheet.row(number)] for number in range(sheet.nrows)]
+    for top, bottom, left, right in sheet.merged_cells:
+        if top < len(rows) and left < len(rows[top]):
+            for row in rows[top:bottom]:
+                row[left:right] = [rows[top][left]] * len(row[left:right])
+    return rows
+
+
+def _text(book: Book, cell: Cell) -> str:
+    import xlrd
+
+    if cell.ctype in (xlrd.XL_CELL_EMPTY, xlrd.XL_CELL_BLANK):
+        return ""
+    if cell.ctype == xlrd.XL_CELL_ERROR:
+        return str(xlrd.error_text_from_code.get(cell.value, ""))
+    if cell.ctype == xlrd.XL_CELL_BOOLEAN:
+        return shown(bool(cell.value), "")
+    if cell.ctype == xlrd.XL_CELL_DATE:
+        try:
+            return shown(xlrd.xldate_as_datetime(cell.value, book.datemode), "")
+        except (ValueError, OverflowError, xlrd.XLDateError):
+            return f"{cell.value:.10g}"
+    known = book.format_map.get(book.xf_list[cell.xf_index].format_key) if cell.xf_index is not None else None
+    value = cell.value
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        value = int(value)
+    return shown(value, known.format_str if known else "General")
+
+
+def _letters(column: int) -> str:
+    """Return a column's name, from 0: A, B, ... AA."""
+    name = ""
+    column += 1
+    while column:
+        column, rest = divmod(column - 1, 26)
+        name = chr(65 + rest) + name
+    return name

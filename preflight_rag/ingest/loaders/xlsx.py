@@ -1,0 +1,256 @@
+"""Excel workbooks through openpyxl: values as the sheet shows them, each sheet a page."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+from zipfile import ZipFile
+
+from preflight_rag.ingest.loaders.fields import file_document, iso_date, one_line, people
+from preflight_rag.ingest.loaders.files import open_archive, open_file
+from preflight_rag.ingest.loaders.formulas import WITHOUT_VALUE, Place, computed
+from preflight_rag.ingest.loaders.parts import Parts
+from preflight_rag.ingest.loaders.read_report import ReadReport
+from preflight_rag.ingest.loaders.sheets import add_sheet
+from preflight_rag.ingest.loaders.xml import core_properties, local, parse_xml
+from preflight_rag.state.errors import DocumentError, UnreadableDocument
+from preflight_rag.state.values import Document
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+    from openpyxl.workbook import Workbook
+
+STREAMED_BYTES = 30_000_000
+"""Larger workbooks, unpacked, are read a row at a time: the whole takes fifty times as much memory. Merged cells are
+then not known. A guess."""
+_CURRENCY = re.compile(r'\[\$([^\]-]{1,4})[^\]]{0,20}\]|"([$€£¥]|[A-Z]{3})"|([$€£¥])')
+_UNSHOWN = re.compile(r'"[^"]*"|\[[^\]]{0,100}\]|\\.|_.|\*.')
+_FORMAT = 100
+"""Characters of a number format that are looked at; Excel takes 255."""
+_UNIT = re.compile(r'[0#?]"([^"]{1,20})"$')
+_DIGITS = re.compile(r"(?<![#0?,])[#0?,]*[#0?](?:\.([0#?]+))?")
+
+
+def load_xlsx(path: Path, max_bytes: int) -> Iterator[Document]:
+    """Yield the workbook as one document; figures are written as their number format shows them.
+
+    Raises:
+        EncryptedDocument: It is protected by a password.
+        UnreadableDocument: openpyxl cannot read it.
+        DocumentTooLarge: It unpacks to more than `max_bytes`.
+    """
+    with open_archive(path, max_bytes, "Excel workbook") as archive:
+        streamed = sum(part.file_size for part in archive.infolist()) > STREAMED_BYTES
+        properties = core_properties(archive)
+        beside = _beside(archive)
+    with _opened(path, data_only=True, read_only=streamed) as book:
+        values: dict[Place, str] = {}
+        if beside.has_formulas and not streamed:
+            with _opened(path, data_only=False, read_only=False) as written:
+                values = _values(written, _formulas(written, book), beside.report)
+        elif beside.has_formulas:
+            beside.report.less.append("some formulas have no stored value; open and save the file to have them")
+        yield _document(path, book, properties, beside, values)
+
+
+@contextmanager
+def _opened(path: Path, *, data_only: bool, read_only: bool) -> Iterator[Workbook]:
+    from openpyxl import load_workbook
+
+    with warnings.catch_warnings(), open_file(path) as file:
+        warnings.simplefilter("ignore")  # Of extensions that openpyxl does not keep, which matters to writers only.
+        try:
+            book = load_workbook(file, data_only=data_only, read_only=read_only, keep_links=False)
+        except DocumentError:
+            raise
+        except Exception as error:
+            raise UnreadableDocument(
+                f"{path} is no readable Excel workbook: {type(error).__name__}: {error}"
+            ) from error
+        try:
+            yield book
+        finally:
+            book.close()
+
+
+@dataclass
+class _Beside:
+    """What a workbook has beside its cells: words of drawings, and who wrote which threaded comment."""
+
+    has_formulas: bool = False
+    lines: list[str] = field(default_factory=list)
+    writers: dict[str, str] = field(default_factory=dict)
+    report: ReadReport = field(default_factory=ReadReport)
+
+
+def _beside(archive: ZipFile) -> _Beside:
+    found = _Beside()
+    people: dict[str, str] = {}
+    threads: list[tuple[str, str]] = []
+    for name in archive.namelist():
+        if name.startswith("xl/worksheets/") and name.endswith(".xml"):
+            found.has_formulas = found.has_formulas or WITHOUT_VALUE.search(archive.read(name)) is not None
+        elif name.startswith("xl/embeddings/"):
+            found.report.leave_out(
+                f"embedded file {PurePosixPath(name).name}", "files inside of workbooks are not read"
+            )
+        elif name.startswith(("xl/persons/", "xl/threadedComments/", "xl/drawings/drawing")) and name.endswith(".xml"):
+            for each in parse_xml(archive.read(name)).iter():
+                if local(each) == "person":
+                    people[str(each.get("id"))] = one_line(each.get("displayName") or "")
+                elif local(each) == "threadedComment":
+                    words = " ".join(one_line(part.text or "") for part in each if local(part) == "text")
+                    threads.append((words, str(each.get("personId"))))
+                elif local(each) in ("pic", "sp"):
+                    _add_shape(each, found)
+    found.writers = {words: people.get(person, "") for words, person in threads}
+    return found
+
+
+def _add_shape(shape: _Element, found: _Beside) -> None:
+    """A picture's description, or the words of a text box."""
+    described = next((one_line(each.get("descr") or "") for each in shape.iter() if local(each) == "cNvPr"), "")
+    words = one_line(" ".join(each.text or "" for each in shape.iter() if local(each) == "t"))
+    if words:
+        found.report.count("text_boxes")
+        found.lines.append(words)
+    if local(shape) == "pic":
+        found.report.count("pictures_described" if described else "pictures_without_text")
+        found.lines += [f"Picture: {described}"] if described else []
+
+
+def _formulas(written: Workbook, book: Workbook) -> dict[Place, str]:
+    """Return the formulas of visible sheets that have no stored value."""
+    found: dict[Place, str] = {}
+    for sheet in book.worksheets:
+        if sheet.sheet_state != "visible":
+            continue
+        for row in written[sheet.title].iter_rows():
+            for cell in row:
+                formula = getattr(cell.value, "text", cell.value)
+                is_formula = cell.data_type == "f" and isinstance(formula, str)
+                if is_formula and sheet.cell(cell.row, cell.column).value is None:
+                    found[sheet.title, cell.row, cell.column] = formula
+    return found
+
+
+def _values(book: Workbook, formulas: Mapping[Place, str], report: ReadReport) -> dict[Place, str]:
+    """Return the values to show for formulas without a stored value: computed ones, else the formulas."""
+    values = computed(book, formulas) if formulas else {}
+    report.count("formulas", len(values))
+    if missing := len(formulas) - len(values):
+        many = "1 formula has" if missing == 1 else f"{missing:,} formulas have"
+        report.less.append(f"{many} no stored value and could not be computed; open and save the file to have them")
+    from openpyxl.utils.datetime import from_excel
+
+    texts = {}
+    for (name, row, column), formula in formulas.items():
+        value = values.get((name, row, column))
+        cell = book[name].cell(row, column)
+        if value is None:
+            texts[name, row, column] = f"{one_line(formula)} (formula without a value)"
+        elif cell.is_date and isinstance(value, int | float):
+            texts[name, row, column] = shown(from_excel(value, book.epoch), "")
+        else:
+            texts[name, row, column] = shown(value, cell.number_format)
+    return texts
+
+
+def _document(
+    path: Path, book: Workbook, properties: dict[str, str], beside: _Beside, values: Mapping[Place, str]
+) -> Document:
+    parts, report, hidden = Parts(), beside.report, []
+    for number, sheet in enumerate(book.worksheets, 1):
+        if sheet.sheet_state != "visible":
+            hidden.append(sheet.title)
+            continue
+        add_sheet(parts, number, one_line(sheet.title), _grid(sheet, values))
+        for line in _comments(sheet, beside.writers):
+            report.count("comments")
+            parts.add(line)
+    for line in beside.lines:
+        parts.add(line)
+    report.count("sheets", len(book.worksheets) - len(hidden))
+    if hidden:
+        report.leave_out(f"hidden sheets: {', '.join(hidden)}")
+    return file_document(
+        path,
+        parts.joined(),
+        title=properties.get("title", ""),
+        saved=iso_date(properties.get("modified") or properties.get("created")),
+        authors=people(properties.get("creator", "").removeprefix("openpyxl")),
+        pages=tuple(parts.pages),
+        metadata=parts.metadata(),
+        if_empty="holds no text in a visible sheet",
+        report=report,
+    )
+
+
+def _comments(sheet: Any, writers: Mapping[str, str]) -> Iterator[str]:
+    """Yield the comments of a sheet's cells, with who wrote them and what they are on."""
+    for row in sheet.iter_rows() if hasattr(sheet, "merged_cells") else ():
+        for cell in row:
+            if cell.comment is None:
+                continue
+            author, text = one_line(cell.comment.author or ""), str(cell.comment.text)
+            if text.startswith("[Threaded comment]"):  # Excel's advice to older programs stands before it
+                text = text.split("Comment:", 1)[-1]
+                first = one_line(text.split("Reply:", 1)[0])
+                author = writers.get(first, "")
+            words = one_line(text).removeprefix(f"{author}:").strip()
+            about = f"{cell.coordinate}{f' ({one_line(cell.value)})' if cell.value is not None else ''}"
+            yield f"Comment{f' by {author}' if author else ''} on {one_line(sheet.title)} {about}: {words}"
+
+
+def _grid(sheet: Any, values: Mapping[Place, str]) -> list[list[str]]:
+    """Return a sheet's cells as they are shown; a merged cell stands in each of its places."""
+    rows = [[shown(cell.value, cell.number_format) if cell.value is not None else "" for cell in row] for row in sheet]
+    for (name, down, right), instead in values.items():
+        if name == sheet.title:
+            rows[down - 1][right - 1] = instead
+    for merged in getattr(sheet, "merged_cells", None) or ():
+        left, top, right, bottom = merged.bounds
+        if top > len(rows) or left > len(rows[top - 1]):
+            continue
+        text = rows[top - 1][left - 1]
+        for row in rows[top - 1 : bottom]:
+            row[left - 1 : right] = [text] * len(row[left - 1 : right])
+    return rows
+
+
+def shown(value: Any, number_format: str) -> str:
+    """Return a cell's value as its number format shows it, as far as percentages, currencies and decimals go."""
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, datetime):
+        return value.date().isoformat() if value.time() == time() else value.isoformat(" ", "minutes")
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return str(value)
+    if isinstance(value, int | float):
+        return _figure(value, number_format or "General")
+    return one_line(value)
+
+
+def _figure(value: float, number_format: str) -> str:
+    pattern = number_format[:_FORMAT].split(";")[0]
+    currency = next((next(filter(None, match.groups())) for match in _CURRENCY.finditer(pattern)), "")
+    plain = _UNSHOWN.sub("", pattern)
+    digits = _DIGITS.search(plain)
+    if "E" in plain or "/" in plain or digits is None or plain.strip().lower() in ("general", "@"):
+        return f"{value:.10g}" if isinstance(value, float) else str(value)
+    places = len(digits[1] or "")
+    grouped = "," if "," in digits[0] else ""
+    if "%" in plain:
+        return f"{value * 100:{grouped}.{places}f}%"
+    unit = _UNIT.search(pattern)
+    text = f"{value:{grouped}.{places}f}{unit[1] if unit else ''}"
+    sign = "-" if text.startswith("-") and currency else ""
+    return f"{sign}{currency.strip()}{text.removeprefix(sign)}" if currency else text

@@ -1,0 +1,130 @@
+"""From a document to its passages and their vectors. Nothing here knows a store.
+
+Reading, splitting and embedding need no library at hand, so other processes may do it; what they give back
+(`PreparedDocument`) is stored by whoever has the library.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from preflight_rag.ingest.document_store import SplitDocument
+from preflight_rag.ingest.identity import vector_key
+from preflight_rag.ingest.loaders.fields import json_values
+from preflight_rag.ingest.loaders.read_report import report_of
+from preflight_rag.ingest.report import ReadDocument
+from preflight_rag.models.opening import embedder_for_many
+from preflight_rag.state.errors import DocumentError, EmptyDocument, PreflightError
+from preflight_rag.state.values import Document, Passage
+from preflight_rag.text.document_dates import find_date
+from preflight_rag.text.words import on_one_line, unicode_text
+
+if TYPE_CHECKING:
+    from preflight_rag.models.embedding.embedder import Embedder
+
+GROUP_PASSAGES = 64
+"""So many are embedded at once, which takes about two seconds, between two looks at whether to stop."""
+
+
+class Splitter(Protocol):
+    """The interface of a splitter for an ingest."""
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings that passage boundaries depend on."""
+
+    def split(self, document: Document) -> list[Passage]:
+        """Return the document's passages in order."""
+
+
+def storable(document: Document) -> Document:
+    """Return the document as it is stored: a title stands for a missing text, U+FFFD for lone surrogates, null for NaN.
+
+    Raises:
+        UnreadableDocument: Its metadata has too many levels.
+    """
+    if not document.text.strip():
+        document = document.model_copy(update={"text": document.title})
+    names = ("id", "text", "source", "title", "date")
+    values = {name: value for name in names if isinstance(value := getattr(document, name), str)}
+    changed: dict[str, Any] = {name: text for name, value in values.items() if (text := unicode_text(value)) != value}
+    try:
+        json.dumps(document.metadata, allow_nan=False, default=str)
+    except (ValueError, RecursionError):
+        changed["metadata"] = json_values(document.metadata)
+    return document.model_copy(update=changed) if changed else document
+
+
+def dated(document: Document) -> Document:
+    """Return the document with the date found inside it where it has none.
+
+    `metadata["date_from"]` says where it is from.
+    """
+    if document.date:
+        return document.model_copy(update={"metadata": {"date_from": "metadata"} | document.metadata})
+    found = find_date(document.text, title=document.title, url=document.source)
+    if found is None:
+        return document
+    metadata = {"date_from": "text"} | document.metadata
+    return document.model_copy(update={"date": str(found.date), "metadata": metadata})
+
+
+def notes_on(document: Document) -> list[tuple[str, str]]:
+    """Return `(source, note)` on what of a document was not read, or not surely."""
+    source, notes = on_one_line(document.source or document.id), []
+    if unread := document.metadata.get("unread"):
+        notes.append((source, f"not read: {unread}"))
+    if pages := document.metadata.get("ocr_pages"):
+        many = f"{len(pages)} pages are pictures" if len(pages) > 1 else "1 page is a picture"
+        notes.append((source, f"{many}; the text was recognised, and may hold misread letters"))
+    report = report_of(document.metadata)
+    if report and report.less:
+        notes.append((source, f"less than expected was read: {'; '.join(report.less)}"))
+    return notes
+
+
+def read_of(document: Document) -> ReadDocument | None:
+    """Return the loader's report on a document; None where its loader gives none."""
+    report = report_of(document.metadata)
+    source = on_one_line(document.source or document.id)
+    return ReadDocument(source, on_one_line(document.title), report) if report else None
+
+
+def split_document(document: Document, splitter: Splitter, *, origin: str, content_hash: str) -> SplitDocument:
+    """Return a document's passages; one without a date gets the one that is found inside it.
+
+    Args:
+        document: As `storable` gives it.
+        splitter: Makes the passages.
+        origin: The file it came from, or "".
+        content_hash: Of the document as it came, `identity.content_hash`.
+
+    Raises:
+        DocumentError: It holds no text, or cannot be split.
+    """
+    document = dated(document)
+    try:
+        passages = splitter.split(document)
+    except PreflightError:
+        raise
+    except Exception as error:
+        raise DocumentError(f"Cannot be split ({type(error).__name__}: {error})") from error
+    if not passages:
+        raise EmptyDocument(f"{document.source or document.id} holds no text")
+    return SplitDocument(document, origin, content_hash, tuple(passages), tuple(map(vector_key, passages)))
+
+
+def embedded_groups(embedder: Embedder, inputs: Mapping[str, tuple[str, str]]) -> Iterator[dict[str, bytes]]:
+    """Yield vectors by key, some at a time: texts of like length are embedded together, which wastes least.
+
+    Args:
+        embedder: Makes them; where there are many, `embedder_for_many` does.
+        inputs: By key, title and text.
+    """
+    keys = sorted(inputs, key=lambda key: len(inputs[key][1]))
+    embedder = embedder_for_many(embedder, len(keys))
+    for start in range(0, len(keys), GROUP_PASSAGES):
+        group = keys[start : start + GROUP_PASSAGES]
+        rows = embedder.encode_passages([inputs[key] for key in group])
+        yield {key: row.astype("<f4").tobytes() for key, row in zip(group, rows, strict=True)}

@@ -1,0 +1,134 @@
+"""Progress of an ingest: in bytes of all files, and in documents."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from preflight_rag.ingest.loaders.files import (
+    DEFAULT_MAX_BYTES,
+    ONE_DOCUMENT,
+    PassedOver,
+    open_regular,
+    suffix_of,
+)
+from preflight_rag.state.errors import DocumentError
+
+READING = 0.2
+"""Part of the work on a file that reading it is, beside embedding; a guess, for the time that is left."""
+TEXT_SHARES = {".gz": 4.0, ".pdf": 0.1, ".docx": 0.3, ".epub": 0.3, ".pptx": 0.05, ".odp": 0.05, ".odt": 0.3}
+"""Bytes of text in a byte of a file, by its ending, where pictures or compression matter; guesses, for the same."""
+MOST_AT_ONCE = 1 << 16
+"""Bytes of a line that are read at once where lines are counted."""
+
+
+class Work:
+    """Progress over all files, in bytes; reading a file is the part `READING` of its work."""
+
+    def __init__(self, total: int = 0) -> None:
+        self.total = total
+        self._finished: set[str] = set()
+        self._lost: set[str] = set()
+        self._finished_bytes = 0
+        self._waiting: dict[str, int] = {}
+        self._file, self._size, self._characters = "", 0, 0
+        self._read = self._stored = self._embedded = 0.0
+
+    @property
+    def done(self) -> int:
+        """Bytes that are done, at most `total`."""
+        embedded = self._stored + (self._read - self._stored) * self._embedded
+        in_hand = self._size * (READING * self._read + (1 - READING) * embedded)
+        waiting = sum(self._waiting.values()) * (READING + (1 - READING) * self._embedded)
+        return min(self.total, int(self._finished_bytes + waiting + in_hand))
+
+    def open(self, file: str, size: int) -> None:
+        """A file is begun."""
+        self._file, self._size, self._characters = file, size, 0
+        self._read = self._stored = self._embedded = 0.0
+
+    def read_pages(self, done: int, total: int) -> None:
+        """So many of its pages have been read."""
+        self._read = min(1.0, done / max(1, total))
+
+    def read_characters(self, count: int) -> None:
+        """A document of it has been read."""
+        self._characters += count
+        self._read = max(self._read, min(0.99, self._characters / max(1, self._size)))
+
+    def close(self, *, waits: bool) -> None:
+        """The file has been read to its end; with `waits` some of it is to be embedded yet."""
+        if waits:
+            stored = int(self._size * self._stored)  # by earlier batches, of a file of many documents
+            self._finished_bytes += stored
+            self._waiting[self._file] = self._size - stored
+        else:
+            self._finish(self._file, self._size)
+        self._size = 0
+
+    def embedded(self, share: float) -> None:
+        """Record which share of the waiting passages is embedded."""
+        self._embedded = share
+
+    def flushed(self) -> None:
+        """All that waited is stored."""
+        for file, size in self._waiting.items():
+            self._finish(file, size)
+        self._waiting = {}
+        self._stored, self._embedded = self._read, 0.0
+
+    def lose(self, files: Iterable[str]) -> None:
+        """Record that part of these files is not stored in this run."""
+        self._lost |= set(files)
+
+    def is_finished(self, file: str) -> bool:
+        """Return whether a file was read to its end, and all of it stored."""
+        return file in self._finished and file not in self._lost
+
+    def _finish(self, file: str, size: int) -> None:
+        self._finished.add(file)
+        self._finished_bytes += size
+
+
+def text_size(file: Path) -> int:
+    """Return bytes of text that a file may hold, told by its size and kind."""
+    try:
+        size = file.stat().st_size
+    except OSError:
+        return 0
+    return int(size * next((share for suffix, share in TEXT_SHARES.items() if file.name.lower().endswith(suffix)), 1.0))
+
+
+def count_documents(files: Sequence[Path | DocumentError | PassedOver]) -> int | None:
+    """Return how many documents or failures the files will give; None where only reading them can tell."""
+    total = 0
+    for file in files:
+        if isinstance(file, PassedOver):
+            continue
+        if isinstance(file, DocumentError) or suffix_of(file) in ONE_DOCUMENT:
+            total += 1
+        elif suffix_of(file).startswith((".jsonl", ".ndjson")):
+            try:
+                total += _lines(file)
+            except (DocumentError, OSError, EOFError, zlib.error):
+                return None
+        else:
+            return None
+    return total
+
+
+def _lines(file: Path) -> int:
+    """Return lines of a file of records that are not blank, as far as the file may be read.
+
+    None is held in memory whole.
+    """
+    count, begins, read = 0, True, 0
+    with os.fdopen(open_regular(file), "rb") as data:
+        unpacked = gzip.GzipFile(fileobj=data) if file.name.lower().endswith(".gz") else data
+        while read < DEFAULT_MAX_BYTES and (piece := unpacked.readline(MOST_AT_ONCE)):
+            count += begins and bool(piece.strip())
+            begins, read = piece.endswith(b"\n"), read + len(piece)
+    return count

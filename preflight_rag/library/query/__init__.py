@@ -1,1 +1,0 @@
-"""What a query is made of: spelling, Boolean search expressions, MeSH."""

@@ -1,0 +1,18 @@
+"""Real-time search of NCBI's PubMed and PMC, beside the library's own (CPQA, section III.B).
+
+`EntrezClient` speaks E-utilities, and `fetch_documents` tries a ladder of expressions in both databases.
+`Library.intern` stores what came back, and `search.merging.merge` ranks it together with what the library itself found:
+
+    with EntrezClient(email="you@example.org") as client:
+        fetched = fetch_documents(client, ['"heart failure" AND metformin', "heart failure OR metformin"])
+    stored = library.intern(fetched.documents)
+    ranked = merge(library, question, library.candidates(question), stored.passages, new=stored.new)
+"""
+
+from __future__ import annotations
+
+from preflight_rag.pubmed.client import NCBI_URL, EntrezClient, Spacing
+from preflight_rag.pubmed.fetch import Fetched, fetch_documents
+from preflight_rag.pubmed.replies import SearchReply
+
+__all__ = ["NCBI_URL", "EntrezClient", "Fetched", "SearchReply", "Spacing", "fetch_documents"]

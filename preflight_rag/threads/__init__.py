@@ -1,0 +1,1 @@
+"""Where conversations are kept: checkpoints, the ledger and locks, in SQLite or PostgreSQL."""

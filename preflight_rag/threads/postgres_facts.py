@@ -1,0 +1,74 @@
+"""What `preflight doctor` says of a PostgreSQL database that keeps conversations; nothing in it is changed."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from dataclasses import dataclass
+
+from langgraph.checkpoint.postgres.base import BasePostgresSaver
+
+from preflight_rag.databases.postgres import Address, connect, translated_errors
+from preflight_rag.threads.postgres_database import MIGRATIONS, schema_versions
+
+
+@dataclass(frozen=True)
+class PostgresFacts:
+    """What was found in a database.
+
+    Attributes:
+        name: What it is called, without the password.
+        seconds: How long it took to connect.
+        version: Of the server.
+        schema: The version of our tables and that of the checkpoints'; None where they are not made yet.
+        connections_left: How many more such a user may open, on the whole server.
+        ahead: Seconds that its clock is ahead of this machine's.
+        uncertain: By how many seconds that may be wrong: half the time that asking took.
+    """
+
+    name: str
+    seconds: float
+    version: str
+    schema: tuple[int, int] | None
+    connections_left: int
+    ahead: float
+    uncertain: float
+
+
+NEWEST = len(MIGRATIONS), len(BasePostgresSaver.MIGRATIONS) - 1
+"""The versions of the tables that this installation makes."""
+# `pg_stat_activity` shows a user its own connections alone; the counts of databases everybody may see.
+_LEFT = """
+    select current_setting('max_connections')::int
+        - case when (select rolsuper from pg_roles where rolname = current_user) then 0
+               else current_setting('superuser_reserved_connections')::int
+                   + coalesce(current_setting('reserved_connections', true), '0')::int end
+        - (select sum(numbackends) from pg_stat_database where datid <> 0)::int
+"""
+
+
+def read_facts(url: str) -> PostgresFacts:
+    """Read the facts of the database at an address.
+
+    Raises:
+        UsageError: That is no address of a PostgreSQL database.
+        ThreadsUnavailable: Nobody answers there.
+        LibraryError: The server lets nobody in.
+    """
+    address = Address.read(url)
+    started = time.monotonic()
+    with translated_errors(address.name), closing(connect(address)) as connection:
+        seconds = time.monotonic() - started
+        before = time.time()
+        row = connection.execute("select extract(epoch from clock_timestamp())::float8 as now").fetchone()
+        after = time.time()
+        left = connection.execute(f"select ({_LEFT}) as number").fetchone()
+        return PostgresFacts(
+            name=address.name,
+            seconds=seconds,
+            version=connection.info.parameter_status("server_version") or "unknown",
+            schema=schema_versions(connection),
+            connections_left=left["number"] if left else 0,
+            ahead=(row["now"] if row else before) - (before + after) / 2,
+            uncertain=(after - before) / 2,
+        )

@@ -1,0 +1,163 @@
+"""Conversations in PostgreSQL: the checkpoints, the ledger and the locks of threads, for many processes and machines.
+
+A turn holds one connection while it runs. On it lies the thread's advisory lock, and through it go the turn's
+checkpoints: where the connection is lost, the lock is lost with it and nothing more can be written, so a turn that
+somebody else has begun meanwhile on the thread is never written over. Everything else goes through small pools.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
+
+import psycopg
+from psycopg.rows import DictRow, dict_row
+from psycopg_pool import AsyncConnectionPool
+
+from preflight_rag.databases.postgres import (
+    CONNECT_SECONDS,
+    SESSION,
+    Address,
+    translated_errors,
+)
+from preflight_rag.state.errors import LibraryError
+from preflight_rag.threads.ledger import Ledger, Turn
+from preflight_rag.threads.locks import POLL_SECONDS, busy, in_order
+from preflight_rag.threads.postgres_checkpoints import PostgresCheckpointer
+from preflight_rag.threads.postgres_database import OTHER_CONNECTIONS, WRITE_BEHIND, PostgresDatabase
+
+if TYPE_CHECKING:
+    from preflight_rag.state.values import Answer, Clarification, Receipt
+
+
+TURN_CONNECTIONS = 64
+"""Most turns of one process that hold a connection; more wait. A guess: twice the turns that a server takes at once."""
+_TRY_LOCK = "select pg_try_advisory_lock(hashtextextended('thread ' || current_schema() || %s, 0)) as taken"
+_UNLOCK = "select pg_advisory_unlock(hashtextextended('thread ' || current_schema() || %s, 0))"
+
+
+class PostgresThreadStore:
+    """Conversations in PostgreSQL.
+
+    Args:
+        saver: The checkpointer.
+        ledger: The ledger.
+        pool: Connections for turns: each that runs has one of its own.
+    """
+
+    def __init__(
+        self,
+        saver: PostgresCheckpointer,
+        ledger: Ledger,
+        pool: AsyncConnectionPool[psycopg.AsyncConnection[DictRow]],
+    ) -> None:
+        self.saver = saver
+        self.ledger = ledger
+        self._pool = pool
+        self._local: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    @asynccontextmanager
+    async def lock(self, thread_id: str, *, wait: float) -> AsyncIterator[None]:
+        """Lock a thread by an advisory lock on the connection that its turn then writes through."""
+        local = self._local.setdefault(thread_id, asyncio.Lock())
+        async with in_order(local, thread_id, wait=wait) as deadline:
+            with translated_errors(self.saver.name):
+                connection = await self._acquire(thread_id, wait=wait, deadline=deadline)
+            try:
+                with self.saver.through(thread_id, connection):
+                    yield
+            finally:
+                await self._release(connection, thread_id)
+
+    async def finish(self, turn: Turn, answer: Answer, keep_turns: int) -> None:
+        """Record the answer, then prune; where pruning fails, the next turn does it."""
+        await asyncio.to_thread(self.ledger.finish, turn.id, answer=answer)
+        with suppress(LibraryError):
+            await self.saver.prune_turn(turn.thread_id, keep_turns)
+
+    async def ask(self, turn: Turn, clarification: Clarification, receipt: Receipt) -> None:
+        """Record the question that the turn asks the person."""
+        spent = receipt.model_dump()
+        await asyncio.to_thread(self.ledger.ask, turn.id, clarification=clarification, receipt=spent)
+
+    async def size(self) -> int:
+        """Return the bytes that the tables take."""
+        return await self.saver.size()
+
+    async def _acquire(self, thread_id: str, *, wait: float, deadline: float) -> psycopg.AsyncConnection[DictRow]:
+        """Try the lock until the deadline.
+
+        A waiting turn returns its connection between tries, so that running turns have enough.
+        """
+        while True:
+            connection = await self._pool.getconn()
+            taken = False
+            try:
+                row = await (await connection.execute(_TRY_LOCK, [thread_id])).fetchone()
+                taken = bool(row and row["taken"])
+            finally:
+                if not taken:
+                    await self._pool.putconn(connection)
+            if taken:
+                return connection
+            if asyncio.get_running_loop().time() >= deadline:
+                raise busy(thread_id, wait)
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def _release(self, connection: psycopg.AsyncConnection[DictRow], thread_id: str) -> None:
+        """Release the thread's lock; where the connection is lost, closing it releases the lock."""
+        try:
+            await connection.execute(_UNLOCK, [thread_id])
+        except BaseException as error:
+            await connection.close()
+            if not isinstance(error, psycopg.Error):
+                raise
+        finally:
+            await self._pool.putconn(connection)
+
+
+@asynccontextmanager
+async def open_postgres(url: str) -> AsyncIterator[PostgresThreadStore]:
+    """Open the conversations of a PostgreSQL database; missing tables are created.
+
+    Raises:
+        UsageError: That is no address of a PostgreSQL database.
+        ThreadsUnavailable: Nobody answers there.
+        LibraryError: The server lets nobody in, or a newer version has written the tables.
+    """
+    address = Address.read(url)
+    database = await asyncio.to_thread(PostgresDatabase, address)
+    try:
+        async with _pool(address, TURN_CONNECTIONS) as turns, _pool(address, OTHER_CONNECTIONS) as others:
+            saver = PostgresCheckpointer(others, address.name)
+            yield PostgresThreadStore(saver, Ledger(database), turns)
+    finally:
+        with suppress(psycopg.Error):
+            await asyncio.to_thread(database.close)
+
+
+def _pool(address: Address, most: int) -> AsyncConnectionPool[psycopg.AsyncConnection[DictRow]]:
+    return AsyncConnectionPool(
+        address.conninfo,
+        connection_class=psycopg.AsyncConnection[DictRow],
+        kwargs={"autocommit": True, "row_factory": dict_row},
+        min_size=0,
+        max_size=most,
+        timeout=CONNECT_SECONDS,
+        configure=_configure,
+        check=AsyncConnectionPool.check_connection,
+        open=False,
+    )
+
+
+async def _configure(connection: psycopg.AsyncConnection[DictRow]) -> None:
+    """Set up a connection as LangGraph's saver needs it.
+
+    A turn's steps need not be on the disk one by one: what a server's crash may take of the last half second, the turn
+    does again when it is resumed. The ledger's row waits for the disk, and with it for all that was written before.
+    """
+    for statement in (WRITE_BEHIND, *SESSION):
+        await connection.execute(statement)

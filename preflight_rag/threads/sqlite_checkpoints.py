@@ -1,0 +1,702 @@
+"""LangGraph's checkpoints in the SQLite file `threads.db`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import aiosqlite
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    WRITES_IDX_MAP,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    get_checkpoint_id,
+    get_checkpoint_metadata,
+)
+from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.checkpoint.sqlite.utils import load_pending_writes
+
+from preflight_rag.threads.checkpoints import (
+    LATEST_ALONE,
+    PruningSaver,
+    check_keep_turns,
+    check_shape,
+    damage_named,
+    in_written_order,
+    whole_results,
+)
+from preflight_rag.threads.sqlite_database import (
+    BUSY_SECONDS,
+    WriteAheadLog,
+    begin_writing,
+    bring_log_in,
+    make_database,
+    translated_errors,
+)
+
+VACUUM_TRIES, VACUUM_SECONDS = 10, 0.1  # a statement that another turn has begun ends within milliseconds: guesses
+CLOSING_BUSY_MILLISECONDS = 1000
+"""How long closing waits for another reader of the file (a guess); what is not merged then, the next close merges."""
+
+# LangGraph's ids begin with the time of day, so a clock that was set back gives a new checkpoint a lower id than an old
+# one. What was written last is therefore kept beside the checkpoints, in a number that only grows. Triggers write it,
+# since the statements that write checkpoints are the base class's.
+_WRITTEN_TABLES = """
+    CREATE TABLE IF NOT EXISTS checkpoint_order (
+        written INTEGER PRIMARY KEY,
+        thread_id TEXT NOT NULL,
+        checkpoint_ns TEXT NOT NULL,
+        checkpoint_id TEXT NOT NULL,
+        UNIQUE (thread_id, checkpoint_ns, checkpoint_id)
+    );
+    CREATE INDEX IF NOT EXISTS checkpoint_order_latest ON checkpoint_order (thread_id, checkpoint_ns, written);
+    CREATE TRIGGER IF NOT EXISTS checkpoint_written AFTER INSERT ON checkpoints BEGIN
+        INSERT OR REPLACE INTO checkpoint_order (thread_id, checkpoint_ns, checkpoint_id)
+        VALUES (new.thread_id, new.checkpoint_ns, new.checkpoint_id);
+    END;
+    CREATE TRIGGER IF NOT EXISTS checkpoint_removed AFTER DELETE ON checkpoints BEGIN
+        DELETE FROM checkpoint_order WHERE thread_id = old.thread_id AND checkpoint_ns = old.checkpoint_ns
+            AND checkpoint_id = old.checkpoint_id;
+    END;
+    INSERT OR IGNORE INTO checkpoint_order (thread_id, checkpoint_ns, checkpoint_id)
+    SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints ORDER BY rowid;
+"""
+_OLDER_THAN_LATEST = """
+    SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoint_order AS old
+    WHERE thread_id IN (SELECT value FROM json_each(?)) AND written < (
+        SELECT max(written) FROM checkpoint_order AS new
+        WHERE new.thread_id = old.thread_id AND new.checkpoint_ns = old.checkpoint_ns)
+"""
+_OF_RUNS = """
+    SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints
+    WHERE json_extract(CAST(metadata AS TEXT), '$.run_id') IN (SELECT value FROM json_each(?))
+"""
+_LATEST_ID = """
+    SELECT checkpoint_id FROM checkpoint_order WHERE thread_id = ? AND checkpoint_ns = ? ORDER BY written DESC LIMIT 1
+"""
+_WRITTEN_ORDER = """
+    SELECT thread_id, checkpoint_ns, checkpoint_id, written FROM checkpoint_order
+    WHERE thread_id = coalesce(?, thread_id) ORDER BY written
+"""
+_CLOCK_WENT_BACK = """
+    SELECT EXISTS (SELECT 1 FROM (
+        SELECT checkpoint_id, lag(checkpoint_id) OVER (PARTITION BY thread_id, checkpoint_ns ORDER BY written) AS before
+        FROM checkpoint_order WHERE thread_id = coalesce(?, thread_id)) WHERE checkpoint_id < before)
+"""
+_LATEST = "SELECT max(written) FROM checkpoint_order WHERE thread_id = ? AND checkpoint_ns = ''"
+_START_OF_TURN = """
+    SELECT written FROM checkpoints JOIN checkpoint_order USING (thread_id, checkpoint_ns, checkpoint_id)
+    WHERE thread_id = ? AND checkpoint_ns = '' AND json_extract(CAST(metadata AS TEXT), '$.source') = 'input'
+    ORDER BY written DESC LIMIT 1 OFFSET ?
+"""
+# A namespace without a task id (":") is that of a subgraph with a memory of its own, which the next turn goes on from.
+_BEFORE = """
+    SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoint_order AS old
+    WHERE thread_id = ? AND written < ({}) AND (instr(checkpoint_ns, ':') OR written < (
+        SELECT max(written) FROM checkpoint_order AS new
+        WHERE new.thread_id = old.thread_id AND new.checkpoint_ns = old.checkpoint_ns))
+"""
+
+
+_PUT = """
+    INSERT OR REPLACE INTO checkpoints
+        (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata)
+    VALUES (?, ?, ?, ?, ?, ?, ?)
+"""
+_PUT_WRITES = """
+    INSERT OR {} INTO writes
+        (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value)
+    VALUES {}
+"""
+# SQLite looks through the whole table for `(thread_id, checkpoint_ns, checkpoint_id) IN (VALUES …)`.
+_REMOVE = """
+    DELETE FROM {0} WHERE rowid IN (
+        SELECT found.rowid FROM (VALUES {1}) AS named CROSS JOIN {0} AS found
+        ON thread_id = column1 AND checkpoint_ns = column2 AND checkpoint_id = column3)
+"""
+MOST_VALUES = 900
+"""Most values of one statement; SQLite before 3.32 takes 999."""
+_GET = """
+    SELECT checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata FROM checkpoints
+    WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?
+"""
+_GET_WRITES = """
+    SELECT task_id, channel, type, value, {}, idx FROM writes
+    WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?
+"""
+GATHERING = 4
+"""Rounds of the event loop in which more may come to be written with what is waited for already: as many as LangGraph
+takes from a stage's results to the checkpoint after it, counted in its version 1.2."""
+GATHERING_SECONDS = 0.01
+"""The same for what nobody waits for: stages that take no time are written together; a guess."""
+Work = Callable[[sqlite3.Connection], object]
+"""Statements that are run within a transaction."""
+
+
+@dataclass(eq=False)
+class _Queued:
+    """A write of a thread that is queued, and the future that ends when it is in the file.
+
+    Attributes:
+        thread_id: Which thread.
+        work: What writes it.
+        written: Done when it is in the file.
+        checkpoint: Namespace and id of the checkpoint that this is, or that its writes belong to; None for what is
+            neither.
+        replaces: Namespace and id of the checkpoint that is not needed any more once this is in the file.
+    """
+
+    thread_id: str
+    work: Work
+    written: asyncio.Future[None]
+    checkpoint: tuple[str, str] | None = None
+    replaces: tuple[str, str] | None = None
+
+
+class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
+    """LangGraph's SQLite saver, extended by pruning, deleting by run and copying; it leaves no lock behind.
+
+    Values are read back strictly: plain data, LangChain messages and LangGraph's own types, and nothing else that a
+    manipulated file may name. Removing checkpoints needs every kept one to hold its whole state, so graphs that use a
+    `DeltaChannel`, whose state is spread over the steps before, must not be pruned; the graph of this package has none.
+
+    Use one per database and process, made by `open_checkpointer`. A thread's latest checkpoint is the one written last,
+    not the one with the highest id: ids begin with the time of day, and clocks are set back.
+
+    Args:
+        conn: The connection.
+        serde: How values are written; by default strictly, as above.
+        path: The database's file.
+        behind: Whether a graph goes on while its checkpoints are written, in their order and each whole. Call `flush`
+            to wait until every checkpoint is on disk; a write that failed is raised there, or at the next checkpoint
+            of the thread. Reading waits by itself. Of a run with `LATEST_ALONE` in its metadata, a step that another
+            one has followed in the meantime is not written.
+    """
+
+    def __init__(
+        self,
+        conn: aiosqlite.Connection,
+        *,
+        serde: SerializerProtocol | None = None,
+        path: Path = Path("threads.db"),
+        behind: bool = False,
+    ) -> None:
+        super().__init__(conn, serde=serde or JsonPlusSerializer(allowed_msgpack_modules=None))
+        self.path = path
+        self.lock = _TransactionLock(conn)
+        self._order_is_kept = False
+        self.log = WriteAheadLog(path)
+        self._behind = behind
+        self._queue: list[_Queued] = []
+        self._unwritten: dict[str, list[_Queued]] = {}
+        self._writer: asyncio.Task[None] | None = None
+        self._waiting: asyncio.TimerHandle | None = None
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        """Yield checkpoints as the base class does, last written first.
+
+        The saver can be used while the result is read.
+        """
+        await self._settled()
+        thread_id = str(config["configurable"]["thread_id"]) if config else None
+        async with self.lock:
+            async with self.conn.execute(_CLOCK_WENT_BACK, (thread_id,)) as cursor:
+                [went_back] = await cursor.fetchone() or [0]
+            written = (
+                {}
+                if not went_back
+                else {
+                    (str(thread), str(namespace), str(id)): int(number)
+                    for thread, namespace, id, number in await self.conn.execute_fetchall(_WRITTEN_ORDER, (thread_id,))
+                }
+            )
+        if not went_back:
+            with self._as_written(str(thread_id)):
+                found = [each async for each in super().alist(config, filter=filter, before=before, limit=limit)]
+        else:
+            # The base class sorts and cuts by id; where ids do not follow the order of writing, that is done here.
+            with self._as_written(str(thread_id)):
+                everything = [each async for each in super().alist(config, filter=filter)]
+            found = in_written_order(everything, written, config, before, limit)
+        for each in found:
+            yield each
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Return a checkpoint as the base class does; where none is named, the one of the thread that was written last.
+
+        All of it is read in one call of the database's thread.
+        """
+        names = config["configurable"]
+        thread_id, namespace = str(names["thread_id"]), names.get("checkpoint_ns", "")
+        await self._settled(thread_id)
+        named = get_checkpoint_id(config)
+
+        def read() -> tuple[Any, list[Any]] | None:
+            connection = self.conn._conn
+            latest = (named,) if named else connection.execute(_LATEST_ID, (thread_id, namespace)).fetchone()
+            if latest is None:
+                return None
+            key = (thread_id, namespace, str(latest[0]))
+            row = connection.execute(_GET, key).fetchone()
+            return row and (row, connection.execute(_GET_WRITES.format(self._task_path), key).fetchall())
+
+        with self._as_written(thread_id):
+            async with self.lock:
+                found = await self.conn._execute(read)  # type: ignore[no-untyped-call]
+            if found is None:
+                return None
+            (checkpoint_id, before, kind, checkpoint, metadata), writes = found
+            key = {"thread_id": thread_id, "checkpoint_ns": namespace}
+            made = CheckpointTuple(
+                config if named else {"configurable": {**key, "checkpoint_id": checkpoint_id}},
+                self.serde.loads_typed((kind, checkpoint)),
+                json.loads(metadata) if metadata is not None else {},
+                {"configurable": {**key, "checkpoint_id": before}} if before else None,
+                load_pending_writes(writes, self.serde),
+            )
+            check_shape(made)
+            return made
+
+    @property
+    def _task_path(self) -> str:
+        return "task_path" if self._has_task_path else "''"
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Store a checkpoint as the base class does, in one call of the database's thread."""
+        names = config["configurable"]
+        thread_id, namespace = names["thread_id"], names["checkpoint_ns"]
+        described = json.dumps(get_checkpoint_metadata(config, metadata), ensure_ascii=False).encode("utf-8", "ignore")
+        values = self.serde.dumps_typed(checkpoint)
+        row = (str(thread_id), namespace, checkpoint["id"], names.get("checkpoint_id"), *values, described)
+        alone = (config.get("metadata") or {}).get(LATEST_ALONE) and names.get("checkpoint_id")
+        await self._put(
+            _Queued(
+                str(thread_id),
+                lambda connection: connection.execute(_PUT, row),
+                _future(),
+                checkpoint=(namespace, checkpoint["id"]),
+                replaces=(namespace, str(alone)) if alone else None,
+            )
+        )
+        return {"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint["id"]}}
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """Store a stage's writes as the base class does, in one call of the database's thread."""
+        writes, names = whole_results(writes), config["configurable"]
+        key = (str(names["thread_id"]), str(names["checkpoint_ns"]), str(names["checkpoint_id"]), task_id, task_path)
+        rows = [
+            (*key, WRITES_IDX_MAP.get(channel, number), channel, *self.serde.dumps_typed(value))
+            for number, (channel, value) in enumerate(writes)
+        ]
+        # What an error or an interrupt left is replaced; the results of a task that has them already stay.
+        again = "REPLACE" if all(channel in WRITES_IDX_MAP for channel, _ in writes) else "IGNORE"
+        put = partial(_all_rows, rows=rows, statement=_PUT_WRITES, name=again)
+        await self._put(_Queued(key[0], put, _future(), checkpoint=(key[1], key[2])))
+
+    async def write(self, thread_id: str, work: Work) -> None:
+        """Run other statements of a thread in the transaction of the queued writes.
+
+        Raises:
+            Exception: It could not be written.
+        """
+        await self.setup()
+        queued = _Queued(thread_id, work, _future())
+        self._enqueue(queued)
+        self._begin_writing()
+        try:
+            await asyncio.shield(queued.written)
+        except asyncio.CancelledError:
+            await asyncio.wait([queued.written])  # whoever takes the thread next must not find this on its way
+            raise
+        finally:
+            self._forget(queued)
+
+    async def flush(self, thread_id: str) -> None:
+        """Wait until every queued write of a thread is in the file.
+
+        Raises:
+            Exception: Something of it could not be written.
+        """
+        await self._settled(thread_id)
+        self._raise_failed(thread_id)
+
+    def has_unwritten(self, thread_id: str) -> bool:
+        """Return whether a write of the thread is queued or has failed."""
+        return thread_id in self._unwritten
+
+    async def _put(self, queued: _Queued) -> None:
+        """Queue a write, to be made in one transaction with others of the moment; wait for it unless `behind`.
+
+        The results of a stage and the checkpoint after it come one shortly after the other, and so do those of turns
+        that run at once: together they are one transaction and one call of the database's thread.
+        """
+        await self.setup()
+        self._raise_failed(queued.thread_id)
+        self._enqueue(queued)
+        if self._behind:
+            if self._waiting is None and not self._is_writing:
+                self._waiting = asyncio.get_running_loop().call_later(GATHERING_SECONDS, self._begin_writing)
+            return
+        self._begin_writing()
+        try:
+            await asyncio.shield(queued.written)
+        except asyncio.CancelledError:
+            if queued in self._queue:  # not begun, and wanted no more
+                self._queue.remove(queued)
+            else:  # whoever takes the thread next must not find this on its way
+                await asyncio.wait([queued.written])
+            raise
+        finally:
+            self._forget(queued)
+
+    def _enqueue(self, queued: _Queued) -> None:
+        self._queue.append(queued)
+        self._unwritten.setdefault(queued.thread_id, []).append(queued)
+
+    def _forget(self, queued: _Queued) -> None:
+        """Remove a write from the unwritten ones: it is in the file, or its caller has learnt that it is not."""
+        of_thread = self._unwritten.get(queued.thread_id, [])
+        if queued in of_thread:
+            of_thread.remove(queued)
+        if not of_thread:
+            self._unwritten.pop(queued.thread_id, None)
+
+    @property
+    def _is_writing(self) -> bool:
+        return self._writer is not None and not self._writer.done()
+
+    def _begin_writing(self) -> None:
+        """Start writing the queue now, unless that is running."""
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+        if self._queue and not self._is_writing:
+            self._writer = asyncio.create_task(self._write_queue())
+
+    async def _settled(self, thread_id: str | None = None) -> None:
+        """Wait until no write of the thread (None: of any thread) is queued; a failed write is raised elsewhere."""
+        await self.setup()
+        threads = [*self._unwritten] if thread_id is None else [thread_id]
+        queued = [write for name in threads for write in self._unwritten.get(name, ())]
+        pending = [write.written for write in queued if not write.written.done()]
+        if pending:
+            self._begin_writing()
+            await asyncio.wait(pending)
+
+    def _raise_failed(self, thread_id: str) -> None:
+        """Raise, once, the error of a queued write that nobody waited for."""
+        failed = [queued for queued in self._unwritten.get(thread_id, ()) if queued.written.done()]
+        # All are forgotten before the first one raises: each error is told once.
+        for queued in failed:
+            self._forget(queued)
+        for queued in failed:
+            queued.written.result()
+
+    async def _write_queue(self) -> None:
+        """Write the queue until it is empty."""
+        while self._queue:
+            for _ in range(0 if self._behind else GATHERING):
+                await asyncio.sleep(0)
+            async with self.lock:
+                taken, self._queue = self._queue, []
+                try:
+                    problems = await _written(self.conn, taken, self.log)
+                except BaseException as error:  # of a connection that was closed, or in a loop that ends
+                    for queued in taken:
+                        queued.written.set_exception(error) if isinstance(error, Exception) else queued.written.cancel()
+                    raise
+            for queued, problem in zip(taken, problems, strict=True):
+                if problem is None:
+                    queued.written.set_result(None)
+                    self._forget(queued)
+                else:
+                    queued.written.set_exception(problem)
+                    queued.written.exception()  # asyncio is told that somebody will ask
+
+    @contextmanager
+    def _as_written(self, thread_id: str) -> Iterator[None]:
+        with damage_named(thread_id, str(self.path)), translated_errors(self.path):
+            yield
+
+    async def setup(self) -> None:
+        """Create the tables, and number the checkpoints of a database that is older than the order of writing."""
+        if self._order_is_kept:
+            return
+        await super().setup()
+        async with self.lock:
+            if not await self.conn.execute_fetchall("SELECT 1 FROM sqlite_master WHERE name = 'checkpoint_removed'"):
+                await self.conn.executescript(_WRITTEN_TABLES)
+                await self.conn.commit()
+        self._order_is_kept = True
+
+    async def prune_turn(self, thread_id: str, keep_turns: int = 0) -> int:
+        """Remove a thread's intermediate steps and their writes, and return how many steps were removed.
+
+        What stays: the latest checkpoint, all steps of the last `keep_turns` turns (a turn starts where the graph was
+        given an input), and whatever a subgraph that has not ended yet has stored since.
+
+        Raises:
+            UsageError: `keep_turns` is negative.
+        """
+        return await self._remove(*_steps_before(thread_id, keep_turns))
+
+    async def _keep_latest(self, thread_ids: Sequence[str]) -> None:
+        await self._remove(_OLDER_THAN_LATEST, [_json_texts(thread_ids)])
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Remove the checkpoints, and their writes, that carry one of the run ids in their metadata."""
+        await self._remove(_OF_RUNS, [_json_texts(run_ids)])
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """Delete a thread as the base class does, after its queued writes."""
+        await self._settled()
+        await super().adelete_thread(thread_id)
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """Copy all checkpoints and writes of one thread to another; rows of the same ids there are replaced."""
+        await self._settled()
+        values = (str(target_thread_id), str(source_thread_id))
+        async with self.lock:
+            await self.conn.execute(
+                """
+                INSERT OR REPLACE INTO checkpoints
+                    (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata)
+                SELECT ?, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata
+                FROM checkpoints WHERE thread_id = ?
+                """,
+                values,
+            )
+            await self.conn.execute(
+                """
+                INSERT OR REPLACE INTO writes
+                    (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value)
+                SELECT ?, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value
+                FROM writes WHERE thread_id = ?
+                """,
+                values,
+            )
+            await self.conn.commit()
+
+    async def athreads(self) -> list[str]:
+        """Return the ids of all threads, the most recently used first."""
+        await self._settled()
+        query = "SELECT thread_id FROM checkpoint_order GROUP BY thread_id ORDER BY max(written) DESC"
+        async with self.lock, self.conn.execute(query) as cursor:
+            return [row[0] async for row in cursor]
+
+    async def vacuum(self) -> None:
+        """Give the space of removed rows back to the file system: removing alone does not shrink the file.
+
+        Where a statement of another turn stands on this connection for longer, the next call gives it back.
+        """
+        for _ in range(VACUUM_TRIES):
+            async with self.lock:
+                try:
+                    await self.conn.execute("VACUUM")
+                except sqlite3.OperationalError as error:
+                    if "statements in progress" not in str(error):
+                        raise
+                else:
+                    await self._bring_log_in(int(1000 * BUSY_SECONDS))
+                    return
+            await asyncio.sleep(VACUUM_SECONDS)
+
+    async def aclose(self) -> None:
+        """Merge the write-ahead log into the database file, unless another process reads it now, and close."""
+        self._begin_writing()
+        if self._writer is not None:
+            await asyncio.wait([self._writer])
+        async with self.lock:
+            try:
+                with suppress(sqlite3.Error):  # of a full disk, on which the log stays as it is
+                    await self._bring_log_in(CLOSING_BUSY_MILLISECONDS)
+            finally:
+                await self.conn.close()
+                self.conn._thread.join(1.0)  # it has said its last word, and may still be on its way out
+
+    async def _bring_log_in(self, milliseconds: int) -> None:
+        """Merge the write-ahead log into the database file."""
+        await self.conn._execute(lambda: bring_log_in(self.conn._conn, milliseconds))  # type: ignore[no-untyped-call]
+
+    async def _remove(self, query: str, values: Sequence[Any]) -> int:
+        """Delete the checkpoints whose keys the query finds, and their writes, in one transaction."""
+        await self._settled()
+
+        def remove() -> int:
+            with self.conn._conn as connection:
+                begin_writing(connection)
+                return _removed(connection, query, values)
+
+        async with self.lock:
+            removed: int = await self.conn._execute(remove)  # type: ignore[no-untyped-call]
+        return removed
+
+
+def pruning(thread_id: str, keep_turns: int) -> Work:
+    """Return the statements that prune a thread as `prune_turn` does, to be run within a transaction.
+
+    Raises:
+        UsageError: `keep_turns` is negative.
+    """
+    query, values = _steps_before(thread_id, keep_turns)
+    return lambda connection: _removed(connection, query, values)
+
+
+def _steps_before(thread_id: str, keep_turns: int) -> tuple[str, list[Any]]:
+    """Return the query for the steps of a thread that pruning removes, and its values."""
+    check_keep_turns(keep_turns)
+    query, values = (_START_OF_TURN, [thread_id, keep_turns - 1]) if keep_turns else (_LATEST, [thread_id])
+    return _BEFORE.format(query), [thread_id, *values]
+
+
+def _removed(connection: sqlite3.Connection, query: str, values: Sequence[Any]) -> int:
+    """Delete the checkpoints whose keys the query finds, and their writes; return how many."""
+    keys = connection.execute(query, values).fetchall()
+    for table in ("writes", "checkpoints"):
+        _all_rows(connection, keys, _REMOVE, table)
+    return len(keys)
+
+
+def _all_rows(connection: sqlite3.Connection, rows: Sequence[Sequence[Any]], statement: str, name: str) -> None:
+    """Run a statement over all rows in as few calls as SQLite's limit of values allows.
+
+    Each run gives the interpreter up and has to wait for it where other threads calculate, for up to 5 ms, while the
+    file is locked against all other writers: `executemany` does so once a row.
+
+    Args:
+        connection: Within a transaction.
+        rows: All of one length.
+        statement: With a place for the name and one for the rows.
+        name: What stands in the first place.
+    """
+    at_once = MOST_VALUES // len(rows[0]) if rows else 1
+    for start in range(0, len(rows), at_once):
+        some = rows[start : start + at_once]
+        marks = ", ".join([f"({', '.join('?' * len(some[0]))})"] * len(some))
+        connection.execute(statement.format(name, marks), [value for row in some for value in row])
+
+
+async def _written(conn: aiosqlite.Connection, wanted: Sequence[_Queued], log: WriteAheadLog) -> list[Exception | None]:
+    """Write the queued writes in one transaction; return for each None, or the error why nothing of it is in the file.
+
+    aiosqlite's own methods go to the connection's thread and back for every statement, for the commit and for closing
+    the cursor, which made sixty such ways a turn.
+    """
+
+    def run() -> list[Exception | None]:
+        if _problem(conn._conn, [each.work for each in _needed(wanted)]) is None:
+            log.bring_in_if_long(conn._conn)
+            return [None] * len(wanted)
+        return [_problem(conn._conn, [each.work]) for each in wanted]  # what fails of one turn is no other one's loss
+
+    found: list[Exception | None] = await conn._execute(run)  # type: ignore[no-untyped-call]
+    return found
+
+
+def _future() -> asyncio.Future[None]:
+    return asyncio.get_running_loop().create_future()
+
+
+def _needed(wanted: Sequence[_Queued]) -> list[_Queued]:
+    """Return the writes that are needed when all succeed: no checkpoint that a later one replaces, nor its writes."""
+    replaced = {(each.thread_id, each.replaces) for each in wanted if each.replaces}
+    return [each for each in wanted if (each.thread_id, each.checkpoint) not in replaced]
+
+
+def _problem(connection: sqlite3.Connection, wanted: Sequence[Work]) -> Exception | None:
+    """Run the writes in one transaction; return None, or the error after which none of them is in the file."""
+    try:
+        with connection:  # commits, or rolls back what failed
+            begin_writing(connection)
+            for work in wanted:
+                work(connection)
+    except Exception as error:
+        return error
+    return None
+
+
+class _TransactionLock(asyncio.Lock):
+    """The saver's lock, which rolls back the transaction of a holder that failed or was cancelled.
+
+    Without it a task cancelled between its statement and its commit leaves a transaction open, and with it the file
+    locked against every other connection.
+    """
+
+    def __init__(self, conn: aiosqlite.Connection) -> None:
+        super().__init__()
+        self._conn = conn
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is not None:
+                await self._conn.rollback()
+        finally:
+            self.release()
+
+
+@asynccontextmanager
+async def open_checkpointer(path: str | Path, *, behind: bool = False) -> AsyncIterator[SqliteCheckpointer]:
+    """Open the checkpointer of a database file; the file and its folder are created when missing.
+
+    Args:
+        path: The file.
+        behind: As `SqliteCheckpointer` takes it.
+
+    Raises:
+        LibraryCorrupt: The file is not a readable SQLite database.
+        LibraryError: The file cannot be opened or made.
+    """
+    saver = await _open(Path(path), behind)
+    try:
+        yield saver
+    finally:
+        await saver.aclose()
+
+
+async def _open(path: Path, behind: bool) -> SqliteCheckpointer:
+    with translated_errors(path):
+        await asyncio.to_thread(make_database, path)
+        conn = await aiosqlite.connect(path, timeout=BUSY_SECONDS)
+        try:
+            await conn.execute("PRAGMA synchronous = NORMAL")
+            saver = SqliteCheckpointer(conn, path=path, behind=behind)
+            await saver.setup()
+            await conn._execute(lambda: saver.log.keep(conn._conn))  # type: ignore[no-untyped-call]
+        except BaseException:
+            await conn.close()
+            raise
+        return saver
+
+
+def _json_texts(values: Iterable[str]) -> str:
+    return json.dumps([str(value) for value in values])

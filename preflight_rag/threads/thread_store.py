@@ -1,0 +1,188 @@
+"""Where conversations are stored: the interface between turns and a database.
+
+A turn needs three things of it: a checkpointer for the graph, the ledger, and that nobody else takes a turn on the same
+thread meanwhile. `open_thread_store` gives them from the library's own file `threads.db`, or from PostgreSQL, which
+several processes on several machines share.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from preflight_rag.state.extras import require_extra
+from preflight_rag.threads.ledger import Database, Ledger, Turn, answered, asking
+from preflight_rag.threads.locks import remove_unused_locks, thread_lock
+from preflight_rag.threads.sqlite_checkpoints import SqliteCheckpointer, Work, open_checkpointer, pruning
+from preflight_rag.threads.sqlite_database import THREADS, SqliteDatabase, translated_errors, writable
+
+if TYPE_CHECKING:
+    from preflight_rag.state.values import Answer, Clarification, Receipt
+    from preflight_rag.threads.postgres_checkpoints import PostgresCheckpointer
+
+
+class ThreadStore(Protocol):
+    """The conversations of one application, as long as it is open."""
+
+    @property
+    def saver(self) -> SqliteCheckpointer | PostgresCheckpointer:
+        """The graph's checkpointer, which also prunes."""
+
+    @property
+    def ledger(self) -> Ledger:
+        """The record of all turns."""
+
+    def lock(self, thread_id: str, *, wait: float) -> AbstractAsyncContextManager[None]:
+        """Lock a thread while the block runs; the lock ends with the process that holds it, even if that is killed.
+
+        Args:
+            thread_id: Which thread.
+            wait: How many seconds to wait for a turn that runs on the thread; 0 tries once.
+
+        Raises:
+            ThreadBusy: The thread was still in use after `wait` seconds.
+            LibraryError: It cannot be held.
+        """
+
+    async def finish(self, turn: Turn, answer: Answer, keep_turns: int) -> None:
+        """Record a turn's answer once all of its checkpoints are stored.
+
+        Then remove its intermediate steps (`prune_turn`).
+
+        Raises:
+            TurnError: The thread was deleted while the turn ran.
+        """
+
+    async def ask(self, turn: Turn, clarification: Clarification, receipt: Receipt) -> None:
+        """Record that a turn asks the person, once all of its checkpoints are stored; raises the errors of `finish`."""
+
+    async def size(self) -> int:
+        """Return the bytes that the conversations take on disk."""
+
+
+class SqliteThreadStore:
+    """Conversations in a file, for the processes of one machine.
+
+    Args:
+        path: The file; locks lie in its folder.
+        saver: The checkpointer that has it open.
+        ledger: The ledger that has it open.
+    """
+
+    def __init__(self, path: Path, saver: SqliteCheckpointer, ledger: Ledger) -> None:
+        self.path = path
+        self.saver = saver
+        self.ledger = ledger
+
+    @asynccontextmanager
+    async def lock(self, thread_id: str, *, wait: float) -> AsyncIterator[None]:
+        """Lock a thread by an operating-system lock on a file."""
+        async with thread_lock(self.path.parent, thread_id, wait=wait):
+            try:
+                yield
+            finally:
+                if self.saver.has_unwritten(thread_id):  # of a turn that failed or was stopped: whoever is next sees it
+                    with suppress(sqlite3.Error):
+                        await asyncio.shield(self.saver.flush(thread_id))
+
+    async def finish(self, turn: Turn, answer: Answer, keep_turns: int) -> None:
+        """Record the answer and prune, in one transaction."""
+        values, prune = answered(answer), pruning(turn.thread_id, keep_turns)
+
+        def work(connection: sqlite3.Connection) -> None:
+            self.ledger.change(connection, turn.id, values)
+            prune(connection)
+
+        await self._write(turn, work)
+
+    async def ask(self, turn: Turn, clarification: Clarification, receipt: Receipt) -> None:
+        """Record the question that the turn asks the person."""
+        values = asking(clarification, receipt.model_dump())
+        await self._write(turn, lambda connection: self.ledger.change(connection, turn.id, values))
+
+    async def _write(self, turn: Turn, work: Work) -> None:
+        with translated_errors(self.path):
+            # Not in the same transaction: until its row says so a turn may be killed whose answer is to be kept.
+            await self.saver.flush(turn.thread_id)
+            await self.saver.write(turn.thread_id, work)
+
+    async def size(self) -> int:
+        """Return the bytes of the file."""
+        return self.path.stat().st_size
+
+
+def check_address(url: str) -> None:
+    """Raise UsageError unless `url` is the address of a database that this installation can open; nothing is opened."""
+    require_extra("postgres", "--threads")
+    from preflight_rag.databases.postgres import Address
+
+    Address.read(url)
+
+
+@contextmanager
+def open_ledger(folder: Path, url: str | None = None) -> Iterator[Ledger]:
+    """Open the record of all turns alone; arguments and errors are those of `open_thread_store`."""
+    if url is not None:
+        check_address(url)
+        from preflight_rag.databases.postgres import Address
+        from preflight_rag.threads.postgres_database import PostgresDatabase
+
+        with closing(Ledger(PostgresDatabase(Address.read(url)))) as ledger:
+            yield ledger
+        return
+    with writable(folder / THREADS) as path, closing(Ledger(SqliteDatabase(path))) as ledger:
+        yield ledger
+
+
+@contextmanager
+def open_database(folder: Path, url: str | None, file: str, *, busy_seconds: float) -> Iterator[Database]:
+    """Open a database for other tables than those of conversations; errors are those of `open_thread_store`.
+
+    What is written to it is on its way to the disk, and not waited for.
+
+    Args:
+        folder: The library's folder; where it cannot be written, the database lasts as long as the block.
+        url: The address of a PostgreSQL database, in which the tables lie beside those of conversations, or None.
+        file: The name of the SQLite file otherwise.
+        busy_seconds: How long another writer of the file is waited for.
+    """
+    if url is not None:
+        check_address(url)
+        from preflight_rag.databases.postgres import Address
+        from preflight_rag.threads.postgres_database import PostgresDatabase
+
+        with closing(PostgresDatabase(Address.read(url), on_disk=False)) as database:
+            yield database
+        return
+    with writable(folder / file) as path, closing(SqliteDatabase(path, (), busy_seconds=busy_seconds)) as database:
+        yield database
+
+
+@asynccontextmanager
+async def open_thread_store(folder: Path, url: str | None = None) -> AsyncIterator[ThreadStore]:
+    """Open the conversations of a library.
+
+    Args:
+        folder: The library's folder; where it cannot be written, conversations last as long as the block.
+        url: The address of a PostgreSQL database, instead of the folder's `threads.db`.
+
+    Raises:
+        UsageError: The address is wrong, or the extra for it is not installed.
+        LibraryError: The database cannot be opened.
+    """
+    if url is not None:
+        check_address(url)
+        from preflight_rag.threads.postgres_store import open_postgres
+
+        async with open_postgres(url) as store:
+            yield store
+        return
+    with writable(folder / THREADS) as path:
+        await asyncio.to_thread(remove_unused_locks, path.parent)
+        async with open_checkpointer(path, behind=True) as saver:
+            with closing(Ledger(SqliteDatabase(path))) as ledger:
+                yield SqliteThreadStore(path, saver, ledger)

@@ -1,0 +1,98 @@
+"""Web pages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from preflight_rag.ingest.loaders import load
+from preflight_rag.state.values import Document
+
+ARTICLE = """<!doctype html><html><head><title>On pain | Site</title>
+<meta property="og:title" content="On pain"><meta name="author" content="Anna One">
+<meta property="article:published_time" content="2021-03-04T10:00:00Z">
+<link rel="canonical" href="https://example.org/pain"><style>p {{}}</style></head>
+<body><nav><a href="/">Home</a> <a href="/x">Imprint of the site</a></nav>
+<article><h1>On pain</h1>{paragraphs}<table><tr><th>Drug</th><th>Dose</th></tr><tr><td>Aspirin</td><td>500 mg</td></tr>
+</table></article><script>var hidden = 1;</script><footer>Cookies and privacy</footer></body></html>"""
+PARAGRAPH = (
+    "<p>Aspirin <b>number {n}</b> is given to patients with acute pain of the head, and it helps most of them.</p>"
+)
+
+
+def load_one(path: Path) -> Document:
+    (document,) = load(path)
+    assert isinstance(document, Document)
+    return document
+
+
+def test_main_content_with_metadata(tmp_path: Path) -> None:
+    path = tmp_path / "a.html"
+    path.write_text(ARTICLE.format(paragraphs="".join(PARAGRAPH.format(n=n) for n in range(20))), encoding="utf-8")
+    document = load_one(path)
+    assert (document.title, document.date, document.authors) == ("On pain", "2021-03-04", ("Anna One",))
+    assert document.metadata["url"] == "https://example.org/pain"
+    assert "Aspirin number 7 is given" in document.text
+    assert "Drug: Aspirin | Dose: 500 mg" in document.text
+    assert not any(word in document.text for word in ("hidden", "Imprint", "Cookies"))
+
+
+def test_short_page_gives_its_visible_text(tmp_path: Path) -> None:
+    path = tmp_path / "a.xhtml"
+    path.write_text(
+        '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head><title>T</title></head>'
+        "<body><h2>Dose</h2><p>One<br/>two</p><ul><li>a</li><li>b</li></ul><table><tr><td>x</td><td>1</td></tr></table>"
+        "<script>no()</script></body></html>"
+    )
+    document = load_one(path)
+    assert document.text == "Dose\nOne\ntwo\na\nb\nx | 1"
+    assert document.title == "T"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "head"), [("cp1251", '<meta charset="windows-1251">'), ("utf-16", ""), ("utf-8", "")]
+)
+def test_declared_and_marked_encodings(tmp_path: Path, encoding: str, head: str) -> None:
+    path = tmp_path / "a.htm"
+    path.write_bytes(f"<html><head>{head}</head><body><p>Боль и аспирин</p></body></html>".encode(encoding))
+    assert load_one(path).text == "Боль и аспирин"
+
+
+def test_heading_is_the_title_without_a_title_element(tmp_path: Path) -> None:
+    path = tmp_path / "a.html"
+    path.write_text("<h1>On <i>pain</i></h1><p>Text</p>")
+    assert load_one(path).title == "On pain"
+
+
+def test_citation_of_a_page(tmp_path: Path) -> None:
+    path = tmp_path / "a.html"
+    path.write_text(
+        '<head><meta name="citation_journal_title" content="Joints"><meta name="citation_doi" content="10.1000/x">'
+        '<meta property="og:site_name" content="Example Press"></head><h1>On pain</h1><p>Text</p>'
+    )
+    metadata = load_one(path).metadata
+    assert (metadata["journal"], metadata["doi"], metadata["publisher"]) == ("Joints", "10.1000/x", "Example Press")
+
+
+def test_table_of_data_is_rows_and_one_of_layout_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "a.html"
+    cells = "<tr><th>Drug</th><th colspan=2>Dose</th></tr><tr><td>Aspirin</td><td>500</td><td>mg</td></tr>"
+    layout = f"<table><tr><td><table>{cells}</table></td><td>Beside</td></tr></table>"
+    path.write_text(f"<p>Before</p>{layout}<p>After</p>")
+    assert load_one(path).text.split("\n") == ["Before", "Drug: Aspirin | Dose: 500 | Dose: mg", "Beside", "After"]
+
+
+def test_an_infobox_keeps_its_own_rows_beside_those_of_the_table_that_it_holds(tmp_path: Path) -> None:
+    inner = "<table><tr><th>Retail</th><td>Version 2312</td></tr><tr><th>Volume</th><td>Version 1808</td></tr></table>"
+    outer = f"<tr><th>Developer</th><td>Microsoft</td></tr><tr><td colspan=2>{inner}</td></tr>"
+    prose = f"<p>{'Office 2019 is a suite of programs for text, tables and slides. ' * 6}</p>"
+    path = tmp_path / "office.html"
+    path.write_text(
+        f"<html><body><main><h1>Office</h1><table>{outer}<tr><th>Languages</th><td>102 languages</td></tr></table>"
+        f"{prose}</main></body></html>",
+        encoding="utf-8",
+    )
+    document = load_one(path)
+    for row in ("Developer: Microsoft", "Languages: 102 languages", "Volume: Version 1808"):
+        assert row in document.text

@@ -1,0 +1,168 @@
+"""Plain text, Markdown and encodings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from preflight_rag.ingest.loaders import load
+from preflight_rag.ingest.loaders.fields import clean, iso_date, people
+from preflight_rag.state.values import Document
+
+
+def load_one(path: Path) -> Document:
+    (document,) = load(path)
+    assert isinstance(document, Document)
+    return document
+
+
+def test_identity_of_a_text_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("notes.txt").write_text("Aspirin helps.")
+    document = load_one(Path("notes.txt"))
+    assert document.id == document.source == document.metadata["path"] == str(tmp_path / "notes.txt")
+    assert (document.title, document.text, document.date) == ("notes", "Aspirin helps.", None)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"])
+def test_encodings(tmp_path: Path, encoding: str) -> None:
+    text = "Crème brûlée für Zoë, déjà vu à la Saint-Étienne – “voilà”."
+    path = tmp_path / "a.txt"
+    path.write_bytes(text.encode(encoding))
+    assert load_one(path).text == text
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp932", "これは日本語で書かれた文章です。東京は日本の首都であり、大阪は第二の都市です。"),
+        ("cp1251", "Аспирин помогает от головной боли, но не всем больным."),
+        ("cp1250", "Zażółć gęślą jaźń. Proszę przyjść jutro, będziemy świętować."),
+    ],
+)
+def test_encodings_told_by_their_bytes(tmp_path: Path, encoding: str, text: str) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(text.encode(encoding))
+    assert load_one(path).text == text
+
+
+def test_utf8_that_was_cut_off_stays_utf8(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(("Zażółć gęślą jaźń. " * 5 + "ż").encode()[:-1])
+    assert load_one(path).text == "Zażółć gęślą jaźń. " * 5 + "\ufffd"
+
+
+def test_a_few_nuls_are_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"Aspirin\x00 helps" + b" many people" * 20)
+    assert load_one(path).text.startswith("Aspirin helps")
+
+
+def test_first_line_alone_is_the_title(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("Pain and aspirin\n\nAspirin helps.")
+    assert load_one(path).title == "Pain and aspirin"
+
+
+@pytest.mark.parametrize(
+    ("first", "title"),
+    [
+        ("TITLE: \nPain and aspirin: does it help?", "Pain and aspirin: does it help?"),
+        ("Title: Pain and aspirin.", "Pain and aspirin."),
+        (f"Title: {'pain ' * 40}", ("pain " * 40).strip()),
+        (f"Title: {'pain ' * 100}", "a"),
+        ("Titled land: who owns it,", "a"),
+        ("Name: Anna Smith\nTitle: Head of Pain", "a"),
+    ],
+)
+def test_a_first_line_may_say_what_the_title_is(tmp_path: Path, first: str, title: str) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(f"{first}\n\nAspirin helps.")
+    assert load_one(path).title == title
+    assert load_one(path).text == "\n".join(line.strip() for line in first.split("\n")) + "\n\nAspirin helps."
+
+
+def test_wrapped_lines_are_joined(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(
+        "The patients of the first group were seen in the clinic at Oxford by\n"
+        "Anna Smith and her colleagues, who found that the drug has a consid-\n"
+        "erable effect on blood pressure in those who had taken it each day.\n"
+        "Others were not seen.\n\n- a list item\n- another one\n"
+    )
+    paragraph, items = load_one(path).text.split("\n\n")
+    assert "Oxford by Anna Smith" in paragraph
+    assert "a considerable effect" in paragraph
+    assert items == "- a list item\n- another one"
+
+
+def test_markdown_front_matter_headings_and_links(tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    path.write_text(
+        "---\ntitle: On pain\ndate: 2021-03-04\nauthors: [A. One, B. Two]\ntags: [x]\n---\n"
+        "# Pain\n\nSee [the page](http://example.org/a_(b)) ![chart](c.png).<!-- no -->\n\n"
+        "Aspirin\n-------\n\n```\n[kept](as it is)\n# no heading\n```\n"
+    )
+    document = load_one(path)
+    assert (document.title, document.date, document.authors) == ("On pain", "2021-03-04", ("A. One", "B. Two"))
+    assert document.metadata["tags"] == ["x"]
+    assert "See the page chart." in document.text
+    assert "[kept](as it is)" in document.text
+    assert [heading for _, heading in document.metadata["sections"]] == ["Pain", "Aspirin"]
+    assert all(document.text[start:].lstrip("# ").startswith(name) for start, name in document.metadata["sections"])
+
+
+@pytest.mark.parametrize("top", ["---\n: : [\n---\n", "---\na: &x [1]\nb: *x\n---\n", "---\njust words\n---\n"])
+def test_odd_front_matter_stays_text(tmp_path: Path, top: str) -> None:
+    path = tmp_path / "a.md"
+    path.write_text(top + "# Pain\n\nText.")
+    assert load_one(path).text.startswith("---")
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("2021-03-04", "2021-03-04"),
+        ("2021-03-04T10:00:00Z", "2021-03-04"),
+        ("D:20220403195945+02'00'", "2022-04-03"),
+        ("2021", "2021"),
+        (2021, "2021"),
+        ("2021-03", "2021-03"),
+        ("4 March 2021", "2021-03-04"),
+        ("March 4, 2021", "2021-03-04"),
+        ("2021 Mar", "2021-03"),
+        ("Thu, 04 Mar 2021 10:00:00 +0000", "2021-03-04"),
+        ("2021-13-45", "2021"),
+        ("yesterday", None),
+        ("", None),
+        (None, None),
+        (True, None),
+    ],
+)
+def test_dates(value: object, expected: str | None) -> None:
+    assert iso_date(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("A. One; B. Two", ("A. One", "B. Two")),
+        ("A. One and B. Two", ("A. One", "B. Two")),
+        (["A. One", {"name": "B. Two"}, None, " "], ("A. One", "B. Two")),
+        ("(anonymous)", ()),
+        (7, ()),
+    ],
+)
+def test_people(value: object, expected: tuple[str, ...]) -> None:
+    assert people(value) == expected
+
+
+@given(st.text())
+def test_clean_text_is_plain_and_stable(text: str) -> None:
+    cleaned = clean(text)
+    assert clean(cleaned) == cleaned
+    assert not set(cleaned) & set("\x00\r\x0b\x0c\u2028\ufeff")
+    cleaned.encode("utf-8")

@@ -1,0 +1,98 @@
+"""Tables in plain text, and text that only looks like one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import row_files
+
+from preflight_rag.ingest.loaders import load
+from preflight_rag.state.values import Document
+
+ROWS = {
+    "subscriptions.md": "Plan: Workshop | Price: 39 | Seats: 15 | Support hours: weekdays 8-18",
+    "ferries.adoc": "Line: F2 | Departure: 11:15 | Island: Lundholm",
+    "cables.rst": "Cable: Fibre | Length: 40 m | Colour: yellow and white",
+    "paints.rst": "Thinners. | Thinner: Turpentine | Flash point: 35 C",
+    "trees.txt": "Tree: Plane tree | Planted: 1880 | Height m: 31.2",
+    "wells.txt": "well: Mill well | metres: 18 | owner: Haugen farm",
+    "tanks.txt": "tank: Tank 15 | litres: 8100",
+    "winds.txt": "station: Nibe | gust: 27.25 | days: 7",
+    "lodges.tsv": "Lodge: Birkenau | Beds: 16 | Warden: Jon Vesely",
+    "teile.csv": 'Teil: B-73 | Bezeichnung: Schraube "lang"; verzinkt | Bestand: 95 | Preis: 2,40',
+    "berths.csv": "Berth: Q-13 | Depth: 9.8 | Tariff: 210",
+    "readings.csv": "M-503 | 99.7 | broken",
+    "rooms.xlsx": "Room: Tallinn | Seats: 12 | Projector: no",
+    "yields.xlsx": "field: Longmead | wheat t: 63 | barley t: 8.5",
+    "bakers.html": "bakery: Mehlwerk | loaves: 615 | opens: 06:15",
+    "sensors.jsonl": "sensor: TK-302 | room: cold store | limit, celsius: 4",
+    "works.json": "halls, machines. | tag: FN-02 | halls: Hall B | site: Kestrel works | kind: fan | limits, rpm: 1450",
+    "hosts.json": "hosts. | key: bison | ip: 10.20.0.9 | disk: 8 TB",
+    "service.jsonl": "ts: 2025-05-01T08:00:00Z | level: error | msg: certificate of gullwing expired",
+}
+
+
+@pytest.mark.parametrize(("name", "row"), ROWS.items())
+def test_a_row_has_all_its_columns_under_their_names(tmp_path: Path, name: str, row: str) -> None:
+    (document,) = load(row_files.FILES[name](tmp_path))
+    assert isinstance(document, Document)
+    assert row in document.text.split("\n"), document.text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The ferry runs daily.\nIt stops at noon.\nThe quay is wet.",
+        "one  long line of prose about the harbour in spring  and another one\n"
+        "two  long lines of prose about the harbour in autumn  and more of it\n"
+        "six  long lines of prose about the harbour in winter  and all of it",
+        "Dear Ada,  \nthank you for the boat.  \nYours, Bo  ",
+        "def total(rows):\n    for  row in  rows:\n    return  x;",
+        "a | b\nno rule below\nc | d",
+    ],
+)
+def test_text_that_is_no_table_stays(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(text, encoding="utf-8")
+    (document,) = load(path)
+    assert isinstance(document, Document)
+    assert " ".join(document.text.split()) == " ".join(text.split())
+
+
+def test_code_in_markdown_is_no_table(tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    path.write_text("# A\n\n```\n| a | b |\n|---|---|\n| 1 | 2 |\n```\n", encoding="utf-8")
+    (document,) = load(path)
+    assert isinstance(document, Document)
+    assert "|---|---|" in document.text
+
+
+def test_a_heading_is_the_caption_of_the_table_under_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    table = "| Part | Price |\n|---|---|\n| bolt | {} |\n"
+    path.write_text(f"# Prices\n\n## 2023\n\n{table.format(3)}\n## 2024\n\n{table.format(4)}", encoding="utf-8")
+    (document,) = load(path)
+    assert isinstance(document, Document)
+    assert "2024. | Part: bolt | Price: 4" in document.text
+
+
+def test_a_record_names_those_around_it_and_not_its_neighbours(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    schools = [
+        {"name": "Nord", "head": "Ada", "classes": [{"room": "N1", "pupils": [{"name": "Bo", "age": 7}]}]},
+        {
+            "name": "Sud",
+            "head": "Eli",
+            "classes": [{"room": "S1", "pupils": [{"name": "Cy", "age": 8}, {"name": "Di"}]}],
+        },
+    ]
+    path.write_text(json.dumps({"town": "Lund", "schools": schools}), encoding="utf-8")
+    (document,) = load(path)
+    assert isinstance(document, Document)
+    (row,) = [line for line in document.text.split("\n") if "Cy" in line]
+    assert row == (
+        "schools, classes, pupils. | name: Cy | room: S1 | schools: Sud | schools, head: Eli | town: Lund | age: 8"
+    )
+    assert "schools. | name: Nord | town: Lund | head: Ada" in document.text
