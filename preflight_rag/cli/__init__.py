@@ -23,7 +23,10 @@ __all__ = ["app", "main"]
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "ask": ("ask", "Answer a question from the library, with citations."),
-    "chat": ("ask", "Hold a conversation in the terminal; an empty line or Ctrl-D ends it."),
+    "chat": (
+        "ask",
+        "Hold a conversation in the terminal; /quit, an empty line or Ctrl-D ends it, /help says what can be typed.",
+    ),
     "search": ("ask", "Retrieve only: dense, lexical and fused rankings, and what preflight would do."),
     "calibrate": (
         "calibrate",
@@ -48,10 +51,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "summarize",
         "Summarise a document: the sentences that stand for it best, in their order, and what the model makes of them.",
     ),
-    "library": ("collection", "The collection itself."),
+    "library": ("collection", "Manage the collection of documents."),
     "eval": ("experiments", "Run an experiment over data sets with known answers and report the numbers."),
-    "keys": ("keys", "Keys of the people who use a server."),
-    "threads": ("threads", "Conversations: in the library's folder, or where --threads says."),
+    "keys": ("keys", "Manage the keys of a server's users."),
+    "threads": ("threads", "Manage conversations, in the library's folder or the database of --threads."),
 }
 """File and first line of help of each command, in the order of `preflight --help`: that imports none of the files.
 
