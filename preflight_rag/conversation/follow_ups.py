@@ -29,6 +29,7 @@ _PRONOUN = re.compile(
     r"|\bthe (?:former|latter|same|others?)\b|\b(?:the|which) (?:\w+ )?ones?\b",
     re.I,
 )
+_POSSESSIVE = ("its", "their", "his", "her")
 _OF_NOTHING = re.compile(
     r"(?:which|what|how many|how much)(?: [a-z-]+){1,4} (?:was|were)(?: (?:not|also|mainly|actually|finally))?"
     r" (?:[a-z]+ed|given|taken|shown|seen|found|made|done|chosen|held|lost|left|kept|built|set)\W*$"
@@ -385,7 +386,12 @@ def adds_nothing(message: str, earlier: EarlierState) -> bool:
 
 def points_nowhere(question: str) -> bool:
     """Whether a question says "she" or "it" of what nothing before it names."""
-    return bool(_PRONOUN.search(_IMPERSONAL.sub(" ", question))) and not _stands_alone(question)
+    personal = _IMPERSONAL.sub(" ", question)
+    pointer = _PRONOUN.search(personal)
+    if pointer is None or _stands_alone(question):
+        return False
+    # "Which items are below their level?" says whose level it is.
+    return not (pointer[0].lower() in _POSSESSIVE and words(personal[: pointer.start()]))
 
 
 def names_nobody(question: str) -> bool:

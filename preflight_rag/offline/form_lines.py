@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from preflight_rag.state.reading import Source
+from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.tables import is_row, parse_row
 from preflight_rag.text.values import asked_kind, figures_of
 from preflight_rag.text.words import words
@@ -104,8 +105,25 @@ def named_fields(question: str, sources: Sequence[Source]) -> list[tuple[int, st
         return []
     scored = [(_worth(field, asked, needed), field) for field in named]
     best = max((worth for worth, _ in scored), default=0.0)
+    most = max((len(needed & field.terms) for worth, field in scored if worth == best), default=0)
+    if any(
+        _says_more(sentence, most, first, needed, question) for source in sources for sentence in _sentences(source)
+    ):
+        return []
     kept = {field.text: field.source.n for worth, field in reversed(scored) if worth == best}
     return [(n, text) for text, n in reversed(kept.items())][:MOST_FIELDS]
+
+
+def _sentences(source: Source) -> Iterator[str]:
+    return (source.text[start:end] for start, end in sentence_spans(source.text))
+
+
+def _says_more(sentence: str, most: int, first: str, needed: frozenset[str], question: str) -> bool:
+    """Whether a sentence that is no field may answer, and names more of what is asked for than the fields do."""
+    terms = _terms(sentence)
+    return (
+        first in terms and len(needed & terms) > most and _may_answer(asked_kind(question), first, question, sentence)
+    )
 
 
 def _worth(field: _Field, asked: frozenset[str], needed: frozenset[str]) -> float:

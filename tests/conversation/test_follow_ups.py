@@ -102,6 +102,14 @@ def test_people_are_read_off_the_headline_or_else_the_first_quote():
     assert people_of(Earlier("Who leads it?", "Ada Byron [1]\n\nAda Byron leads it. [1]")) == ["Ada Byron"]
 
 
-@pytest.mark.parametrize(("question", "nowhere"), [("How old is she?", True), ("How old is Ada Byron?", False)])
+@pytest.mark.parametrize(
+    ("question", "nowhere"),
+    [
+        ("How old is she?", True),
+        ("How old is Ada Byron?", False),
+        ("Which items are below their reorder level?", False),
+        ("What is its price?", True),
+    ],
+)
 def test_a_pronoun_without_a_name_before_it_points_nowhere(question, nowhere):
     assert points_nowhere(question) is nowhere

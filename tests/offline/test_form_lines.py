@@ -78,3 +78,13 @@ def test_who_is_asked_for_is_a_name_and_no_address() -> None:
 def test_long_documents_are_no_forms() -> None:
     source = Source(1, "p", "Invoice", "Total: 12.00", "invoice.txt", document_id="d", start=90_000)
     assert named_fields("What is the total of the invoice?", [source]) == []
+
+
+def test_sentence_that_names_more_goes_before_a_field() -> None:
+    text = (
+        "2. Roof: B. Ferreira reported that the repair will cost 84 000 crowns. Decision: Talbot's offer is taken.\n"
+        "\nAction points\nB. Ferreira  sign the roof contract  by 20 March\n"
+    )
+    source = Source(1, "minutes.txt", "Minutes of the board", text, "minutes.txt", document_id="minutes.txt")
+    assert named_fields("How much will the roof repair cost?", [source]) == []
+    assert named_fields("Who has to sign the roof contract?", [source]) != []
