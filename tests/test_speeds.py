@@ -12,7 +12,13 @@ TESTS = Path(__file__).parent
 FILES = sorted(TESTS.rglob("test_*.py"))
 FOLDERS = sorted({path.parent.relative_to(TESTS).as_posix() for path in FILES} - {"."})
 SLOW = "pytest.mark.slow"
-ELSEWHERE = {"app": "test_app.py", "langchain": "test_langchain.py", "testing": "test_scripted_server.py"}
+ELSEWHERE = {
+    "app": "test_app.py",
+    "databases": "threads/test_ledger.py",
+    "langchain": "test_langchain.py",
+    "summarize": "test_summarize.py",
+    "testing": "test_scripted_server.py",
+}
 """Rooms that no folder of tests is named after, and a file of tests of each."""
 IN_EACH_RUN = {
     "the route plain": ("graph/test_build.py", "test_plain"),

@@ -76,6 +76,8 @@ _SAME_WORDS = 0.8
 """Share of common terms from which two sentences may say the same; a guess."""
 _TAKES_PART = re.compile(r"\bt(?:ak(?:e|es|ing|en)|ook) part\b", re.I)
 """What reports call participating, in words that no sentence about participants has."""
+_MOST = re.compile(r"\b(?:largest|biggest|greatest|highest|smallest|lowest|main|most|least) \w+ of\b", re.I)
+"""Asks for a thing, though the word behind it may be one for figures: "the largest cost of the branch" is repairs."""
 _FIGURE = re.compile(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand"
     r"|half|none|no|once|twice|dozen)\b",
@@ -294,7 +296,7 @@ def nearest_quotes(
     """
     readings = {item.source.n: item.reading for item in read}
     ranked = [item for item in ranked if not _is_title(item.sentence)]
-    counts = asked_kind(fit.question) in ("number", "date")
+    counts = asked_kind(fit.question) in ("number", "date") and not _MOST.search(fit.question)
 
     def worth(item: Scored) -> float:
         reading = readings[item.sentence.n]

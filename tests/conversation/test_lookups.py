@@ -14,6 +14,8 @@ PATTERNS = [
     *(pattern for _, pattern in lookups._METADATA_PATTERNS),
 ]
 
+DATE = ("Published", "Date", "File saved")
+
 
 @pytest.mark.parametrize(
     ("question", "topic"),
@@ -73,12 +75,12 @@ def test_listing_by_metadata(question: str, author: str, journal: str, years: tu
         ("Who wrote the paper on relaxation after mastectomy?", ("Authors",), "relaxation after mastectomy"),
         ("Who are the authors of the study about rizatriptan?", ("Authors",), "rizatriptan"),
         ("In which journal was the trial of etoricoxib published?", ("Journal",), "etoricoxib"),
-        ("When was the article on COPD self-management published?", ("Published", "Date"), "COPD self-management"),
-        ('When was "Ten-Year Follow-Up of a Randomized Trial" published?', ("Published", "Date"),
+        ("When was the article on COPD self-management published?", DATE, "COPD self-management"),
+        ('When was "Ten-Year Follow-Up of a Randomized Trial" published?', DATE,
          "Ten-Year Follow-Up of a Randomized Trial"),
         ("What is the DOI of the report on goiter?", ("DOI",), "goiter"),
         ("What is the title of PMC115849?", ("Title",), "PMC115849"),
-        ("When was this paper published?", ("Published", "Date"), ""),
+        ("When was this paper published?", DATE, ""),
     ],
 )  # fmt: skip
 def test_metadata(question: str, fields: tuple[str, ...], topic: str) -> None:
@@ -123,7 +125,7 @@ def test_ordinary_questions(question: str) -> None:
         ("Which documents mention placebo?", "and naproxen?", "naproxen", ()),
         ("How many reports mention ketamine?", "What about warfarin?", "warfarin", ()),
         ("Who wrote the paper on rizatriptan?", "In which journal?", "", ("Journal",)),
-        ("Who wrote the paper on rizatriptan?", "And when?", "", ("Published", "Date")),
+        ("Who wrote the paper on rizatriptan?", "And when?", "", DATE),
     ],
 )
 def test_what_goes_on_from_such_a_question(before: str, message: str, topic: str, fields: tuple[str, ...]) -> None:
@@ -154,7 +156,7 @@ def test_what_does_not(before: str, message: str) -> None:
         ("Who is the senior author of the study of minnows?", "minnows", ("Last author",)),
         ("In which journal was the etoricoxib trial published?", "etoricoxib", ("Journal",)),
         ("Who are the authors of the AZD3199 vs formoterol study?", "AZD3199 vs formoterol", ("Authors",)),
-        ("When did the efalizumab arthropathy paper come out?", "efalizumab arthropathy", ("Published", "Date")),
+        ("When did the efalizumab arthropathy paper come out?", "efalizumab arthropathy", DATE),
         ("Where was the statin carotid study published?", "statin carotid", ("Journal", "Publisher")),
     ],
 )

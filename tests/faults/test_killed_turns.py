@@ -39,7 +39,8 @@ ZYGOTE = """
 import json, os, sys
 import faiss, langchain_openai, onnxruntime, tantivy
 from preflight_rag import Preflight
-from preflight_rag.graph import checkpoints, ledger, turns
+from preflight_rag.graph import turns
+from preflight_rag.threads import checkpoints, ledger
 
 pid = None
 for line in sys.stdin:

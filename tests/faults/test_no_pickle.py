@@ -60,7 +60,7 @@ def _faults_of_call(call: ast.Call) -> list[str]:
     found = []
     if name in CALLS or (last == "import_module" and call.args and ast.unparse(call.args[0]).strip("'\"") in MODULES):
         found.append(name)
-    if name in UNSAFE_YAML and "SafeLoader" not in given.get("Loader", ""):
+    if name in UNSAFE_YAML and not re.search("(?:Safe|Base)Loader", given.get("Loader", "")):
         found.append(name)
     if name == "torch.load" and given.get("weights_only") != "True":
         found.append("torch.load without weights_only=True")

@@ -68,17 +68,18 @@ def _yaml(text: str) -> Any:
 
     if len(text) > _LARGEST:
         return None
-    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # all values stay text; the one in C is five times as fast
+    # All values stay text; the loader in C is five times as fast.
+    FastBaseLoader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     try:
         depth = 0
-        for event in yaml.parse(text, Loader=loader):
+        for event in yaml.parse(text, Loader=FastBaseLoader):
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > _DEEPEST:
                 return None
-        roots = [root for root in yaml.compose_all(text, Loader=loader) if root is not None]
+        roots = [root for root in yaml.compose_all(text, Loader=FastBaseLoader) if root is not None]
         if sum(_count(root, {}, set()) for root in roots) > _MOST_VALUES:
             return None
-        documents = list(yaml.load_all(text, Loader=loader))
+        documents = list(yaml.load_all(text, Loader=FastBaseLoader))
     except yaml.YAMLError:
         return None
     documents = [_named(document) for document in documents if isinstance(document, dict | list)]
