@@ -16,8 +16,8 @@ THOROUGH: GivenSettings = {"thoroughness": 1.0}
 """Reads in parts wherever that is possible."""
 QUESTIONS: tuple[tuple[str, GivenSettings], ...] = (
     ("Which planet is the hottest?", {}),
-    ("Which discovery was made by chance?", {}),
-    ("Who wrote Hamlet?", THOROUGH),
+    ("Which discovery was made by chance?", THOROUGH),
+    ("Who wrote Hamlet?", {}),
     ("How many people live in Broken Bow?", {}),
 )
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 # Each worker takes the threads in a random order; whoever has one makes a file, which fails where there is one.
 WORKER = """
 import asyncio, os, random, sys
-from preflight_rag.graph import locks
+from preflight_rag.threads import locks
 from preflight_rag.threads.locks import remove_unused_locks, thread_lock
 
 locks.POLL_SECONDS = 0  # so that files are opened and removed at the same moments
@@ -48,10 +48,10 @@ asyncio.run(main())
 WORKER_IN_POSTGRESQL = """
 import asyncio, os, random, sys
 from pathlib import Path
-from preflight_rag.graph import postgres
+from preflight_rag.threads import postgres_store
 from preflight_rag.threads.thread_store import open_thread_store
 
-postgres.POLL_SECONDS = 0.001
+postgres_store.POLL_SECONDS = 0.001
 folder, seed, turns, threads, url = Path(sys.argv[1]), *map(int, sys.argv[2:5]), sys.argv[5]
 draw = random.Random(seed)
 
