@@ -1,4 +1,4 @@
-"""The collection: loaders, splitters, the SQLite store, dense and lexical indices, search.
+"""The collection: the SQLite store, dense and lexical indices, search.
 
 `Collection` is what the application needs of one. `Library`, a folder on disk, keeps it, and so does
 `external.library.ExternalLibrary`, somebody's own retriever or vector store.
@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 __all__ = ["Collection", "Library", "SemanticOverlapSplitter"]
 
 # Opened when they are asked for: `preflight --help` must not wait for FAISS and tantivy.
-_HOMES = {"Collection": "collection", "Library": "library", "SemanticOverlapSplitter": "splitting.semantic_splitter"}
+_HOMES = {
+    "Collection": "preflight_rag.library.collection",
+    "Library": "preflight_rag.library.library",
+    "SemanticOverlapSplitter": "preflight_rag.ingest.splitting.semantic_splitter",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -26,4 +30,4 @@ def __getattr__(name: str) -> Any:
     from preflight_rag.models.embedding.embedder import register_with_langchain
 
     register_with_langchain()
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(_HOMES[name]), name)

@@ -74,7 +74,7 @@ def grow_another(path):
 WRITER = """
 import asyncio, sys
 from contextlib import closing
-from preflight_rag.graph import sqlite_database
+from preflight_rag.threads import sqlite_database
 sqlite_database.LOG_BYTES = 40_000  # so that the log is brought in, and begun anew, after every few writes
 from langgraph.checkpoint.base import empty_checkpoint
 from preflight_rag.threads.sqlite_checkpoints import open_checkpointer
