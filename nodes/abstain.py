@@ -32,6 +32,7 @@ async def abstain(state: Unanswered, runtime: Runtime[Context]) -> State:
     likeness = [ref["cosine"] for ref in state["passages"] if ref.get("cosine")]
     # Below the floor a document is near in nothing but a word or two; where no likeness is known, there is none.
     far = bool(likeness) and max(likeness) < FLOOR
+    far = far or is_off_topic(state.get("decision") or {})
     read = far or bool(state["passages"] and exact_strings(question))
     sources = await runtime.context.sources(state["passages"]) if read else []
     strings = unmentioned(question, sources) if sources and exact_strings(question) else ()
@@ -41,7 +42,7 @@ async def abstain(state: Unanswered, runtime: Runtime[Context]) -> State:
     text = f"{NOT_ANSWERED}{nearest}" if state["passages"] else NOTHING_FOUND
     if named:
         text = f"{NOT_ANSWERED} {NO_MENTION.format(named=named)}"
-    elif is_off_topic(state.get("decision") or {}) or (far and not _share_words(question, sources)):
+    elif far and not _share_words(question, sources):
         text = NOT_IN_DOCUMENTS
     if points_nowhere(question):
         text = UNRESOLVED
