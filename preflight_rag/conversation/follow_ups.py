@@ -170,6 +170,8 @@ def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = ())
     core, clause, spoken = "", "", ""
     turns = [" ".join(text.split()) for text in [*earlier, message]]
     for place, turn in enumerate(turns):
+        if place and turn.casefold() == turns[place - 1].casefold():
+            continue  # the same again means the same
         if place and place == len(turns) - 1 and (named := _named(turn, clause or core, people)) != turn:
             turn = _with_setting(named, clause or core)
         rest = _LEAD_IN.sub("", turn, count=1) if _LEAD_IN.match(turn) else turn
@@ -362,10 +364,14 @@ def continued_documents(message: str, made: Rewrite, earlier: EarlierState | Non
 
 
 def new_names(message: str) -> list[str]:
-    """The names that a follow-up itself brings in, by which it may speak of another document than the last answer."""
+    """What a follow-up itself brings in, by which it may speak of another document than the last answer.
+
+    These are names, and the only word of a question without a pronoun: "What does insulin do?" may be about anything.
+    """
     rest = _LEAD_IN.sub("", message, count=1)
     clause = _CLAUSE.match(rest)
-    return _names_in(rest if clause else f"and {rest}")
+    topics = words(rest) if clause and rest == message and not _PRONOUN.search(rest) else []
+    return [*_names_in(rest if clause else f"and {rest}"), *(topics if len(topics) == 1 else [])]
 
 
 def repeats(citations: Sequence[Citation], answer: str, earlier: EarlierState | None) -> bool:

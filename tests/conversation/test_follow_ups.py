@@ -2,7 +2,7 @@
 
 import pytest
 
-from preflight_rag.conversation.follow_ups import people_of, points_nowhere, standalone
+from preflight_rag.conversation.follow_ups import new_names, people_of, points_nowhere, standalone
 from preflight_rag.state.reading import Earlier, Source
 
 ADULTS = "What is the normal heart rate of adults?"
@@ -85,6 +85,16 @@ ADULTS = "What is the normal heart rate of adults?"
 )
 def test_a_follow_up_is_joined_with_the_question_that_it_leans_on(earlier, message, expected):
     assert standalone(message, earlier) == expected
+
+
+def test_the_same_question_again_means_the_same() -> None:
+    assert standalone("What does insulin do?", ["What does insulin do?"]) == "What does insulin do?"
+
+
+def test_the_only_word_of_a_question_is_looked_for_everywhere() -> None:
+    assert new_names("What does insulin do?") == ["insulin"]
+    assert new_names("How old is she?") == []
+    assert new_names("And why?") == []
 
 
 def test_a_pronoun_becomes_the_person_whom_the_answer_names():
