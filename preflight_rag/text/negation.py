@@ -63,7 +63,11 @@ def polarity(question: str, sentence: str) -> int:
 
     Compared are the words that both have: one that is denied in one of them alone makes the sentence the opposite.
     """
-    forms = frozenset(token.casefold() for text in (question, sentence) for token in _TOKEN.findall(text))
+    both = _forms(question) | _forms(sentence)
+    # Of both texts' words only these decide on a prefix; so few, the question is looked at once for all sentences.
+    forms = frozenset(
+        bare for form in both if (bare := _NEGATING_PREFIX.sub("", form, count=1)) != form and bare in both
+    )
     asked = _denied(question.rstrip("?!. "), forms)
     denied = {term for term, of in asked.items() if of}
     if _opposite_amounts(question, sentence):
@@ -84,6 +88,12 @@ def polarity(question: str, sentence: str) -> int:
         if len(shared) > best[0]:
             best = len(shared), sense
     return 0 if best[1] and _MIXED.search(sentence) and not _MIXED.search(question) else best[1]
+
+
+@lru_cache(maxsize=64)
+def _forms(text: str) -> frozenset[str]:
+    """Return the words and marks of a text, casefolded."""
+    return frozenset(token.casefold() for token in _TOKEN.findall(text))
 
 
 def _any_denied(parts: Mapping[str, bool | None]) -> bool:
