@@ -97,6 +97,8 @@ _GENERAL = re.compile(
     re.I,
 )
 """A thing of a kind, as the whole of what is asked about: "How old were the women?" means those just spoken of."""
+LONGEST_NAME = 100
+"""Characters of a name that takes the place of a pronoun; a longer run of capitals is none. A guess."""
 MOST_GENERAL = 3
 """Content words up to which such a question leans on the one before it; a guess."""
 _SWAPS = {"with": ("with", "on"), "on": ("on", "with")}
@@ -215,6 +217,7 @@ def _named(message: str, question: str, people: Sequence[str]) -> str:
         return message
     subject = _SUBJECT.match(question.rstrip(" ?.!"))
     own = [name for name in _names_in(question) if name.casefold() not in message.casefold()]
+    own = [name for name in own if len(name) <= LONGEST_NAME]
     if subject and not _PRONOUN.search(subject["subject"]) and (own or len(words(subject["subject"])) > 1):
         return _put(message, thing, subject["subject"])
     return _put(message, thing, own[0]) if len(own) == 1 and thing[0].lower() in ("it", "its") else message

@@ -114,7 +114,8 @@ class _Parser:
 
     def __init__(self, expression: str) -> None:
         self.expression = expression
-        self.tokens = [match for match in _TOKEN.finditer(expression)]
+        self.tokens = list(_TOKEN.finditer(expression))
+        self.kinds = [match["word"] if match["word"] in _OPERATORS else str(match.lastgroup) for match in self.tokens]
         self.at = 0
 
     def whole(self) -> Expression:
@@ -130,8 +131,7 @@ class _Parser:
         """Kind of the next token: an operator, or the name of its group, or "" at the end."""
         if self.at >= len(self.tokens):
             return ""
-        match = self.tokens[self.at]
-        return match["word"] if match["word"] in _OPERATORS else str(match.lastgroup)
+        return self.kinds[self.at]
 
     def sequence(self, depth: int) -> tuple[Expression, int]:
         """Operands and operators up to a closing parenthesis or the end, from left to right.
@@ -178,11 +178,10 @@ class _Parser:
         if kind == "end":
             return self.phrase(), 0
         if kind == "word":
-            words = []
+            begin = self.at
             while self.peek() == "word":
-                words.append(self.tokens[self.at]["word"])
                 self.at += 1
-            return Term(" ".join(words), tag=self.tag()), 0
+            return Term(" ".join(match["word"] for match in self.tokens[begin : self.at]), tag=self.tag()), 0
         raise self.wrong("lacks a term" if kind in {"", "close", *_OPERATORS} else "has a field tag without a term")
 
     def phrase(self) -> Term:

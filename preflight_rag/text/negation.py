@@ -96,6 +96,12 @@ def _forms(text: str) -> frozenset[str]:
     return frozenset(token.casefold() for token in _TOKEN.findall(text))
 
 
+@lru_cache(maxsize=4096)
+def _terms(token: str) -> tuple[str, ...]:
+    """Return the index terms of one word."""
+    return tuple(words(token))
+
+
 def _any_denied(parts: Mapping[str, bool | None]) -> bool:
     return any(parts.values()) or None in parts.values()
 
@@ -148,7 +154,7 @@ def _denied(clause: str, forms: frozenset[str]) -> dict[str, bool | None]:
             continue
         bare = _NEGATING_PREFIX.sub("", folded, count=1)
         turned = bare != folded and bare in forms
-        for term in words(bare if turned else token):
+        for term in _terms(bare if turned else token):
             found[term] = whole ^ ahead ^ phrase ^ turned
             if not ahead:
                 before.append(term)

@@ -29,7 +29,7 @@ HOSTILE = {
     "and": " and" * (LENGTH // 4),
     "footnotes": '[1] : "a: "a: ' * (LENGTH // 14),
 }
-SECONDS = 5.0
+SECONDS = 3.0
 """Of processor time, an ordinary turn among it. What was found took ten, and four times that for twice the length."""
 
 
