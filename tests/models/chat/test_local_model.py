@@ -188,7 +188,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs behind a s
 try:
     model = LocalModel.open(sys.argv[1], context=512)
     print("ready", flush=True)
-    time.sleep(60)
+    while True:  # a signal that comes just before one long sleep would be seen after it only
+        time.sleep(0.05)
 except KeyboardInterrupt:
     print("ended")
 """
