@@ -30,14 +30,17 @@ def same_answer(a: str, b: str) -> bool:
     first, second = _tokens(a), _tokens(b)
     if not first or not second:
         return first == second
+    # A figure decides by its value alone: the words beside it differ from passage to passage ("40 mg", "40 mg daily").
     figures = figures_of(a), figures_of(b)
     if any(figures) and not (_named(a) and _named(b)):
         return all(figures) and figures[0].agree(figures[1])
     verdicts = [tokens[0] for tokens in (first, second) if tokens[0] in _VERDICTS]
     if len(verdicts) == 2 and not any(figures):
         return verdicts[0] == verdicts[1]
+    # Two denials cancel out, so that an odd number of them alone turns an answer round.
     if len(NEGATION.findall(a)) % 2 != len(NEGATION.findall(b)) % 2:
         return False
+    # "follow up", "follow-up" and "followup" are spellings of one answer.
     if "".join(first).replace("-", "") == "".join(second).replace("-", ""):
         return True
     return _same_words(a, b) or abbreviates(a, b) or abbreviates(b, a)
@@ -56,6 +59,7 @@ def _same_words(a: str, b: str) -> bool:
     tokens = _tokens(a), _tokens(b)
     left, right = frozenset(words(a)) or frozenset(tokens[0]), frozenset(words(b)) or frozenset(tokens[1])
     digits = [{word for word in side if any(map(str.isdigit, word))} for side in (left, right)]
+    # "Type 1 diabetes" and "type 2 diabetes" share most words and are two answers.
     if all(digits) and digits[0] != digits[1]:
         return False
     if left <= right or right <= left or len(left & right) >= SAME_WORDS * len(left | right):

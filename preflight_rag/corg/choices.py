@@ -45,6 +45,7 @@ def chosen(reply: object, choices: Sequence[Choice]) -> list[str] | None:
         return _named(str(reply), choices)
     if not isinstance(reply, Sequence) or not reply:
         return None
+    # One part that selects nothing makes the whole reply unclear: half of a selection is not what the person meant.
     each = [_named(str(part), choices) for part in reply]
     if any(labels is None for labels in each):
         return None
@@ -80,6 +81,7 @@ def _one(text: str, choices: Sequence[Choice]) -> str | None:
         [choice.entity for choice in choices],
     ):
         same = [choice.label for choice, name in zip(choices, names, strict=True) if _folded(name) in wanted]
+        # A word that fits several choices selects none of them, so that the person is asked again.
         if len(same) == 1:
             return same[0]
     return None

@@ -100,6 +100,7 @@ def disagree(a: Statement, b: Statement) -> bool:
 
 def about_different_things(a: Statement, b: Statement) -> bool:
     """Return whether two different answers concern different things: another attribute, unit, time or population."""
+    # The answers themselves first: a share and a dose differ whatever stands around them.
     if _unlike(figures_of(a.answer), figures_of(b.answer)):
         return True
     first, second = a.around, b.around
@@ -107,6 +108,7 @@ def about_different_things(a: Statement, b: Statement) -> bool:
         return True
     if _disjoint(_arms(first), _arms(second)):
         return True
+    # Within one division (sex, age, arm) only: "women" and "children" may be the same people.
     words = [frozenset(re.findall(r"\w+", text.casefold())) for text in (first, second)]
     return any(
         _disjoint(*({names[word] for word in found if word in names} for found in words)) for names in _POPULATIONS

@@ -238,6 +238,7 @@ def _verify(item: Item, groups: Groups) -> None:
     if item.span:
         text = groups.text(item.rank)
         quoted, wanted = numbers_of(text[slice(*item.span)]), numbers_of(item.answer)
+        # A quote that the model gave and that stands nowhere speaks against the answer; no quote says nothing.
         given = not quotes or any(locate(quote, text) for quote in quotes)
         item.verified = given and (not wanted or bool(wanted & quoted))
 
@@ -303,6 +304,7 @@ def _sides(items: Sequence[Item], groups: Groups, *, least: int) -> list[list[It
     """
     found: list[list[Item]] = []
     for item in items:
+        # An answer may contradict several sides that were apart so far: they become one contradiction.
         touching = [side for side in found if any(_against(item, other, groups) for other in side)]
         joined = [other for side in touching for other in side]
         found = [side for side in found if side not in touching] + [[*joined, item]]
@@ -334,6 +336,7 @@ def _agree(a: Item, b: Item, groups: Groups) -> bool:
     shared = terms[0] & terms[1]
     if terms[0] - shared and terms[1] - shared and len(shared) >= EDITED * min(map(len, terms)):
         return False
+    # Where both contexts have a short answer, these are compared: sentences share words that say nothing of it.
     noted = [context.answer for rank in (a.rank, b.rank) if (context := groups.contexts.get(rank))]
     first, second = noted if len(noted) == 2 and all(noted) else (a.answer, b.answer)
     return same_answer(first or "", second or "")
@@ -341,6 +344,7 @@ def _agree(a: Item, b: Item, groups: Groups) -> bool:
 
 def _contradiction(items: Sequence[Item], groups: Groups) -> list[str]:
     """Return the sides, newest first; sides that contradict each other for certain are announced as such."""
+    # The second sort is stable: of one date, the better-ranked answer stays first.
     ordered = sorted(items, key=lambda item: item.rank)
     ordered.sort(key=lambda item: _date(item, groups), reverse=True)
     place = {source.n: i for i, source in enumerate(newest_first(list(groups.sources.values())))}

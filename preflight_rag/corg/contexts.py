@@ -44,6 +44,7 @@ def contexts_of(sources: Sequence[Source], tokens: Mapping[int, int] | None = No
         spoken.setdefault(source.record or source.document_id or f"\0{source.n}", []).append(source)
     found = []
     for parts in spoken.values():
+        # In order of rank, so that the best passages stay where the document is too long for a prompt.
         first, left = parts[0], most
         kept: list[Source] = []
         for part in parts:
@@ -60,6 +61,8 @@ def _joined(first: Source, parts: Sequence[Source]) -> Source:
         return replace(first, parts=(first,))
     text, end, own = "", 0, []
     for part in parts:
+        # Neighbouring passages overlap; the words that both hold are taken once. Places alone do not tell: text that
+        # was normalised differently is kept twice rather than cut.
         lap = part.text[: max(0, end - part.start)]
         shared = len(lap) if text.endswith(lap) else 0
         added = part.text[shared:]
@@ -89,6 +92,7 @@ def in_passages(
         for mark in MARK.finditer(line):
             n = int(mark[1])
             texts = quoted.get(n) or [(part.n, part.text) for part in contexts[n].parts] if n in contexts else [(n, "")]
+            # A mark names a context; it goes to the passage whose words are nearest to the line before the mark.
             wanted = set(words(without_marks(line[: mark.start()])))
             part = max(texts, key=lambda item: len(wanted & set(words(item[1]))))[0]
             marked.setdefault(n, {})[part] = None

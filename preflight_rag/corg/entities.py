@@ -63,6 +63,7 @@ def note_by_rule(question: str, source: Source) -> ContextNote:
     """Return the note of a context, from its title, opening and nearest sentence; it always has an answer."""
     name = surface_name(question)
     title = " ".join(source.title.split())
+    # A context that never says the question's name is about something else, whose name its title tells.
     holds = bool(name) and name.casefold() in f"{title} {source.text}".casefold()
     entity = own_name(name, title or heading_of(source.text)) if holds else _head(title) or name
     named = title if entity.casefold() in title.casefold() else ""
@@ -109,6 +110,7 @@ def heading_of(text: str) -> str:
     Return "" for any other text.
     """
     tokens = list(re.finditer(r"\S+", text[:_OPENING]))
+    # "Mercury The planet Mercury is …": text that lost its line breaks; its heading ends where the first word returns.
     for i, token in enumerate(tokens[1:13], 1):
         after = tokens[i + 1].group() if i + 1 < len(tokens) else ""
         if token.group().strip(",") == tokens[0].group().strip(",") and len(token.group()) > 2:
@@ -137,10 +139,12 @@ def descriptor_of(name: str, title: str, text: str) -> str | None:
 
 
 def _from_heading(head: str, name: str, heading: str) -> str | None:
+    # "Mercury (planet)" is the plainest form; "(1912–1954)" in the same place are the dates of a life.
     parentheses = re.search(r"\(([^()]{2,60})\)", heading)
     if parentheses and not _LIFE_DATES.search(parentheses[1]):
         return parentheses[1]
     asked, terms = set(words(name)), set(words(heading))
+    # A long heading without a word of the name is a sentence about something else.
     if not asked & terms and len(heading.split()) > _MAX_WORDS:
         return None
     at = heading.casefold().find(head.casefold())

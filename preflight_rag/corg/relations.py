@@ -218,6 +218,7 @@ class RelationGraph:
 
     def next(self) -> tuple[int, list[int]] | None:
         """Return the next pivot and the contexts to compare it with; None when all relations are known."""
+        # Algorithm 1 needs one pivot for each descriptor; more comparisons than that would only confirm.
         if len(self.pivots) > max(1, self._classes_shown()):
             return None
         return self._next_class() or self._most_open()
@@ -239,9 +240,11 @@ class RelationGraph:
         kinds = {n: reply.kinds[n] for n in others if n in reply.kinds}
         answered = {n for n, kind in kinds.items() if kind in _ANSWERED}
         if answered:
+            # A relation by answers holds of both of its ends.
             answered.add(pivot)
         for n in (pivot, *others):
             note = reply.notes.get(n)
+            # The note of a context that relates by its answer and is said to have none contradicts the reply itself.
             if note is not None and (note.answer is not None or n not in answered):
                 self.notes.setdefault(n, note)
         for part in parts or [list(others)]:
@@ -294,6 +297,7 @@ class RelationGraph:
             return Relation[int](a=a, b=b, kind=related(self.notes[a], self.notes[b]), inferred=True)
         possible = self._possible(a, b)
         unreadable = frozenset({a, b}) in self._unreadable and len(possible) > 1
+        # Notes by rule are guesses: they may choose between what replies leave possible, and decide nothing alone.
         unknown = possible == ANY and not (a in self.notes and b in self.notes)
         kind = "none" if unreadable or unknown else _settled(possible, self._note(a, by_rule), self._note(b, by_rule))
         return Relation[int](a=a, b=b, kind=kind, inferred=True)
@@ -309,6 +313,7 @@ class RelationGraph:
             if to_a is None or to_b is None or pivot not in self._live:
                 continue
             allowed = follows(to_a, to_b, described=known.get(pivot))
+            # Replies that contradict each other leave nothing possible: the earlier pivots count.
             possible = possible & allowed or possible
             if len(possible) == 1:
                 break
@@ -335,6 +340,7 @@ class RelationGraph:
         of = self._classes()
         had = {of[n] for n in self.pivots if n in of}
         waiting = [n for n in self.relevant if of[n] not in had]
+        # A pivot with a descriptor leaves fewer relations possible between the others (`follows`).
         waiting.sort(key=lambda n: (self._known.get(n) is not True, not self._shows_descriptor(n)))
         return next(((n, others) for n in waiting if (others := self._open(n))), None)
 
@@ -353,6 +359,7 @@ class RelationGraph:
         undescribed = {n for n in self.relevant if self._known.get(n) is False}
         for a, b in combinations(self.relevant, 2):
             if (self._asked[a].get(b) in _ONE_CLASS or {a, b} <= undescribed) and of[a] != of[b]:
+                # Whole classes are joined, as in a union of sets, so that the order of the pairs does not matter.
                 old, new = of[b], of[a]
                 of = {n: new if root == old else root for n, root in of.items()}
         return of
@@ -387,6 +394,7 @@ class RelationGraph:
         known: dict[int, bool] = {}
         answered = [(a, b, kind) for a in self.relevant for b, kind in self._asked[a].items() if b in self._live]
         known.update((n, True) for a, b, kind in answered if kind == "distracting" for n in (a, b))
+        # Knowledge spreads along relations until nothing changes: each step may decide a neighbour.
         spread = bool(known)
         while spread:
             spread = False
@@ -471,6 +479,7 @@ def follows(to_a: RelationKind, to_b: RelationKind, *, described: bool | None) -
 
     `described` says whether the pivot has a descriptor; None means unknown.
     """
+    # A duplicate of the pivot relates to all others as the pivot does (lines 8 to 11 of Algorithm 1).
     if "duplicated" in (to_a, to_b):
         return frozenset({to_b if to_a == "duplicated" else to_a})
     with_one, without = _FOLLOWS[frozenset({to_a, to_b})]
