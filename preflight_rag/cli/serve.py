@@ -93,7 +93,7 @@ def serve(
     from preflight_rag.server.access import is_local
     from preflight_rag.server.app import serve as run
     from preflight_rag.server.connected_model import ModelEntry
-    from preflight_rag.server.service import MEGABYTE
+    from preflight_rag.server.options import MEGABYTE
 
     try:
         preflight, problem = _opened(library, model, embedder=embedder, create=create, threads=threads, **settings)

@@ -37,9 +37,10 @@ from preflight_rag.server.connections import (
 )
 from preflight_rag.server.description import describe_as_it_behaves
 from preflight_rag.server.gate import Gate
+from preflight_rag.server.options import ServerOptions
 from preflight_rag.server.page import page_router
 from preflight_rag.server.relay import Relay
-from preflight_rag.server.service import ServerOptions, Service
+from preflight_rag.server.service import Service
 from preflight_rag.server.siblings import Siblings
 from preflight_rag.server.uploads import remove_incoming
 from preflight_rag.server.workers import Worker

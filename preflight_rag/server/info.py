@@ -11,10 +11,12 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 from pydantic import BaseModel, ConfigDict
 
+from preflight_rag.server.dependencies import ServiceOf, UserOf
 from preflight_rag.server.errors import Refused
 from preflight_rag.server.gate import COOKIE, session_token
+from preflight_rag.server.metrics import METRICS_TYPE
 from preflight_rag.server.model_entry import entry_info
-from preflight_rag.server.service import METRICS_TYPE, Service, ServiceOf, UserOf
+from preflight_rag.server.service import Service
 from preflight_rag.state.calls import CHOICES
 
 router = APIRouter()

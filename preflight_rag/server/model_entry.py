@@ -18,8 +18,9 @@ from preflight_rag.models.chat.model_errors import in_our_words
 from preflight_rag.models.protocol import Reader
 from preflight_rag.server.access import User, is_local
 from preflight_rag.server.connected_model import FILE, ModelEntry
+from preflight_rag.server.dependencies import ServiceOf, user_of
 from preflight_rag.server.errors import Refused
-from preflight_rag.server.service import Service, ServiceOf, user_of
+from preflight_rag.server.service import Service
 from preflight_rag.state.errors import ModelAuthError, ModelError, PreflightError
 
 router = APIRouter(prefix="/api", tags=["server"])
