@@ -4,7 +4,6 @@
 
     gate.py        every request: host, origin, user, rate, size of the body; headers, metrics and the access log
     access.py      who may: keys, users, addresses
-    workers.py, siblings.py, relay.py    several processes behind one port, and what they hand on to each other
     shared.py      what several servers share: sessions of the page, buckets of requests and tokens
     turns.py, threads.py, library.py, uploads.py, info.py    routes under /api
     openai.py      routes under /v1

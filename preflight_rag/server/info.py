@@ -109,12 +109,11 @@ async def health(request: Request, service: ServiceOf) -> JSONResponse:
 
 @router.get("/metrics", tags=["server"], response_class=PlainTextResponse)
 async def metrics(service: ServiceOf, _user: UserOf) -> Response:
-    """Numbers for Prometheus; those of all workers, where there are several."""
+    """Numbers for Prometheus."""
     counts = await asyncio.to_thread(service.catalogue.counts)
     service.metrics.documents.set(counts["documents"])
     service.metrics.passages.set(counts["passages"])
-    text = service.metrics.text()
-    return Response(await service.siblings.metrics(text) if service.siblings else text, media_type=METRICS_TYPE)
+    return Response(service.metrics.text(), media_type=METRICS_TYPE)
 
 
 @router.get("/api/docs", include_in_schema=False)

@@ -225,7 +225,7 @@ async def _thread(service: Service, user: User, body: ResponsesBody, asked: Aske
         return (body.thread_id or known or fresh), bool(known or body.thread_id)
     turn = _turn_of(service, user, body.previous_response_id)
     last = service.preflight.ledger.last(turn.thread_id)
-    if last is not None and last.turn == turn.turn and not await service.takes_turn(turn.thread_id):
+    if last is not None and last.turn == turn.turn and service.running.of(turn.thread_id) is None:
         return user.shown(turn.thread_id), True
     await asyncio.to_thread(service.preflight.fork_thread, turn.thread_id, turn.turn + 1, user.thread(fresh))
     return fresh, True

@@ -26,7 +26,6 @@ from preflight_rag.state.errors import LibraryError, PreflightError
 
 if TYPE_CHECKING:
     from preflight_rag.models.protocol import Reader
-    from preflight_rag.server.siblings import Siblings
 
 log = logging.getLogger("preflight.server")
 MINUTE = 60.0
@@ -61,7 +60,6 @@ class Service:
         self.suggested: dict[str, asyncio.Task[list[str]]] = {}
         self.watch = ModelWatch(preflight, options.wanted, options.problem)
         self.entered: ModelEntry | None = None
-        self.siblings: Siblings | None = None
         self._first = preflight, self.watch
         self.closing = False
         self.working: set[asyncio.Task[Any]] = set()
@@ -149,12 +147,6 @@ class Service:
             )
         return name
 
-    async def takes_turn(self, thread_id: str) -> bool:
-        """Return whether a turn runs on a thread, here or at another worker of this server."""
-        if self.running.of(thread_id) is not None:
-            return True
-        return self.siblings is not None and await self.siblings.holder(thread_id) is not None
-
     def forget(self, work: asyncio.Task[Any]) -> None:
         """Forget a piece of work that has ended, whatever became of it."""
         self.working.discard(work)
@@ -173,6 +165,4 @@ class Service:
         async with self.changing:
             self.keys.close()
             await self.shared.close()
-            if self.siblings is not None:
-                await self.siblings.close()
             del self.preflight, self.catalogue, self.names, self.watch, self._first
