@@ -31,6 +31,7 @@ from preflight_rag.library.opening import open_library
 from preflight_rag.library.postgres.schema import TABLES
 from preflight_rag.library.postgres.store import PostgresStore
 from preflight_rag.library.postgres.writing import writing
+from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.state.errors import LibraryMissing
 from preflight_rag.state.values import Document, Passage
 
@@ -131,7 +132,7 @@ def compare(place: Path, url: str, folder: Path, queries: int) -> None:
             found = {}
             for name, library in (("folder", own), ("PostgreSQL", engine)):
                 started, used = time.perf_counter(), time.process_time()
-                found[name] = library.search(query, k=DEPTH, candidates=DEPTH)
+                found[name] = library.search(SearchQuery(query, k=DEPTH, candidates=DEPTH))
                 seconds[name].append((time.perf_counter() - started, time.process_time() - used))
             for part in ("dense", "lexical", "fused"):
                 one, other = (getattr(found[name], part) for name in ("folder", "PostgreSQL"))

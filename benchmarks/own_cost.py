@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
 import itertools
-import os
 import socket
 import subprocess
 import sys
@@ -24,7 +22,6 @@ import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -46,10 +43,8 @@ from serving import running  # noqa: E402
 
 import preflight_rag  # noqa: E402
 from preflight_rag import Preflight  # noqa: E402
-from preflight_rag.cli import OBJECTS_BEFORE_COLLECTION  # noqa: E402
 from preflight_rag.library import Library  # noqa: E402
-from preflight_rag.server import ServerOptions, serve  # noqa: E402
-from preflight_rag.server.workers import Worker, run_workers  # noqa: E402
+from preflight_rag.server import ServerOptions  # noqa: E402
 
 WORDS = "Venus", "Mars", "penicillin", "Lake Baikal", "an octopus", "yeast", "the Eiffel Tower", "a heart", "diamond"
 K = 16
@@ -183,13 +178,11 @@ ASKED = itertools.count(10_000, 10_000)
 """Numbers of questions that nobody has asked yet: what the small reader has read it keeps."""
 
 
-def requests(
-    url: str, at_once: int, count: int, used: Callable[[], float] = time.process_time, warm: int = 2
-) -> tuple[float, float]:
+def requests(url: str, at_once: int, count: int) -> tuple[float, float]:
     """Requests a second of a client in a process of its own, and the server's processor seconds for one.
 
-    The client shares the machine: with the server's processor time it fills the cores, however fast that is. `warm` is
-    how many questions each of its connections asks before.
+    The client shares the machine: with the server's processor time it fills the cores, however fast that is.
+    Each of its connections asks two questions before.
     """
 
     def sent(numbers: range) -> float:
@@ -197,11 +190,10 @@ def requests(
         return float(subprocess.run(command, input=asked, check=True, capture_output=True, text=True).stdout)
 
     first = next(ASKED)
-    if warm:
-        sent(range(first, first + warm * at_once))
-    cpu = used()
-    rate = sent(range(first + warm * at_once, first + warm * at_once + count))
-    return rate, (used() - cpu) / count
+    sent(range(first, first + 2 * at_once))
+    cpu = time.process_time()
+    rate = sent(range(first + 2 * at_once, first + 2 * at_once + count))
+    return rate, (time.process_time() - cpu) / count
 
 
 @contextmanager
@@ -237,39 +229,6 @@ def serving_peer(library: Library, folder: Path) -> Iterator[str]:
             thread.join()
 
 
-@contextmanager
-def two_workers(folder: Path, route: str) -> Iterator[tuple[str, list[int]]]:
-    """The URL of a server of two processes, and these; each opens the library with the instant model."""
-    command = [sys.executable, __file__, "--serve", str(folder), "--route", route]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        url = process.stdout.readline().strip()
-        try:
-            yield (
-                url,
-                [int(each) for each in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()],
-            )
-        finally:
-            process.terminate()
-
-
-def serve_in_two(folder: Path, route: str) -> None:
-    """Be the parent of these processes, or one of them."""
-    if (worker := Worker.this()) is None:
-        own = [sys.executable, *sys.argv]
-        run_workers(2, host="127.0.0.1", port=0, started=partial(print, flush=True), tell=print, command=own)
-        return
-    gc.set_threshold(OBJECTS_BEFORE_COLLECTION)  # as the command does
-    with Preflight.open(folder, Instant(), route=route, rewrite="off", extractive_reader="none") as app:
-        serve(app, options=ServerOptions(rate=0, turns=64), access_log=False, worker=worker)
-
-
-def cpu_seconds(process: int) -> float:
-    """Processor seconds of a process so far."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def served(folder: Path, at_once: int, count: int) -> Iterator[str]:
     """Rows of turns through a server."""
     rows = {}
@@ -282,11 +241,6 @@ def served(folder: Path, at_once: int, count: int) -> Iterator[str]:
             running(app, ServerOptions(rate=0, turns=64)) as url,
         ):
             rows[f"ours, {route}, small reader: {reader}"] = requests(f"{url}/api/ask", at_once, count)
-    for route in ("plain", "map-reduce"):
-        with two_workers(folder, route) as (url, workers):
-            rows[f"ours, {route}, small reader: none, two workers"] = requests(
-                f"{url}/api/ask", at_once, count, lambda: sum(map(cpu_seconds, workers))
-            )
     base = rows["peer: plain LangGraph RAG"]
     for name, (rate, cpu) in rows.items():
         yield f"| {name} | {rate:.1f} | {1000 * cpu:.1f} | {cpu / base[1]:.1f} x |"
@@ -297,13 +251,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=40)
     parser.add_argument("--at-once", type=int, default=8)
-    parser.add_argument("--serve", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--route", default="plain", help=argparse.SUPPRESS)
     parser.add_argument("--without-server", action="store_true", help="single turns alone")
     given = parser.parse_args()
-    if given.serve:
-        serve_in_two(given.serve, given.route)
-        return
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "library"
         with Library.open(folder, create=True) as library:

@@ -2,6 +2,7 @@
 
 - docs/cli.md: every command with its own options;
 - docs/settings.md: the table of settings, from the fields of `Settings`;
+- state/context.py: the same fields as keyword arguments, for type checkers;
 - docs/how-it-works.md: the graph's picture, as the compiled graph draws it.
 
 python docs/generate.py           write them
@@ -10,6 +11,7 @@ python docs/generate.py --check   fail when they are not what the code says
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from collections import Counter
@@ -31,8 +33,10 @@ SHARED = 5
 
 
 def with_part(path: Path, name: str, made: str) -> str:
-    """Return a page with what stands between the marks of a part replaced."""
+    """Return a page, or a file of Python, with what stands between the marks of a part replaced."""
     begin, end = f"<!-- {name}: made by docs/generate.py -->", f"<!-- /{name} -->"
+    if path.suffix == ".py":
+        begin, end = f"# {name}: made by docs/generate.py", f"# /{name}"
     text, count = re.subn(
         f"{re.escape(begin)}.*?{re.escape(end)}",
         lambda _: f"{begin}\n{made}\n{end}",
@@ -69,6 +73,25 @@ def setting_row(name: str) -> str:
     others = [choice for choice in choices if choice != field.default]
     values = f"{default}; or {', '.join(others)}" if others else default
     return f"| `{name}`{'' if name in CHOICES else '°'} | {values} | {field.description} |"
+
+
+def keywords() -> str:
+    """Return state/context.py with the settings as keyword arguments, their types as `Settings` writes them."""
+    path = ROOT / "state" / "context.py"
+    classes = (node for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.ClassDef))
+    fields = next(node for node in classes if node.name == Settings.__name__)
+    lines = []
+    for node in fields.body:
+        match node:
+            case ast.AnnAssign(ast.Name(name), ast.Subscript(ast.Name("Annotated"), ast.Tuple([kind, *_]))):
+                given = "Sequence[str] | str" if name == "where" else ast.unparse(kind).removesuffix(" | None")
+                if name != "k":  # which a search takes by place
+                    lines.append(f"    {name}: {given} | None")
+    head = (
+        "class GivenWithoutK(TypedDict, total=False):\n"
+        '    """The settings as keyword arguments, but for `k`; None means "not given", as leaving one out does."""\n\n'
+    )
+    return with_part(path, "given settings", head + "\n".join(lines) + "\n\n")
 
 
 def cli() -> str:
@@ -161,9 +184,14 @@ def settings_of(command: Any) -> Iterator[str]:
 def main() -> int:
     """Write or check."""
     stale = []
-    pages = {"how-it-works.md": picture, "settings.md": settings, "cli.md": cli}
+    pages = {
+        "docs/how-it-works.md": picture,
+        "docs/settings.md": settings,
+        "docs/cli.md": cli,
+        "state/context.py": keywords,
+    }
     for name, make in pages.items():
-        path, text = ROOT / "docs" / name, make()
+        path, text = ROOT / name, make()
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
         stale.append(name)

@@ -16,6 +16,7 @@ from evaluation.samples import DataSet, Sample, check_selection, sampled
 from evaluation.searching import collection_library, inputs, left_out
 from preflight_rag.conversation.questions import normalised
 from preflight_rag.library.library import Library
+from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.library.search.retrieval import retrieve_passages
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UsageError
@@ -123,7 +124,7 @@ class Searched:
         return texts
 
     def _ranking(self, question: Sample) -> list[Passage]:
-        found = self.library.search(question.question, k=DEPTH, candidates=DEPTH)
+        found = self.library.search(SearchQuery(question.question, k=DEPTH, candidates=DEPTH))
         ranked = found.dense if self.order == "dense" else found.fused
         return self.library.passages([hit.passage_id for hit in ranked])
 

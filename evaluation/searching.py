@@ -18,6 +18,7 @@ from preflight_rag.conversation.questions import normalised
 from preflight_rag.ingest.report import IngestEvent
 from preflight_rag.library import Library
 from preflight_rag.library.search.hybrid import Rankings
+from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.models.embedding.embedder import Embedder
 from preflight_rag.models.opening import open_embedder
 from preflight_rag.models.reranking.feature_reranker import ALL
@@ -95,7 +96,7 @@ def search_all(
     """Search for each query in turn, its text normalised as a turn's question is; `settings` go to `Library.search`."""
     for done, query in enumerate(queries, 1):
         asked = Sample(query.id, normalised(query.question))
-        yield asked, library.search(asked.question, **settings)
+        yield asked, library.search(SearchQuery(asked.question, **settings))
         progress(f"{name}: queries", done, len(queries))
 
 

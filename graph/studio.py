@@ -21,39 +21,20 @@ from preflight_rag.library import Library
 from preflight_rag.library.opening import LibraryPlace, open_library
 from preflight_rag.models.protocol import Reader
 from preflight_rag.pubmed import EntrezClient
-from preflight_rag.state.calls import CHOICES, RERANKERS, checked_choices, narrowed
-from preflight_rag.state.context import ENVIRONMENT_PREFIX, Context, ReplyForm, Settings
+from preflight_rag.state.calls import RERANKERS, checked_choices, narrowed
+from preflight_rag.state.context import ABOUT, ASKING, ENVIRONMENT_PREFIX, Context, ReplyForm, Settings
 from preflight_rag.state.errors import UsageError
 
 FIRST = ("library", "model", "instructions", "route", "k", "clarify", "pubmed")
 """Fields that Studio shows first, in this order; the rest follows stage by stage."""
-NUMBERS = ("deadline", "temperature", "context_window", "rerank_deadline")
+NUMBERS = tuple(name for name, about in ABOUT.items() if about.who == "studio")
 """Numbers that may be tried out in Studio, besides the settings open to every caller; none names a file or a model."""
-OPERATORS = tuple(name for name in Settings.model_fields if name not in (*CHOICES, *NUMBERS))
+OPERATORS = tuple(name for name, about in ABOUT.items() if about.who == "operator")
 """Settings that only the operator's PREFLIGHT_… variables set: files, models, and limits."""
-ASKING = ("rewrite", "converse", "answer_plain", "map_context", "reduce_context", "relate_contexts", "answer_group")
-WRITING = ("converse", "answer_plain", "reduce_context", "answer_group")
-STAGES: dict[tuple[str, ...], tuple[str, ...]] = {
-    ("rewrite",): ("rewrite",),
-    ("rewrite", "converse"): ("history_tokens",),
-    ("retrieve",): (
-        *("library", "k", "document_share", "candidates", "fusion", "rrf_k", "where", "since", "recency", "subtree"),
-        *("pubmed", "pubmed_documents", "pubmed_sources", "enough_documents"),
-        *("reranker", "rerank_candidates", "rerank_deadline", "prune"),
-        *("diversity", "preset", "alpha", "window", "budget_tokens", "compression", "ordering"),
-    ),
-    ("preflight",): (
-        *("route", "preflight", "thoroughness", "top_n", "threshold"),
-        *("partition_size", "map_prompt_tokens", "corg", "corg_threshold"),
-    ),
-    ASKING: ("model", "deadline", "temperature", "context_window"),
-    ("relate_contexts",): ("corg_mode", "relation_prompt_tokens", "no_reformulation"),
-    ("organize_contexts",): ("keep_duplicates", "keep_undescribed", "no_grouping", "random_duplicate"),
-    WRITING: ("instructions",),
-    ("clarify",): ("clarify", "clarify_above"),
-    ("cite",): ("check_citations",),
+STAGES = {"library": ("retrieve",), "model": ASKING} | {
+    name: about.stages for name, about in ABOUT.items() if about.who != "operator"
 }
-"""The stages that each setting is about: Studio offers it there."""
+"""The stages that each field is about: Studio offers it there."""
 
 
 def _for_studio(schema: dict[str, Any]) -> None:
@@ -63,10 +44,9 @@ def _for_studio(schema: dict[str, Any]) -> None:
     a word, and who sets them is to be told that they may not.
     """
     plain, now = schema["properties"], StudioContext().model_dump()
-    stages = {name: nodes for nodes, names in STAGES.items() for name in names}
-    ordered = [*FIRST, *(name for names in STAGES.values() for name in names if name not in FIRST)]
+    ordered = [*FIRST, *(name for name in STAGES if name not in FIRST)]
     schema["properties"] = {
-        name: {**_without_null(plain[name]), "default": now[name], "langgraph_nodes": list(stages[name])}
+        name: {**_without_null(plain[name]), "default": now[name], "langgraph_nodes": list(STAGES[name])}
         for name in ordered
     }
     schema["properties"]["library"]["enum"] = list(OFFERED.libraries)

@@ -10,6 +10,7 @@ import logging
 import sqlite3
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, suppress
+from copy import copy
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -79,6 +80,12 @@ class Turns:
         self.reader = reader
         self.pubmed = pubmed
         self.graph = build_graph().compile(checkpointer=self.saver, name="preflight")
+
+    def with_reader(self, reader: Callable[[str | None], Reader]) -> Turns:
+        """Return the same turns, over the same conversations and locks, by other readers."""
+        turns = copy(self)
+        turns.reader = reader
+        return turns
 
     async def run(
         self,

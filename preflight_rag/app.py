@@ -9,6 +9,7 @@ import warnings
 import weakref
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, suppress
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -599,6 +600,16 @@ class Preflight:
                     library=self.library,
                 )
             return self._readers[model]
+
+    def with_reader(self, reader: Reader) -> Preflight:
+        """Return the application with another reader, over the same library and conversations.
+
+        This one stays as it is; closing it closes both.
+        """
+        other = copy(self)
+        other.reader = reader
+        other._turns = self._open_turns().with_reader(other.reader_of)
+        return other
 
     def _is_open(self) -> bool:
         return self._left_open.alive

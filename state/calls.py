@@ -9,18 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from preflight_rag.state.context import Settings
+from preflight_rag.state.context import ABOUT, Settings
 from preflight_rag.state.errors import UsageError
 
-CHOICES = (
-    *("route", "k", "where", "since", "pubmed", "pubmed_documents", "recency", "rewrite", "enough_documents"),
-    *("pubmed_sources", "subtree", "reranker", "rerank_candidates", "diversity", "preset", "alpha", "window"),
-    *("budget_tokens", "compression", "ordering", "document_share", "candidates", "fusion", "rrf_k"),
-    *("preflight", "thoroughness", "top_n", "threshold"),
-    *("partition_size", "map_prompt_tokens", "corg", "corg_threshold", "corg_mode", "relation_prompt_tokens"),
-    *("keep_duplicates", "keep_undescribed", "no_grouping", "no_reformulation", "random_duplicate", "prune"),
-    *("check_citations", "clarify", "clarify_above", "history_tokens", "instructions"),
-)
+CHOICES = tuple(name for name, about in ABOUT.items() if about.who == "caller")
 """Settings that callers may choose."""
 RERANKERS = ("features", "reader", "none")
 """Those that are there already; any other name would load a model."""

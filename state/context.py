@@ -30,7 +30,29 @@ Diversity = Literal["none", "mmr", "fps", "modified-fps"]
 Fusion = Literal["rrf", "combsum"]
 ReplyForm = Literal["auto", "text", "schema"]
 Ordering = Literal["score", "index", "1:1", "2:1", "3:1"]
+Panel = Literal["Routing", "Reading", "Rewriting", "Retrieval", "Selection"]
+WhoSets = Literal["caller", "studio", "operator"]
 ENVIRONMENT_PREFIX = "PREFLIGHT_"
+ASKING = ("rewrite", "converse", "answer_plain", "map_context", "reduce_context", "relate_contexts", "answer_group")
+"""Stages that ask a language model."""
+WRITING = ("converse", "answer_plain", "reduce_context", "answer_group")
+"""Stages whose replies people read."""
+
+
+class About:
+    """Who may set a setting, and where it is offered; each field of `Settings` has one.
+
+    Args:
+        stages: The stages that it is about: Studio offers it there.
+        panel: Under which heading commands have an option for it; None where none has.
+        search: Whether `preflight search` has that option, too.
+        who: The caller of one turn, over HTTP, in Studio, through a tool or a graph; Studio alone, to try a number out;
+            or the operator alone, where the application is opened: files, addresses, models to load, and the limits
+            that protect the machine.
+    """
+
+    def __init__(self, *stages: str, panel: Panel | None = None, search: bool = False, who: WhoSets = "caller") -> None:
+        self.stages, self.panel, self.search, self.who = stages, panel, search, who
 
 
 class Settings(BaseModel):
@@ -38,157 +60,219 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    route: Route = Field(default="auto", description="Let the preflight decide, or force a route.")
-    rewrite: RewriteMode = Field(
+    rewrite: Annotated[RewriteMode, About("rewrite", panel="Rewriting")] = Field(
         default="auto",
         description="Who rewrites: a model, rules alone, or auto: a model for follow-ups, unknown words and PubMed.",
     )
-    enough_documents: int = Field(
+    history_tokens: Annotated[int, About("rewrite", "converse")] = Field(
+        default=2000, ge=100, description="Tokens of the conversation read word for word; older ones condensed."
+    )
+    k: Annotated[int, About("retrieve", panel="Routing", search=True)] = Field(
+        default=16, ge=1, le=200, description="Passages that go on to the model (BriefContext's top_k)."
+    )
+    document_share: Annotated[float, About("retrieve")] = Field(
+        default=0.5, gt=0, le=1, description="Largest share of the k passages from one document, if others have some."
+    )
+    candidates: Annotated[int, About("retrieve")] = Field(
+        default=100, ge=1, le=10_000, description="Depth of each ranking before fusion."
+    )
+    fusion: Annotated[Fusion, About("retrieve")] = Field(
+        default="rrf", description="How rankings are fused: by ranks (rrf), or by scores brought to 0-1 (combsum)."
+    )
+    rrf_k: Annotated[int, About("retrieve")] = Field(
+        default=60, ge=1, description="Constant of reciprocal rank fusion (Cormack et al. 2009)."
+    )
+    where: Annotated[tuple[str, ...], About("retrieve", panel="Retrieval", search=True)] = Field(
+        default=(), description="Only passages whose metadata match, such as year>=2020."
+    )
+    since: Annotated[str | None, About("retrieve", panel="Retrieval", search=True)] = Field(
+        default=None, description="Only documents dated at or after this day, month or year."
+    )
+    recency: Annotated[float, About("retrieve", panel="Retrieval", search=True)] = Field(
+        default=0.0, ge=0, le=1, description="Weight of a document's age in the ranking."
+    )
+    subtree: Annotated[str | None, About("retrieve", panel="Rewriting", search=True)] = Field(
+        default=None, description="Only documents under this MeSH heading or tree number, such as Neoplasms or C04."
+    )
+    pubmed: Annotated[bool, About("retrieve", panel="Retrieval", search=True)] = Field(
+        default=False, description="Also search PubMed and PMC live."
+    )
+    pubmed_documents: Annotated[int, About("retrieve", panel="Retrieval", search=True)] = Field(
+        default=20, ge=1, le=200, description="Documents fetched from each NCBI database."
+    )
+    pubmed_sources: Annotated[PubMedSources, About("retrieve", panel="Retrieval", search=True)] = Field(
+        default="D1+D2",
+        description="Kinds of NCBI documents: D1 abstracts, D2 PMC's reviews in full, D3 other PMC articles.",
+    )
+    enough_documents: Annotated[int, About("retrieve", panel="Rewriting")] = Field(
         default=20,
         ge=1,
         description="Expressions are tried, specific ones first, until so many documents are found.",
     )
-    mesh: str | None = Field(default=None, description="A MeSH descriptor file (NLM's XML) that expands terms.")
-    subtree: str | None = Field(
-        default=None, description="Only documents under this MeSH heading or tree number, such as Neoplasms or C04."
-    )
-    pubmed: bool = Field(default=False, description="Also search PubMed and PMC live.")
-    pubmed_documents: int = Field(default=20, ge=1, le=200, description="Documents fetched from each NCBI database.")
-    pubmed_sources: PubMedSources = Field(
-        default="D1+D2",
-        description="Kinds of NCBI documents: D1 abstracts, D2 PMC's reviews in full, D3 other PMC articles.",
-    )
-    instructions: str = Field(
-        default="",
-        description="How a language model words its answers: tone, language, length, format. Not what they say.",
-    )
-    where: tuple[str, ...] = Field(default=(), description="Only passages whose metadata match, such as year>=2020.")
-    since: str | None = Field(default=None, description="Only documents dated at or after this day, month or year.")
-    recency: float = Field(default=0.0, ge=0, le=1, description="Weight of a document's age in the ranking.")
-    reranker: str = Field(
+    reranker: Annotated[str, About("retrieve", panel="Retrieval", search=True)] = Field(
         default="features", description="Second stage: features, reader, none, or the name of a cross-encoder."
     )
-    extractive_reader: str = Field(
-        default="default",
-        description="What reads passages without a language model: default, none, or a SQuAD-v2 model of the Hub.",
+    rerank_candidates: Annotated[int, About("retrieve", panel="Retrieval", search=True)] = Field(
+        default=50, ge=1, le=1000, description="Candidates that the second stage reads."
     )
-    prune: float = Field(
+    rerank_deadline: Annotated[float, About("retrieve", who="studio")] = Field(
+        default=5.0, gt=0, description="Seconds for the second stage; unscored passages keep their order."
+    )
+    prune: Annotated[float, About("retrieve", panel="Reading")] = Field(
         default=0.0,
         ge=0,
         le=1,
         description="Least answerability of a passage that goes to a language model; 0: all go.",
     )
-    check_citations: bool = Field(
-        default=True, description="Check each statement of a language model against the passages that it cites."
+    diversity: Annotated[Diversity, About("retrieve", panel="Selection", search=True)] = Field(
+        default="none", description="How passages are chosen among the candidates."
     )
-    rerank_candidates: int = Field(default=50, ge=1, le=1000, description="Candidates that the second stage reads.")
-    rerank_deadline: float = Field(
-        default=5.0, gt=0, description="Seconds for the second stage; unscored passages keep their order."
-    )
-    diversity: Diversity = Field(default="none", description="How passages are chosen among the candidates.")
-    preset: str | None = Field(
+    preset: Annotated[str | None, About("retrieve", panel="Selection", search=True)] = Field(
         default=None,
         description="A selector with its weights for one-document-qa, many-documents-qa, all-evidence or meeting-qa, "
         "or one of the paper's, such as paper-nq-sentences.",
     )
-    alpha: float = Field(
+    alpha: Annotated[float, About("retrieve", panel="Selection", search=True)] = Field(
         default=0.9, ge=0, le=1, description="Weight of relevance against diversity (mmr, modified-fps)."
     )
-    window: int | None = Field(
+    window: Annotated[int | None, About("retrieve", panel="Selection", search=True)] = Field(
         default=None, ge=1, description="How many last picks MMR and FPS compare with; None: all."
     )
-    budget_tokens: int | None = Field(default=None, ge=1, description="Most tokens of all passages together (T_max).")
-    compression: float | None = Field(
+    budget_tokens: Annotated[int | None, About("retrieve", panel="Selection", search=True)] = Field(
+        default=None, ge=1, description="Most tokens of all passages together (T_max)."
+    )
+    compression: Annotated[float | None, About("retrieve", panel="Selection", search=True)] = Field(
         default=None, gt=0, le=1, description="Most tokens as a share of the candidates' (c_r)."
     )
-    ordering: Ordering = Field(
+    ordering: Annotated[Ordering, About("retrieve", panel="Selection", search=True)] = Field(
         default="score", description="By score, by place in the documents (index), or m:n to both ends of the prompt."
     )
-    k: int = Field(default=16, ge=1, le=200, description="Passages that go on to the model (BriefContext's top_k).")
-    document_share: float = Field(
-        default=0.5, gt=0, le=1, description="Largest share of the k passages from one document, if others have some."
+    route: Annotated[Route, About("preflight", panel="Routing")] = Field(
+        default="auto", description="Let the preflight decide, or force a route."
     )
-    candidates: int = Field(default=100, ge=1, le=10_000, description="Depth of each ranking before fusion.")
-    fusion: Fusion = Field(
-        default="rrf", description="How rankings are fused: by ranks (rrf), or by scores brought to 0-1 (combsum)."
-    )
-    rrf_k: int = Field(default=60, ge=1, description="Constant of reciprocal rank fusion (Cormack et al. 2009).")
-    preflight: PreflightRule = Field(
+    preflight: Annotated[PreflightRule, About("preflight", panel="Routing", search=True)] = Field(
         default="calibrated", description="The rule that predicts a lost key passage: calibrated, or the paper's iou."
     )
-    thoroughness: float = Field(
+    thoroughness: Annotated[float, About("preflight", panel="Routing")] = Field(
         default=0.5,
         ge=0,
         le=1,
         description="Worth of a right answer in model calls: 0 never reads in parts or compares, 1 reads in parts.",
     )
-    top_n: int = Field(default=3, ge=1, description="How many of each ranking the preflight compares.")
-    threshold: float = Field(default=0.2, ge=0, le=1, description="Plain when the rankings' IoU is above this.")
-    partition_size: int = Field(default=4, ge=1, description="Passages in one map prompt.")
-    map_prompt_tokens: int = Field(
+    top_n: Annotated[int, About("preflight")] = Field(
+        default=3, ge=1, description="How many of each ranking the preflight compares."
+    )
+    threshold: Annotated[float, About("preflight")] = Field(
+        default=0.2, ge=0, le=1, description="Plain when the rankings' IoU is above this."
+    )
+    partition_size: Annotated[int, About("preflight")] = Field(
+        default=4, ge=1, description="Passages in one map prompt."
+    )
+    map_prompt_tokens: Annotated[int, About("preflight")] = Field(
         default=1024, ge=0, description="A context with fewer tokens fits one map prompt and goes plain."
     )
-    corg: bool = Field(
+    corg: Annotated[bool, About("preflight")] = Field(
         default=True, description="Let the preflight choose COrg, and map/reduce go on to it; off: BriefContext alone."
     )
-    corg_threshold: float = Field(
+    corg_threshold: Annotated[float, About("preflight")] = Field(
         default=0.53, ge=0, le=1, description="COrg from this score of the signals on, at a thoroughness of 0.5."
     )
-    corg_mode: CorgMode = Field(
-        default="notes",
-        description="notes reads relations off one call's notes; careful asks pivot by pivot and checks what faithful "
-        "mirrors as COrg prints it (Algorithm 1). Without a language model notes is careful.",
+    deadline: Annotated[float, About(*ASKING, who="studio")] = Field(
+        default=120.0, gt=0, description="Seconds that one model call may take in all."
     )
-    relation_prompt_tokens: int = Field(default=6000, ge=256, description="Tokens of contexts in one relation prompt.")
-    keep_duplicates: bool = Field(default=False, description="COrg without dropping duplicated contexts.")
-    keep_undescribed: bool = Field(default=False, description="COrg without dropping ambiguous, undescribed contexts.")
-    no_grouping: bool = Field(default=False, description="COrg with all contexts in one group.")
-    no_reformulation: bool = Field(default=False, description="COrg without the question's plural form.")
-    random_duplicate: int | None = Field(
-        default=None, description="A seed: of duplicated contexts keep a random one; without it, the best-ranked."
-    )
-    clarify: bool = Field(default=False, description="Ask first which one is meant when many things share the name.")
-    clarify_above: int = Field(default=4, ge=1, description="With more things of one name than this, clarify asks.")
-    history_tokens: int = Field(
-        default=2000, ge=100, description="Tokens of the conversation read word for word; older ones condensed."
-    )
-    max_concurrency: int = Field(default=8, ge=1, le=256, description="Model calls at once within a turn.")
-    deadline: float = Field(default=120.0, gt=0, description="Seconds that one model call may take in all.")
-    reply_tokens: int = Field(
-        default=0,
-        ge=0,
-        description="Least limit of a model's reply in tokens; each prompt has one of its own, which this raises.",
-    )
-    answer_seconds: float = Field(
-        default=60.0,
-        ge=0,
-        description="Seconds in which a turn is planned to end where its model is known to be slow; 0: no plan.",
-    )
-    turn_calls: int = Field(default=200, ge=1, description="Most model calls of one turn.")
-    turn_tokens: int = Field(default=1_000_000, ge=1, description="Most tokens of one turn's prompts and replies.")
-    turn_seconds: float = Field(default=600.0, gt=0, description="Seconds in which one turn may call its model.")
-    max_partitions: int = Field(
-        default=64, ge=1, description="Most partitions of one turn; with more passages these become larger."
-    )
-    max_steps: int = Field(
-        default=40, ge=1, description="Most steps of the graph in one turn; the longest path takes eleven."
-    )
-    temperature: float = Field(
+    temperature: Annotated[float, About(*ASKING, who="studio")] = Field(
         default=0.0, ge=0, le=2, description="Temperature of a language model that is opened by its name."
     )
-    reply_form: ReplyForm = Field(
-        default="auto",
-        description="How extracts and relations are asked of a model: as text, by a JSON schema where its server takes "
-        "one, or as was measured to be better.",
-    )
-    context_window: int | None = Field(
+    context_window: Annotated[int | None, About(*ASKING, who="studio")] = Field(
         default=None,
         ge=1024,
         description="Tokens that the model reads and writes in one call; None: as its server says.",
     )
-    max_question_chars: int = Field(default=8_000, ge=1, description="Longest question that is accepted.")
-    keep_turns: int = Field(default=0, ge=0, description="Turns whose intermediate checkpoints are kept.")
-    lock_wait: float = Field(default=30.0, ge=0, description="Seconds to wait for another turn on the same thread.")
+    corg_mode: Annotated[CorgMode, About("relate_contexts")] = Field(
+        default="notes",
+        description="notes reads relations off one call's notes; careful asks pivot by pivot and checks what faithful "
+        "mirrors as COrg prints it (Algorithm 1). Without a language model notes is careful.",
+    )
+    relation_prompt_tokens: Annotated[int, About("relate_contexts")] = Field(
+        default=6000, ge=256, description="Tokens of contexts in one relation prompt."
+    )
+    no_reformulation: Annotated[bool, About("relate_contexts")] = Field(
+        default=False, description="COrg without the question's plural form."
+    )
+    keep_duplicates: Annotated[bool, About("organize_contexts")] = Field(
+        default=False, description="COrg without dropping duplicated contexts."
+    )
+    keep_undescribed: Annotated[bool, About("organize_contexts")] = Field(
+        default=False, description="COrg without dropping ambiguous, undescribed contexts."
+    )
+    no_grouping: Annotated[bool, About("organize_contexts")] = Field(
+        default=False, description="COrg with all contexts in one group."
+    )
+    random_duplicate: Annotated[int | None, About("organize_contexts")] = Field(
+        default=None, description="A seed: of duplicated contexts keep a random one; without it, the best-ranked."
+    )
+    instructions: Annotated[str, About(*WRITING, panel="Reading")] = Field(
+        default="",
+        description="How a language model words its answers: tone, language, length, format. Not what they say.",
+    )
+    clarify: Annotated[bool, About("clarify", panel="Routing")] = Field(
+        default=False, description="Ask first which one is meant when many things share the name."
+    )
+    clarify_above: Annotated[int, About("clarify", panel="Routing")] = Field(
+        default=4, ge=1, description="With more things of one name than this, clarify asks."
+    )
+    check_citations: Annotated[bool, About("cite", panel="Reading")] = Field(
+        default=True, description="Check each statement of a language model against the passages that it cites."
+    )
+    mesh: Annotated[str | None, About(panel="Rewriting", search=True, who="operator")] = Field(
+        default=None, description="A MeSH descriptor file (NLM's XML) that expands terms."
+    )
+    extractive_reader: Annotated[str, About(panel="Reading", who="operator")] = Field(
+        default="default",
+        description="What reads passages without a language model: default, none, or a SQuAD-v2 model of the Hub.",
+    )
+    max_concurrency: Annotated[int, About(who="operator")] = Field(
+        default=8, ge=1, le=256, description="Model calls at once within a turn."
+    )
+    reply_tokens: Annotated[int, About(panel="Reading", who="operator")] = Field(
+        default=0,
+        ge=0,
+        description="Least limit of a model's reply in tokens; each prompt has one of its own, which this raises.",
+    )
+    answer_seconds: Annotated[float, About(panel="Reading", who="operator")] = Field(
+        default=60.0,
+        ge=0,
+        description="Seconds in which a turn is planned to end where its model is known to be slow; 0: no plan.",
+    )
+    turn_calls: Annotated[int, About(who="operator")] = Field(
+        default=200, ge=1, description="Most model calls of one turn."
+    )
+    turn_tokens: Annotated[int, About(who="operator")] = Field(
+        default=1_000_000, ge=1, description="Most tokens of one turn's prompts and replies."
+    )
+    turn_seconds: Annotated[float, About(who="operator")] = Field(
+        default=600.0, gt=0, description="Seconds in which one turn may call its model."
+    )
+    max_partitions: Annotated[int, About(who="operator")] = Field(
+        default=64, ge=1, description="Most partitions of one turn; with more passages these become larger."
+    )
+    max_steps: Annotated[int, About(who="operator")] = Field(
+        default=40, ge=1, description="Most steps of the graph in one turn; the longest path takes eleven."
+    )
+    reply_form: Annotated[ReplyForm, About(who="operator")] = Field(
+        default="auto",
+        description="How extracts and relations are asked of a model: as text, by a JSON schema where its server takes "
+        "one, or as was measured to be better.",
+    )
+    max_question_chars: Annotated[int, About(who="operator")] = Field(
+        default=8_000, ge=1, description="Longest question that is accepted."
+    )
+    keep_turns: Annotated[int, About(who="operator")] = Field(
+        default=0, ge=0, description="Turns whose intermediate checkpoints are kept."
+    )
+    lock_wait: Annotated[float, About(who="operator")] = Field(
+        default=30.0, ge=0, description="Seconds to wait for another turn on the same thread."
+    )
 
     @field_validator("where", mode="before")
     @classmethod
@@ -229,27 +313,28 @@ class Settings(BaseModel):
             ) from None
 
 
+# given settings: made by docs/generate.py
 class GivenWithoutK(TypedDict, total=False):
     """The settings as keyword arguments, but for `k`; None means "not given", as leaving one out does."""
 
-    route: Route | None
     rewrite: RewriteMode | None
-    enough_documents: int | None
-    mesh: str | None
+    history_tokens: int | None
+    document_share: float | None
+    candidates: int | None
+    fusion: Fusion | None
+    rrf_k: int | None
+    where: Sequence[str] | str | None
+    since: str | None
+    recency: float | None
     subtree: str | None
     pubmed: bool | None
     pubmed_documents: int | None
     pubmed_sources: PubMedSources | None
-    instructions: str | None
-    where: Sequence[str] | str | None
-    since: str | None
-    recency: float | None
+    enough_documents: int | None
     reranker: str | None
-    extractive_reader: str | None
-    prune: float | None
-    check_citations: bool | None
     rerank_candidates: int | None
     rerank_deadline: float | None
+    prune: float | None
     diversity: Diversity | None
     preset: str | None
     alpha: float | None
@@ -257,10 +342,7 @@ class GivenWithoutK(TypedDict, total=False):
     budget_tokens: int | None
     compression: float | None
     ordering: Ordering | None
-    document_share: float | None
-    candidates: int | None
-    fusion: Fusion | None
-    rrf_k: int | None
+    route: Route | None
     preflight: PreflightRule | None
     thoroughness: float | None
     top_n: int | None
@@ -269,18 +351,23 @@ class GivenWithoutK(TypedDict, total=False):
     map_prompt_tokens: int | None
     corg: bool | None
     corg_threshold: float | None
+    deadline: float | None
+    temperature: float | None
+    context_window: int | None
     corg_mode: CorgMode | None
     relation_prompt_tokens: int | None
+    no_reformulation: bool | None
     keep_duplicates: bool | None
     keep_undescribed: bool | None
     no_grouping: bool | None
-    no_reformulation: bool | None
     random_duplicate: int | None
+    instructions: str | None
     clarify: bool | None
     clarify_above: int | None
-    history_tokens: int | None
+    check_citations: bool | None
+    mesh: str | None
+    extractive_reader: str | None
     max_concurrency: int | None
-    deadline: float | None
     reply_tokens: int | None
     answer_seconds: float | None
     turn_calls: int | None
@@ -288,12 +375,13 @@ class GivenWithoutK(TypedDict, total=False):
     turn_seconds: float | None
     max_partitions: int | None
     max_steps: int | None
-    temperature: float | None
-    context_window: int | None
     reply_form: ReplyForm | None
     max_question_chars: int | None
     keep_turns: int | None
     lock_wait: float | None
+
+
+# /given settings
 
 
 class GivenSettings(GivenWithoutK, total=False):
@@ -302,23 +390,17 @@ class GivenSettings(GivenWithoutK, total=False):
     k: int | None
 
 
-WITHOUT_OPTION = frozenset(
-    {
-        *("rerank_deadline", "document_share", "candidates", "fusion", "rrf_k", "top_n", "threshold", "partition_size"),
-        *("map_prompt_tokens", "corg", "corg_threshold", "corg_mode", "relation_prompt_tokens"),
-        *("keep_duplicates", "keep_undescribed", "no_grouping", "no_reformulation", "random_duplicate"),
-        *("history_tokens", "max_concurrency", "deadline", "temperature", "context_window", "reply_form"),
-        *("turn_calls", "turn_tokens", "turn_seconds", "max_partitions", "max_steps"),
-        *("max_question_chars", "keep_turns", "lock_wait"),
-    }
-)
-"""Settings that no command has an option for."""
+ABOUT: Mapping[str, About] = {
+    name: next(part for part in field.metadata if isinstance(part, About))
+    for name, field in Settings.model_fields.items()
+}
+"""What is said of each setting, by its name, in the order in which they are shown: stage by stage."""
 
 
 def _ways(name: str) -> str:
     """Return how a setting is given: by its option, where commands have it, and in the environment."""
     variable = f"{ENVIRONMENT_PREFIX}{name.upper()}"
-    return variable if name in WITHOUT_OPTION else f"--{name.replace('_', '-')} or {variable}"
+    return variable if ABOUT[name].panel is None else f"--{name.replace('_', '-')} or {variable}"
 
 
 @dataclass(frozen=True)

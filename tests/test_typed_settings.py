@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from preflight_rag.cli.options import PANELS
-from preflight_rag.state.context import WITHOUT_OPTION, GivenSettings, Settings
+from preflight_rag.state.context import GivenSettings, Settings
+from preflight_rag.state.errors import UsageError
 
 pytestmark = pytest.mark.slow
 
@@ -75,5 +75,15 @@ def test_the_types_are_those_of_the_settings():
         )
 
 
-def test_a_hint_names_an_option_only_where_there_is_one():
-    assert Settings.model_fields.keys() - {name for names in PANELS.values() for name in names} == WITHOUT_OPTION
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        ({"k": 0}, "--k or PREFLIGHT_K"),
+        ({"fusion": "none"}, "PREFLIGHT_FUSION"),
+        ({"deadline": 0}, "PREFLIGHT_DEADLINE"),
+    ],
+)
+def test_a_hint_names_an_option_only_where_there_is_one(wrong, hint):
+    with pytest.raises(UsageError) as raised:
+        Settings.read({}, **wrong)
+    assert raised.value.help == f"Give {hint} another value."

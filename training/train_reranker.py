@@ -27,7 +27,7 @@ from evaluation.experiments.retrieval import DEPTH
 from evaluation.runs import Progress, Run
 from evaluation.samples import DataSet
 from evaluation.searching import GROUPS, collection_library, group_of, search_all
-from preflight_rag.library.search.hybrid import FUSION
+from preflight_rag.library.search.query import FUSION
 from preflight_rag.models.reranking.feature_reranker import ALL, FEATURES, WEIGHTS, features
 from preflight_rag.state.context import Fusion
 from preflight_rag.state.errors import PreflightError

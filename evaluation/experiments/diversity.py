@@ -39,6 +39,7 @@ from evaluation.searching import collection_library, described, inputs
 from evaluation.vector_cache import cached_embedder
 from preflight_rag.conversation.questions import normalised
 from preflight_rag.library.search.diversity import fps, in_order, mmr, token_budget, within_budget
+from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.library.search.selection import PAPER_PRESETS, arrange, distance_to_end
 from preflight_rag.models.chat.chat_models import OFFLINE
 from preflight_rag.models.embedding.embedder import Embedder
@@ -174,7 +175,7 @@ def candidates(collection: DataSet, run: Run) -> Iterator[tuple[CasesOf, dict[st
             cases = []
             for query in run.each(queries, f"{collection.name}: queries"):
                 text = normalised(query.question)
-                found = library.candidates(text, depth=DEPTH)
+                found = library.candidates(SearchQuery(text, candidates=DEPTH))
                 passages = [candidate.passage for candidate in found]
                 cases.append(
                     Case(

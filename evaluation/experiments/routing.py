@@ -34,6 +34,7 @@ from evaluation.samples import DataSet, Sample, check_selection, digest, half_of
 from evaluation.searching import collection_library, inputs
 from preflight_rag.corg.signals import ANSWERS, SIGNALS, Model, measure, trained
 from preflight_rag.library.library import Library
+from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.library.search.retrieval import reference
 from preflight_rag.models.opening import open_extractive_reader
 from preflight_rag.models.reading.extractive_reader import NO_READER, ExtractiveReader
@@ -183,7 +184,7 @@ def _experts(data: Path) -> tuple[list[Sample], list[Document]]:
 
 def put(case: Sample, library: Library) -> Passages:
     """The passages that a question is put to: the nearest of its own documents, filled up with what search finds."""
-    found = library.search(case.question, k=DEPTH, candidates=DEPTH)
+    found = library.search(SearchQuery(case.question, k=DEPTH, candidates=DEPTH))
     own = case.documents
     without = {passage.id for passage in case.given} - own
     hits = [hit for hit in found.fused if hit.document_id not in without]
@@ -194,7 +195,7 @@ def put(case: Sample, library: Library) -> Passages:
 
 def searched(case: Sample, library: Library) -> Passages:
     """The passages that search finds for a question by itself."""
-    found = library.search(case.question, k=PASSAGES)
+    found = library.search(SearchQuery(case.question, k=PASSAGES))
     return _passages(library, [hit.passage_id for hit in found.fused], found.dense_scores)
 
 

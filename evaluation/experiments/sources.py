@@ -39,6 +39,7 @@ from preflight_rag.conversation.rewriter import QueryRewriter
 from preflight_rag.library.library import Library
 from preflight_rag.library.search.fusion import RRF_K
 from preflight_rag.library.search.merging import merge
+from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.models.chat.chat_models import OFFLINE
 from preflight_rag.models.opening import open_reranker
 from preflight_rag.models.reranking.rerankers import FEATURES, Reranker, rerank
@@ -389,7 +390,7 @@ def _by(rewriter: str) -> str:
 
 def semantic_candidates(library: Library, question: str, depth: int) -> list[Candidate]:
     """The passages of the first `depth` documents of the dense ranking, in its order."""
-    found = library.search(question, k=4 * depth, candidates=4 * depth)
+    found = library.search(SearchQuery(question, k=4 * depth, candidates=4 * depth))
     first = list(dict.fromkeys(hit.document_id for hit in found.dense))[:depth]
     pool = found.candidates(library.passages([hit.passage_id for hit in found.fused]))
     dense = [candidate for candidate in pool if candidate.dense_rank is not None]

@@ -10,25 +10,14 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
-from preflight_rag.state.context import Settings
+from preflight_rag.state.context import ABOUT, Panel, Settings
 
-REWRITING = ("rewrite", "enough_documents", "mesh", "subtree")
-RETRIEVAL = (
-    *("pubmed", "pubmed_documents", "pubmed_sources", "where", "since", "recency"),
-    *("reranker", "rerank_candidates"),
-)
-SELECTION = ("diversity", "preset", "alpha", "window", "budget_tokens", "compression", "ordering")
-ROUTING = ("route", "preflight", "thoroughness", "k", "clarify", "clarify_above")
-READING = ("instructions", "reply_tokens", "answer_seconds", "extractive_reader", "prune", "check_citations")
-SEARCH = ("preflight", "k", *RETRIEVAL, "subtree", "mesh", *SELECTION)
-TURN = (*ROUTING, *READING, *REWRITING, *RETRIEVAL, *SELECTION)
-PANELS = {
-    "Rewriting": REWRITING,
-    "Retrieval": RETRIEVAL,
-    "Selection": SELECTION,
-    "Routing": ROUTING,
-    "Reading": READING,
+PANELS: dict[str, tuple[str, ...]] = {
+    panel: tuple(name for name, about in ABOUT.items() if about.panel == panel) for panel in get_args(Panel)
 }
+"""The settings that commands have options for, by their headings."""
+TURN = tuple(name for names in PANELS.values() for name in names)
+SEARCH = tuple(name for name in TURN if ABOUT[name].search)
 
 
 def with_settings(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -60,7 +49,7 @@ def _option(name: str) -> inspect.Parameter:
         f"{flag}/--no-{flag[2:]}" if kind is bool else flag,
         help=f"{text} Repeat." if several else text,
         show_default=False,
-        rich_help_panel=next(panel for panel, fields in PANELS.items() if name in fields),
+        rich_help_panel=ABOUT[name].panel,
     )
     annotation = Annotated[(list[str] if several else kind) | None, info]  # type: ignore[valid-type]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)

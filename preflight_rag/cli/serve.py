@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from functools import partial
-from math import ceil
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
     from preflight_rag.library.opening import LibraryPlace
 from preflight_rag.state.extras import require_extra
 
-MOST_WORKERS = 64
 """A guess, far above the cores that one machine of this use has."""
 
 
@@ -63,16 +60,6 @@ def serve(
     kept_mb: Annotated[
         int, typer.Option("--kept-mb", min=1, help="Most space for all uploads together, in megabytes.")
     ] = 20_000,
-    workers: Annotated[
-        int,
-        typer.Option(
-            "--workers",
-            min=1,
-            max=MOST_WORKERS,
-            envvar="PREFLIGHT_WORKERS",
-            help="Processes behind the port: about as many as there are cores. Each opens the library by itself.",
-        ),
-    ] = 1,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not print a line for each request.")] = False,
     embedder: EmbedderOption = None,
     threads: ThreadsOption = None,
@@ -81,19 +68,11 @@ def serve(
 ) -> None:
     """Serve the library: a web page, an HTTP API, and OpenAI's API for any client of it."""
     require_extra("serve", "preflight serve")
-    from preflight_rag.server.workers import Worker, run_workers
-
-    worker = Worker.this()
-    if worker is None and workers > 1:
-        if code := run_workers(workers, host=host, port=port, started=_tell, tell=partial(typer.echo, err=True)):
-            raise typer.Exit(code)
-        typer.echo("preflight: the server has ended", err=True)
-        return
     from preflight_rag.server import ServerOptions
     from preflight_rag.server.access import is_local
     from preflight_rag.server.app import serve as run
     from preflight_rag.server.connected_model import ModelEntry
-    from preflight_rag.server.service import MEGABYTE
+    from preflight_rag.server.options import MEGABYTE
 
     try:
         preflight, problem = _opened(library, model, embedder=embedder, create=create, threads=threads, **settings)
@@ -109,15 +88,12 @@ def serve(
         rate=rate,
         user_tokens=user_tokens,
         server_tokens=server_tokens,
-        turns=ceil(turns / workers),
+        turns=turns,
         upload_bytes=upload_mb * MEGABYTE,
         kept_bytes=kept_mb * MEGABYTE,
         entered=model is None and "PREFLIGHT_MODEL" not in os.environ,
     )
     with preflight:
-        if worker is not None and not worker.first:  # the first one has said all that
-            run(preflight, host=host, port=port, options=options, access_log=not quiet, worker=worker)
-            return
         show.model_line(preflight.reader.name)
         if options.entered and preflight.reader.by_rule and (entry := ModelEntry.read(preflight.folder)):
             typer.echo(f"preflight: the model that was connected on the page is taken: {entry.model}", err=True)
@@ -125,9 +101,8 @@ def serve(
             typer.echo(f"note: {note}", err=True)
         if problem:
             typer.echo(f"preflight: {problem} Until then answers show what the documents say.", err=True)
-        run(preflight, host=host, port=port, options=options, access_log=not quiet, started=_tell, worker=worker)
-    if worker is None:
-        typer.echo("preflight: the server has ended", err=True)
+        run(preflight, host=host, port=port, options=options, access_log=not quiet, started=_tell)
+    typer.echo("preflight: the server has ended", err=True)
 
 
 def _opened(library: LibraryPlace, model: str | None, **how: Any) -> tuple[Preflight, ModelError | None]:

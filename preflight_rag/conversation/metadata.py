@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from preflight_rag.conversation.listing import document_fits
+from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.library.storage.cards import card_id, is_card
 from preflight_rag.state.errors import LibraryEmpty
 from preflight_rag.state.reading import Lookup
@@ -126,7 +127,7 @@ def _by_topic(library: Collection, lookup: Lookup, where: Filter | None) -> list
     if named := _by_identifier(library, lookup.topic):
         return named
     try:
-        found = library.search(lookup.topic, k=DEPTH, where=where).fused
+        found = library.search(SearchQuery(lookup.topic, k=DEPTH, where=where)).fused
     except LibraryEmpty:
         return []
     passages = library.passages([hit.passage_id for hit in found])

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from preflight_rag.library.search.filters import Filter
     from preflight_rag.library.search.hybrid import Rankings
     from preflight_rag.library.search.mentions import Mention
+    from preflight_rag.library.search.query import SearchQuery
     from preflight_rag.library.storage.catalogue import Catalogue
     from preflight_rag.models.embedding.embedder import Embedder
-    from preflight_rag.state.context import Fusion
     from preflight_rag.state.retrieval import Candidate, PassageTerms
     from preflight_rag.state.values import Document, Passage
 
@@ -71,22 +71,11 @@ class Collection(Protocol):
     def catalogue(self) -> Catalogue:
         """Its documents and passages for display."""
 
-    def search(
-        self,
-        query: str,
-        *,
-        k: int = ...,
-        candidates: int = ...,
-        rrf_k: int = ...,
-        fusion: Fusion = ...,
-        where: Filter | None = None,
-    ) -> Rankings:
-        """Return the `k` best passages for a query by vectors, by words, and by both, of those that fit a filter."""
+    def search(self, query: SearchQuery | str) -> Rankings:
+        """Return the `k` best passages for a query by vectors, by words, and by both, of those that fit its filter."""
 
-    def candidates(
-        self, query: str, *, depth: int = ..., rrf_k: int = ..., fusion: Fusion = ..., where: Filter | None = None
-    ) -> list[Candidate]:
-        """The first `depth` passages of the fused ranking, best first, with their places in the other rankings."""
+    def candidates(self, query: SearchQuery | str) -> list[Candidate]:
+        """Return the first `query.candidates` passages of the fused ranking, with their places in the other ones."""
 
     def fitting(self, ids: Sequence[str], where: Filter) -> list[str]:
         """Return the ids of those passages that pass a filter, in the order of `ids`."""

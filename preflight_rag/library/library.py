@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from preflight_rag.ingest.loaders.files import DEFAULT_MAX_BYTES
-from preflight_rag.ingest.report import IngestReport, Progress, Stop
 from preflight_rag.ingest.splitting import SplitterName, check_splitter
-from preflight_rag.library.found import DEADLINE, InternReport
 from preflight_rag.library.index.dense import FLAT_LIMIT, IndexKind, check_kind
 from preflight_rag.library.index.generations import CurrentIndex, Index
-from preflight_rag.library.search.fusion import RRF_K
-from preflight_rag.library.search.hybrid import (
-    CANDIDATES,
-    FUSION,
-    TOP_K,
-    Rankings,
-    check_query,
-    copies_of,
-    hybrid_search,
-    whole,
-)
+from preflight_rag.library.search.hybrid import Rankings, copies_of, hybrid_search, whole
+from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.library.storage.recorded_embedder import RecordedEmbedder
 from preflight_rag.library.storage.store import BUSY_SECONDS, Store
 from preflight_rag.library.stored import FolderCollection
-from preflight_rag.library.tags import check_tags
 from preflight_rag.library.writer import Writer
 from preflight_rag.pubmed.ladder import ENOUGH
-from preflight_rag.state.context import Fusion
 from preflight_rag.state.errors import DatabaseCorrupt, LibraryCorrupt, LibraryEmpty, PreflightError, UsageError
 from preflight_rag.state.memory import LEAST_MEGABYTES, need_memory
-from preflight_rag.state.values import Document
 from preflight_rag.text.boolean import Expression, Operation, Term, parse
 from preflight_rag.text.words import unicode_text
 
@@ -66,6 +51,9 @@ class Library(FolderCollection):
         writer = Writer(store, embedder, splitter=splitter, flat_limit=flat_limit, lock_seconds=lock_seconds)
         super().__init__(store, embedder, writer)
         self._index = CurrentIndex(store, self._root, writer.rebuild)
+        # What writes is the writer's own: whoever calls it calls the writer.
+        self.ingest, self.ingest_with_ray, self.add = writer.ingest, writer.ingest_with_ray, writer.add
+        self.intern, self.set_tags, self.set_index_kind = writer.intern, writer.set_tags, writer.set_index_kind
 
     @classmethod
     def open(
@@ -127,86 +115,6 @@ class Library(FolderCollection):
         """Notes on the index: that it was rebuilt, or that documents wait for the next ingest."""
         return [*self._index.notes(), *self._store.notes()]
 
-    def ingest(
-        self,
-        paths: str | Path | Sequence[str | Path],
-        *,
-        prune: bool = False,
-        progress: Progress | None = None,
-        max_bytes: int = DEFAULT_MAX_BYTES,
-        stop: Stop | None = None,
-    ) -> IngestReport:
-        """Add or update the documents of files and folders, then swap in a new index.
-
-        A document is one file, or one record of a record file. Unchanged ones are skipped. An id that another file's
-        document has is refused, unless that file is gone.
-
-        Args:
-            paths: Files and folders, or one of them.
-            prune: Remove documents from under `paths` that are gone.
-            progress: Called for each document, then for each step of the index.
-            max_bytes: Larger files are refused.
-            stop: Asked again and again; once it is true the run ends, and what was done by then is kept and indexed.
-
-        Raises:
-            LibraryError: Another process holds the library, or it cannot be written.
-        """
-        return self._writer.ingest(paths, prune=prune, progress=progress, max_bytes=max_bytes, stop=stop)
-
-    def ingest_with_ray(
-        self,
-        paths: str | Path | Sequence[str | Path],
-        *,
-        workers: int | None = None,
-        progress: Progress | None = None,
-        max_bytes: int = DEFAULT_MAX_BYTES,
-        stop: Stop | None = None,
-    ) -> IngestReport:
-        """Ingest with many workers, on this machine or on a Ray cluster (`RAY_ADDRESS`), for very many files.
-
-        A file that was stored whole by such a run is passed by as long as it does not change, without reading it.
-
-        Args:
-            paths: Files and folders, or one of them; each worker must find them under the same path.
-            workers: How many; None for one for each GPU of the cluster, or each core where it has none.
-            progress: Called for each document, then for each step of the index.
-            max_bytes: Larger files are refused.
-            stop: Asked again and again; once it is true the run ends, and what was stored by then is kept and indexed.
-
-        Raises:
-            UsageError: Ray is not installed.
-            EmbedderMismatch: The library's embedder is an object, or a worker has another one.
-            LibraryError: Another process holds the library, it cannot be written, or there is no cluster.
-        """
-        return self._writer.ingest_with_ray(paths, workers=workers, progress=progress, max_bytes=max_bytes, stop=stop)
-
-    def add(self, documents: Iterable[Document], *, progress: Progress | None = None) -> IngestReport:
-        """Add or update documents that are in memory, then swap in a new index."""
-        return self._writer.add(documents, progress)
-
-    def intern(self, documents: Sequence[Document], *, deadline: float = DEADLINE) -> InternReport:
-        """Store documents that a turn found elsewhere; a library that cannot be written still gives what it has.
-
-        The index is rebuilt at once while it is small; a large one learns of them at the next ingest (`notes`). Until
-        then their passages are found by id only.
-
-        Args:
-            documents: Their ids name them for good, such as "PMID 12345".
-            deadline: Seconds after which no further document is embedded, waiting for other writers included.
-        """
-        return self._writer.intern(documents, deadline)
-
-    def set_tags(self, document_id: str, tags: Sequence[str]) -> bool:
-        """Give a document tags in the place of those that it has, for filters; false where there is no such document.
-
-        They stay when the document is read again.
-
-        Raises:
-            UsageError: A tag cannot be one.
-            LibraryError: Another process holds the library, or it cannot be written.
-        """
-        return self._writer.set_tags(document_id, check_tags(tags))
-
     def rebuild(self) -> None:
         """Rebuild the index from the database, whose file gives back the room of what was deleted."""
         self._writer.rebuild(compact=True)
@@ -216,57 +124,28 @@ class Library(FolderCollection):
         """The kind of dense index that the library has chosen; small libraries may have a flat one all the same."""
         return self._writer.index_kind
 
-    def set_index_kind(self, kind: IndexKind) -> None:
-        """Choose another kind of dense index; the index is rebuilt, the vectors stay.
-
-        Raises:
-            UsageError: There is no such kind.
-            LibraryError: Another process holds the library, or it cannot be written.
-        """
-        self._writer.set_index_kind(kind)
-
     def warm(self) -> None:
         """Load the embedder and the index ahead of the first search; errors are left for the search to raise."""
         with suppress(PreflightError):
             self.embedder.encode_query("warm")
             self._index.get()
 
-    def search(
-        self,
-        query: str,
-        *,
-        k: int = TOP_K,
-        candidates: int = CANDIDATES,
-        rrf_k: int = RRF_K,
-        fusion: Fusion = FUSION,
-        where: Filter | None = None,
-    ) -> Rankings:
+    def search(self, query: SearchQuery | str) -> Rankings:
         """Return the `k` best passages for a query by vectors, by words, and by both.
 
         An index that is missing or damaged is rebuilt from the database first; `notes` then says so.
 
-        Args:
-            query: Any text; it has no syntax.
-            k: Length of the rankings.
-            candidates: How many passages of each ranking are fused, at least `k`.
-            rrf_k: The constant of reciprocal rank fusion.
-            fusion: "rrf" by ranks, "combsum" by scores brought to [0, 1].
-            where: Only passages that fit this filter are ranked. Where none does, the rankings are empty; what the
-                filter left out is in the result's `note`.
-
         Raises:
-            UsageError: The query is empty, `k` is below 1, or no document has a field of the filter.
+            UsageError: The query cannot be searched for, or no document has a field of its filter.
             LibraryEmpty: There is no passage to find.
         """
-        query = unicode_text(query)
-        check_query(query, k, rrf_k)
+        query = SearchQuery.of(query)
         index = self._index.get()
-        vector = self.embedder.encode_query(query)
-        rows = None if where is None else self._filters.rows(where)
+        vector = self.embedder.encode_query(query.text)
+        rows = None if query.where is None else self._filters.rows(query.where)
 
         def searched(index: Index) -> Rankings:
-            sizes = {"k": k, "candidates": candidates, "rrf_k": rrf_k}
-            return hybrid_search(self._store, index, query, vector, **sizes, fusion=fusion, rows=rows)
+            return hybrid_search(self._store, index, query, vector, rows)
 
         try:
             found = searched(index)
@@ -274,7 +153,7 @@ class Library(FolderCollection):
             raise
         except LibraryCorrupt as error:
             found = searched(self._index.after(error, index))
-        return found if where is None else replace(found, note=self.filter_note(where))
+        return found if query.where is None else replace(found, note=self.filter_note(query.where))
 
     def indexed_terms(self, ids: Sequence[str]) -> list[PassageTerms] | None:
         """Return the terms of passages in the order of `ids`; None where the index lacks those of one.

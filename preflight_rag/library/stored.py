@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -11,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from preflight_rag.ingest.document_store import PassageReader
 from preflight_rag.library.found import passages_of
 from preflight_rag.library.index.generations import FOLDER, index_problems, read_manifest
-from preflight_rag.library.search.fusion import RRF_K
-from preflight_rag.library.search.hybrid import CANDIDATES, FUSION, TOP_K, again_where_replaced
+from preflight_rag.library.search.hybrid import again_where_replaced
+from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.library.storage.damage import database_problems
 from preflight_rag.library.storage.recorded_embedder import EmbedderStore
 from preflight_rag.library.writer import Writer
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from preflight_rag.library.storage.recorded_embedder import RecordedEmbedder
     from preflight_rag.library.storage.store import Store
     from preflight_rag.models.embedding.embedder import Embedder
-    from preflight_rag.state.context import Fusion
     from preflight_rag.state.retrieval import Candidate
     from preflight_rag.state.values import CopyPlace, Passage
 
@@ -91,6 +91,7 @@ class StoredCollection(ABC):
         self.path, self.name = path, name
         self._store, self._embedder, self._writer = store, embedder, writer
         self._open_filters = open_filters
+        self.delete_documents = writer.delete_documents
 
     @cached_property
     def _filters(self) -> FilterIndex:
@@ -109,16 +110,7 @@ class StoredCollection(ABC):
         self.close()
 
     @abstractmethod
-    def search(
-        self,
-        query: str,
-        *,
-        k: int = TOP_K,
-        candidates: int = CANDIDATES,
-        rrf_k: int = RRF_K,
-        fusion: Fusion = FUSION,
-        where: Filter | None = None,
-    ) -> Rankings:
+    def search(self, query: SearchQuery | str) -> Rankings:
         """Return the `k` best passages for a query by vectors, by words, and by both."""
 
     @property
@@ -137,31 +129,21 @@ class StoredCollection(ABC):
 
     def delete_document(self, document_id: str) -> bool:
         """Delete a document, its passages and vectors; false where there is none."""
-        return self._writer.delete_documents([document_id]) > 0
+        return self.delete_documents([document_id]) > 0
 
-    def delete_documents(self, document_ids: Sequence[str]) -> int:
-        """Delete documents, their passages and vectors; how many there were."""
-        return self._writer.delete_documents(document_ids)
-
-    def candidates(
-        self,
-        query: str,
-        *,
-        depth: int = CANDIDATES,
-        rrf_k: int = RRF_K,
-        fusion: Fusion = FUSION,
-        where: Filter | None = None,
-    ) -> list[Candidate]:
-        """Return the first `depth` passages of the fused ranking, best first, with their places in the other rankings.
+    def candidates(self, query: SearchQuery | str) -> list[Candidate]:
+        """Return the first `query.candidates` passages of the fused ranking, with their places in the other rankings.
 
         With a filter, of the passages that fit it: none where none does, which `filter_note` then says.
 
         Raises:
             UsageError, LibraryEmpty: As `search`.
         """
+        query = SearchQuery.of(query)
+        whole = replace(query, k=query.candidates)
 
         def fetched() -> list[Candidate]:
-            found = self.search(query, k=depth, candidates=depth, rrf_k=rrf_k, fusion=fusion, where=where)
+            found = self.search(whole)
             return found.candidates(self.passages([hit.passage_id for hit in found.fused]))
 
         return again_where_replaced(fetched)

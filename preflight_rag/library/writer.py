@@ -11,9 +11,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from preflight_rag.ingest.loaders.files import DEFAULT_MAX_BYTES
 from preflight_rag.ingest.report import IngestEvent, IngestReport, Progress, Stop
 from preflight_rag.ingest.splitting import DEFAULT_SPLITTER, SplitterName, open_splitter
 from preflight_rag.library.found import (
+    DEADLINE,
     REBUILD_PASSAGES,
     InternReport,
     add_until,
@@ -24,6 +26,7 @@ from preflight_rag.library.index.building import build_index, remove_others
 from preflight_rag.library.index.dense import FLAT_LIMIT, IndexKind, check_kind
 from preflight_rag.library.index.generations import FOLDER, PURGE, STEPS, open_index, read_manifest
 from preflight_rag.library.storage.store import BUSY_SECONDS, Store
+from preflight_rag.library.tags import check_tags
 from preflight_rag.library.write_lock import removed, write_lock
 from preflight_rag.state.errors import LibraryCorrupt, LibraryError
 from preflight_rag.state.values import Document
@@ -37,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class Writer:
-    """Writes one library; `Library` says what each method does for its callers. Writers take turns, across processes.
+    """Writes one library; its methods are the library's. Writers take turns, across processes.
 
     Args:
         store: The library's database.
@@ -73,12 +76,26 @@ class Writer:
         self,
         paths: str | Path | Sequence[str | Path],
         *,
-        prune: bool,
-        progress: Progress | None,
-        max_bytes: int,
+        prune: bool = False,
+        progress: Progress | None = None,
+        max_bytes: int = DEFAULT_MAX_BYTES,
         stop: Stop | None = None,
     ) -> IngestReport:
-        """Add or update the documents of files and folders; `prune` removes those that are gone."""
+        """Add or update the documents of files and folders, then swap in a new index.
+
+        A document is one file, or one record of a record file. Unchanged ones are skipped. An id that another file's
+        document has is refused, unless that file is gone.
+
+        Args:
+            paths: Files and folders, or one of them.
+            prune: Remove documents from under `paths` that are gone.
+            progress: Called for each document, then for each step of the index.
+            max_bytes: Larger files are refused.
+            stop: Asked again and again; once it is true the run ends, and what was done by then is kept and indexed.
+
+        Raises:
+            LibraryError: Another process holds the library, or it cannot be written.
+        """
         from preflight_rag.ingest.given import given_paths
         from preflight_rag.ingest.run import ingest_files
 
@@ -101,12 +118,27 @@ class Writer:
         self,
         paths: str | Path | Sequence[str | Path],
         *,
-        workers: int | None,
-        progress: Progress | None,
-        max_bytes: int,
+        workers: int | None = None,
+        progress: Progress | None = None,
+        max_bytes: int = DEFAULT_MAX_BYTES,
         stop: Stop | None = None,
     ) -> IngestReport:
-        """Add or update the documents of files and folders with many workers."""
+        """Ingest with many workers, on this machine or on a Ray cluster (`RAY_ADDRESS`), for very many files.
+
+        A file that was stored whole by such a run is passed by as long as it does not change, without reading it.
+
+        Args:
+            paths: Files and folders, or one of them; each worker must find them under the same path.
+            workers: How many; None for one for each GPU of the cluster, or each core where it has none.
+            progress: Called for each document, then for each step of the index.
+            max_bytes: Larger files are refused.
+            stop: Asked again and again; once it is true the run ends, and what was stored by then is kept and indexed.
+
+        Raises:
+            UsageError: Ray is not installed.
+            EmbedderMismatch: The library's embedder is an object, or a worker has another one.
+            LibraryError: Another process holds the library, it cannot be written, or there is no cluster.
+        """
         from preflight_rag.ingest.cluster import ClusterIngest
         from preflight_rag.ingest.given import given_paths
 
@@ -118,16 +150,25 @@ class Writer:
             self._refresh(progress, report)
         return report
 
-    def add(self, documents: Iterable[Document], progress: Progress | None) -> IngestReport:
-        """Add or update documents that are in memory."""
+    def add(self, documents: Iterable[Document], *, progress: Progress | None = None) -> IngestReport:
+        """Add or update documents that are in memory, then swap in a new index."""
         with self.writing(progress=progress):
             run = self._ingestion(progress, len(documents) if isinstance(documents, Sequence) else None)
             run.add_documents(documents)
             self._refresh(progress, run.report)
         return run.report
 
-    def intern(self, documents: Sequence[Document], deadline: float, *, index: bool = True) -> InternReport:
-        """Store documents within `deadline` seconds; with `index` it is rebuilt while it is small."""
+    def intern(self, documents: Sequence[Document], *, deadline: float = DEADLINE, index: bool = True) -> InternReport:
+        """Store documents that a turn found elsewhere; a library that cannot be written still gives what it has.
+
+        The index is rebuilt at once while it is small; a large one learns of them at the next ingest
+        (`Library.notes`). Until then their passages are found by id only.
+
+        Args:
+            documents: Their ids name them for good, such as "PMID 12345".
+            deadline: Seconds after which no further document is embedded, waiting for other writers included.
+            index: Whether there is an index to rebuild.
+        """
         from preflight_rag.ingest.prepare import storable
 
         end = time.monotonic() + deadline
@@ -148,12 +189,8 @@ class Writer:
         fresh = frozenset(passage.id for passage in passages if passage.document_id in added)
         return InternReport(passages, tuple(problems), fresh)
 
-    def delete_document(self, document_id: str) -> bool:
-        """Delete a document; false where there is none."""
-        return self.delete_documents([document_id]) > 0
-
     def delete_documents(self, document_ids: Sequence[str]) -> int:
-        """Delete documents, then make the index anew, once; how many there were."""
+        """Delete documents, their passages and vectors, then make the index anew, once; how many there were."""
         with self.writing():
             found = sum(self._store.retire_document(name) for name in document_ids)
             if found:
@@ -162,7 +199,15 @@ class Writer:
         return found
 
     def set_tags(self, document_id: str, tags: Sequence[str]) -> bool:
-        """Give a document other tags; no index is built for that. False where there is no such document."""
+        """Give a document tags in the place of those that it has, for filters; false where there is no such document.
+
+        They stay when the document is read again.
+
+        Raises:
+            UsageError: A tag cannot be one.
+            LibraryError: Another process holds the library, or it cannot be written.
+        """
+        tags = check_tags(tags)
         with self.writing():
             return self._store.set_tags(document_id, tags)
 
@@ -175,7 +220,12 @@ class Writer:
                 self._store.vacuum()
 
     def set_index_kind(self, kind: IndexKind) -> None:
-        """Choose a kind of dense index; the index is rebuilt unless it is of this kind."""
+        """Choose another kind of dense index; the index is rebuilt unless it is of this kind, the vectors stay.
+
+        Raises:
+            UsageError: There is no such kind.
+            LibraryError: Another process holds the library, or it cannot be written.
+        """
         check_kind(kind)
         built = None
         with suppress(LibraryCorrupt):

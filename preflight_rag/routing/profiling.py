@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.models.protocol import Reader
 from preflight_rag.routing.decision import partition
 from preflight_rag.routing.model_profile import NOTICED, PASSAGES, ModelProfile
@@ -213,7 +214,7 @@ def _of_passage(library: Collection, passage: Passage) -> Iterator[GapQuestion]:
 
 def _others(library: Collection, sentence: str, value: str, key: Passage) -> list[Passage]:
     """Return the passages nearest to a sentence that do not contain its value."""
-    found = library.search(sentence, k=2 * PASSAGES)
+    found = library.search(SearchQuery(sentence, k=2 * PASSAGES))
     read = library.passages([hit.passage_id for hit in found.fused if hit.passage_id != key.id])
     return [passage for passage in read if _folded(value) not in _folded(passage.text)]
 

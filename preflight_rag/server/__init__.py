@@ -4,11 +4,11 @@
 
     gate.py        every request: host, origin, user, rate, size of the body; headers, metrics and the access log
     access.py      who may: keys, users, addresses
-    workers.py, siblings.py, relay.py    several processes behind one port, and what they hand on to each other
     shared.py      what several servers share: sessions of the page, buckets of requests and tokens
     turns.py, threads.py, library.py, uploads.py, info.py    routes under /api
     openai.py      routes under /v1
-    service.py     what the routes share: options, metrics, and the turns that are being taken
+    service.py     what one server is made of; dependencies.py gives it to the routes, with who asks
+    options.py, metrics.py, running_turns.py, conversations.py    its limits, numbers, turns, OpenAI clients' threads
     errors.py      errors as responses; markdown.py answers as HTML
     page/          the web page
 """
@@ -22,10 +22,10 @@ from preflight_rag.state.extras import require_extra
 
 if TYPE_CHECKING:
     from preflight_rag.server.app import create_app, serve
-    from preflight_rag.server.service import ServerOptions
+    from preflight_rag.server.options import ServerOptions
 
 _HOME = {
-    "ServerOptions": "preflight_rag.server.service",
+    "ServerOptions": "preflight_rag.server.options",
     "create_app": "preflight_rag.server.app",
     "serve": "preflight_rag.server.app",
 }

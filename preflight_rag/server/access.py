@@ -71,13 +71,12 @@ def check_bind(host: str, keys: KeyRing) -> None:
         )
 
 
-def bind(host: str, port: int, *, shared: bool = False) -> socket.socket:
+def bind(host: str, port: int) -> socket.socket:
     """Return a socket that listens at the address.
 
     Args:
         host: The address.
         port: 0 for a free one.
-        shared: Whether other sockets of this user may listen there, too; connections are spread among them.
 
     Raises:
         UsageError: The address cannot be used.
@@ -93,8 +92,6 @@ def bind(host: str, port: int, *, shared: bool = False) -> socket.socket:
     try:
         if sys.platform != "win32":
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if shared and sys.platform != "win32":
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         made.bind(address)
         made.listen(2048)
     except OSError as error:

@@ -7,9 +7,8 @@ import logging
 import os
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 
-import uvicorn
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 
@@ -37,27 +36,22 @@ from preflight_rag.server.connections import (
 )
 from preflight_rag.server.description import describe_as_it_behaves
 from preflight_rag.server.gate import Gate
+from preflight_rag.server.options import ServerOptions
 from preflight_rag.server.page import page_router
-from preflight_rag.server.relay import Relay
-from preflight_rag.server.service import ServerOptions, Service
-from preflight_rag.server.siblings import Siblings
+from preflight_rag.server.service import Service
 from preflight_rag.server.uploads import remove_incoming
-from preflight_rag.server.workers import Worker
 
 
-def create_app(preflight: Preflight, options: ServerOptions | None = None, worker: Worker | None = None) -> FastAPI:
+def create_app(preflight: Preflight, options: ServerOptions | None = None) -> FastAPI:
     """Return the web page, the API and OpenAI's API over one open library.
 
     Args:
         preflight: The application; it stays the caller's, to be closed after the server has ended.
         options: Limits, and who may use it.
-        worker: Which one of several processes behind one port this is.
     """
     from preflight_rag import __version__
 
     service = Service(preflight, options or ServerOptions())
-    if worker is not None:
-        service.siblings = Siblings(worker)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
@@ -89,8 +83,6 @@ def create_app(preflight: Preflight, options: ServerOptions | None = None, worke
         app.include_router(module.router)
     app.include_router(page_router())
     describe_as_it_behaves(app)
-    if service.siblings is not None:
-        app.add_middleware(Relay, service=service, siblings=service.siblings)
     app.add_middleware(Gate, service=service)
     if service.options.cors:
         app.add_middleware(
@@ -115,7 +107,6 @@ def serve(
     options: ServerOptions | None = None,
     access_log: bool = True,
     started: Callable[[str], None] = lambda _url: None,
-    worker: Worker | None = None,
 ) -> None:
     """Serve a library until Ctrl-C.
 
@@ -126,7 +117,6 @@ def serve(
         options: Limits, and who may use it.
         access_log: Whether each request is a line on standard error.
         started: Called with the address once it is open.
-        worker: Which one of several processes this is, whose parent has opened the address already.
 
     Raises:
         UsageError: The address cannot be used, or there is no key for it.
@@ -139,15 +129,9 @@ def serve(
     keep_files_private()
     share_freed_memory()
     ask_for_file_handles()
-    with ExitStack() as stack:
-        if worker is None:
-            sockets = [bind(host, port)]
-        else:
-            sockets = [socket.socket(fileno=worker.listening), _own_socket(worker)]
-        for each in sockets:
-            stack.enter_context(each)
+    with bind(host, port) as listening:
         config = configured(
-            create_app(preflight, options, worker),
+            create_app(preflight, options),
             log_config=None,
             access_log=False,
             # Who asks is who connects: a header is believed only of the proxies that the operator names.
@@ -155,36 +139,12 @@ def serve(
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
         _set_up_logging(access_log)
-        if worker is None:
-            started(url_of(host, sockets[0]))
-        _Server(config, worker).run(sockets=sockets)
-
-
-def _own_socket(worker: Worker) -> socket.socket:
-    """Return the socket at which the other workers reach this one, in a folder that is this user's alone."""
-    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    made.bind(str(worker.socket_of(worker.number)))
-    made.listen(128)
-    return made
+        started(url_of(host, listening))
+        _Server(config).run(sockets=[listening])
 
 
 class _Server(EndingServer):
-    """Tells its parent when it takes requests, and stops running turns before it waits for their connections.
-
-    Args:
-        config: How it is run.
-        worker: Which one of several processes this is.
-    """
-
-    def __init__(self, config: uvicorn.Config, worker: Worker | None) -> None:
-        super().__init__(config)
-        self._worker = worker
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to take requests."""
-        await super().startup(sockets)
-        if self._worker is not None and self.started:
-            self._worker.ready()
+    """Stops running turns before it waits for their connections."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the turns, then the connections."""

@@ -34,8 +34,6 @@ SECURITY = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-WORKER = "X-Preflight-Worker"
-"""The header that says which of several workers has answered."""
 STATIC = "/static/"
 OPEN = ("/", "/favicon.ico", "/health", "/api/session", "/api/docs", "/api/docs.css", "/api/openapi.json")
 UPLOADS = "/api/documents"
@@ -72,8 +70,6 @@ class Gate:
             if message["type"] == "http.response.start":
                 seen["status"] = message["status"]
                 _secure(message, scope)
-                if self.service.siblings is not None:
-                    MutableHeaders(scope=message).setdefault(WORKER, str(self.service.siblings.worker.number))
             await send(message)
 
         try:
@@ -85,19 +81,13 @@ class Gate:
                 await self.app(scope, limited, respond)
         finally:
             self._serving -= 1
-            if not scope["state"].get("relayed"):  # which the worker records that was asked
-                self._record(scope, seen["status"], time.perf_counter() - started)
+            self._record(scope, seen["status"], time.perf_counter() - started)
 
     async def _admit(self, scope: Scope, receive: Receive) -> Receive:
         """Check a request before its body is read; returns what reads the body, within its limits."""
         if self._serving > MOST_REQUESTS and scope["path"] != "/health":
             raise Refused(503, "the server is busy", help="Try again in a moment.", headers={"Retry-After": "5"})
         headers = Headers(scope=scope)
-        siblings = self.service.siblings
-        if siblings is not None and (known := siblings.relayed(scope)) is not None:
-            scope["state"]["user"], scope["client"] = known
-            scope["state"]["relayed"] = True
-            return self._limited(scope, headers, receive, scope["state"]["user"])
         address = scope["client"][0] if scope.get("client") else "unknown"
         keys = await self._keys(scope)
         required = keys is None or self.service.needs_key()

@@ -11,10 +11,12 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 from pydantic import BaseModel, ConfigDict
 
+from preflight_rag.server.dependencies import ServiceOf, UserOf
 from preflight_rag.server.errors import Refused
 from preflight_rag.server.gate import COOKIE, session_token
+from preflight_rag.server.metrics import METRICS_TYPE
 from preflight_rag.server.model_entry import entry_info
-from preflight_rag.server.service import METRICS_TYPE, Service, ServiceOf, UserOf
+from preflight_rag.server.service import Service
 from preflight_rag.state.calls import CHOICES
 
 router = APIRouter()
@@ -107,12 +109,11 @@ async def health(request: Request, service: ServiceOf) -> JSONResponse:
 
 @router.get("/metrics", tags=["server"], response_class=PlainTextResponse)
 async def metrics(service: ServiceOf, _user: UserOf) -> Response:
-    """Numbers for Prometheus; those of all workers, where there are several."""
+    """Numbers for Prometheus."""
     counts = await asyncio.to_thread(service.catalogue.counts)
     service.metrics.documents.set(counts["documents"])
     service.metrics.passages.set(counts["passages"])
-    text = service.metrics.text()
-    return Response(await service.siblings.metrics(text) if service.siblings else text, media_type=METRICS_TYPE)
+    return Response(service.metrics.text(), media_type=METRICS_TYPE)
 
 
 @router.get("/api/docs", include_in_schema=False)

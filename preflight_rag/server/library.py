@@ -19,8 +19,8 @@ from preflight_rag.library.collection import own_collection
 from preflight_rag.library.names import DocumentNames
 from preflight_rag.library.search.hybrid import again_where_replaced
 from preflight_rag.library.storage.catalogue import CatalogueEntry
+from preflight_rag.server.dependencies import ServiceOf, UserOf, WriterOf
 from preflight_rag.server.errors import Refused
-from preflight_rag.server.service import ServiceOf, UserOf, WriterOf
 from preflight_rag.server.turns import checked_settings
 from preflight_rag.state.errors import PreflightError
 from preflight_rag.state.values import Passage, SearchResult

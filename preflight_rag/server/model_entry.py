@@ -18,8 +18,9 @@ from preflight_rag.models.chat.model_errors import in_our_words
 from preflight_rag.models.protocol import Reader
 from preflight_rag.server.access import User, is_local
 from preflight_rag.server.connected_model import FILE, ModelEntry
+from preflight_rag.server.dependencies import ServiceOf, user_of
 from preflight_rag.server.errors import Refused
-from preflight_rag.server.service import Service, ServiceOf, user_of
+from preflight_rag.server.service import Service
 from preflight_rag.state.errors import ModelAuthError, ModelError, PreflightError
 
 router = APIRouter(prefix="/api", tags=["server"])
@@ -82,7 +83,6 @@ async def connect(body: ModelBody, service: ServiceOf, _user: OperatorOf) -> dic
         kept = ModelEntry(entry.base_url, name, entry.key)
         await asyncio.to_thread(kept.write, service.preflight.folder)
         service.take_model(kept, reader)
-        await _tell_others(service)
     return {"model": reader.name}
 
 
@@ -93,21 +93,6 @@ async def disconnect(service: ServiceOf, _user: OperatorOf) -> None:
         with suppress(FileNotFoundError):
             await asyncio.to_thread((service.preflight.folder / FILE).unlink)
         service.take_model(None, None)
-        await _tell_others(service)
-
-
-async def _tell_others(service: Service) -> None:
-    if service.siblings is not None:
-        await service.siblings.tell("model")
-
-
-def take_again(service: Service) -> None:
-    """Take the model that another worker of this server has just connected, or none any more."""
-    entry = ModelEntry.read(service.preflight.folder)
-    if entry is None:
-        service.take_model(None, None)
-    else:
-        service.take_model(entry, entry.open(service.preflight))
 
 
 def adopt(service: Service) -> None:

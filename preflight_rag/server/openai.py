@@ -26,6 +26,7 @@ from preflight_rag.models.chat.chat_reader import ChatReader
 from preflight_rag.models.embedding.embedder import Embedder
 from preflight_rag.server.access import User
 from preflight_rag.server.client_tasks import Task, answer_task, task_of
+from preflight_rag.server.dependencies import ServiceOf, UserOf
 from preflight_rag.server.description import STREAMED
 from preflight_rag.server.errors import Refused, error_body
 from preflight_rag.server.replies import (
@@ -37,7 +38,8 @@ from preflight_rag.server.replies import (
     as_answered,
     cited_places,
 )
-from preflight_rag.server.service import Event, Item, Outcome, RunningTurn, Service, ServiceOf, Stopped, UserOf, is_last
+from preflight_rag.server.running_turns import Event, Item, Outcome, RunningTurn, Stopped, is_last
+from preflight_rag.server.service import Service
 from preflight_rag.server.structured import format_of
 from preflight_rag.server.turns import (
     STILL_HERE,

@@ -13,7 +13,8 @@ from preflight_rag.graph.model_use import NO_REPLY
 from preflight_rag.server.access import User
 from preflight_rag.server.errors import Refused, describe
 from preflight_rag.server.model_watch import MODEL
-from preflight_rag.server.service import Outcome, Service, Stopped
+from preflight_rag.server.running_turns import Outcome, Stopped
+from preflight_rag.server.service import Service
 from preflight_rag.server.structured import AnswerFormat
 from preflight_rag.server.threads import footnotes, strip_footnotes
 from preflight_rag.server.turns import answer_json, clarification_json

@@ -20,6 +20,7 @@ from preflight_rag.corg.choices import chosen
 from preflight_rag.graph.events import Event, TokenEvent
 from preflight_rag.server.access import User
 from preflight_rag.server.client_tasks import task_of
+from preflight_rag.server.dependencies import ServiceOf, UserOf
 from preflight_rag.server.description import STREAMED
 from preflight_rag.server.errors import Refused, error_body
 from preflight_rag.server.openai import (
@@ -36,7 +37,8 @@ from preflight_rag.server.openai import (
     within_reach,
 )
 from preflight_rag.server.replies import Ended, Wanted, Writer, as_answered, cited_places
-from preflight_rag.server.service import Item, Outcome, RunningTurn, Service, ServiceOf, UserOf, is_last
+from preflight_rag.server.running_turns import Item, Outcome, RunningTurn, is_last
+from preflight_rag.server.service import Service
 from preflight_rag.server.structured import format_of
 from preflight_rag.server.turns import STILL_HERE, STREAM_HEADERS, TurnStream, event, finish, first_item, items
 from preflight_rag.state.errors import UsageError
@@ -223,7 +225,7 @@ async def _thread(service: Service, user: User, body: ResponsesBody, asked: Aske
         return (body.thread_id or known or fresh), bool(known or body.thread_id)
     turn = _turn_of(service, user, body.previous_response_id)
     last = service.preflight.ledger.last(turn.thread_id)
-    if last is not None and last.turn == turn.turn and not await service.takes_turn(turn.thread_id):
+    if last is not None and last.turn == turn.turn and service.running.of(turn.thread_id) is None:
         return user.shown(turn.thread_id), True
     await asyncio.to_thread(service.preflight.fork_thread, turn.thread_id, turn.turn + 1, user.thread(fresh))
     return fresh, True

@@ -11,8 +11,9 @@ from preflight_rag.conversation.suggestions import names_nothing_new, suggested_
 from preflight_rag.prompts import suggest_questions
 from preflight_rag.prompts.leaks import without_leaks
 from preflight_rag.server.access import User
+from preflight_rag.server.dependencies import ServiceOf, UserOf
 from preflight_rag.server.errors import Refused
-from preflight_rag.server.service import Service, ServiceOf, UserOf
+from preflight_rag.server.service import Service
 from preflight_rag.state.errors import PreflightError
 from preflight_rag.state.reading import Source
 from preflight_rag.state.values import Answer, Passage

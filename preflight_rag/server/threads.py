@@ -14,8 +14,9 @@ from pydantic import BaseModel, ConfigDict
 
 from preflight_rag.conversation.small_talk import short_source
 from preflight_rag.server.access import User
+from preflight_rag.server.dependencies import ServiceOf, UserOf
 from preflight_rag.server.markdown import render
-from preflight_rag.server.service import Service, ServiceOf, UserOf
+from preflight_rag.server.service import Service
 from preflight_rag.state.errors import ThreadNotFound
 from preflight_rag.state.values import Answer, Citation
 from preflight_rag.text.citations import MARK

@@ -17,22 +17,12 @@ from starlette.types import Receive, Scope, Send
 from preflight_rag.graph.events import ProgressEvent, StageEvent, TokenEvent
 from preflight_rag.library.search.filters import Filter
 from preflight_rag.server.access import User
+from preflight_rag.server.dependencies import ServiceOf, UserOf
 from preflight_rag.server.description import STREAMED
 from preflight_rag.server.errors import Refused, describe
 from preflight_rag.server.markdown import render
-from preflight_rag.server.service import (
-    Event,
-    Item,
-    Listener,
-    Outcome,
-    Queued,
-    RunningTurn,
-    Service,
-    ServiceOf,
-    Stopped,
-    UserOf,
-    is_last,
-)
+from preflight_rag.server.running_turns import Event, Item, Listener, Outcome, Queued, RunningTurn, Stopped, is_last
+from preflight_rag.server.service import Service
 from preflight_rag.state.calls import CHOICES, checked_choices, joined_instructions
 from preflight_rag.state.context import Settings
 from preflight_rag.state.values import Answer, Clarification

@@ -38,9 +38,10 @@ from preflight_rag.library.collection import Collection, own_collection
 from preflight_rag.library.found import REBUILD_PASSAGES
 from preflight_rag.library.names import names_of
 from preflight_rag.library.storage.copies import copy_note
+from preflight_rag.server.dependencies import ServiceOf, WriterOf
 from preflight_rag.server.description import STREAMED
 from preflight_rag.server.errors import Refused, describe, error_response
-from preflight_rag.server.service import Service, ServiceOf, WriterOf
+from preflight_rag.server.service import Service
 from preflight_rag.server.turns import STILL_HERE, STREAM_HEADERS, event
 from preflight_rag.server.upload_state import FileState, KeptFiles, Upload, UploadReport
 from preflight_rag.state.errors import PreflightError

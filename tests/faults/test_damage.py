@@ -21,6 +21,7 @@ from serving import running
 from preflight_rag import Preflight
 from preflight_rag.library import Library
 from preflight_rag.library.recovery import recover_if_damaged
+from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.state.errors import PreflightError
 from preflight_rag.state.values import Document
 from preflight_rag.threads.recovery import recover_threads, threads_problems
@@ -119,7 +120,7 @@ def test_a_damaged_library_shows_nothing_wrong_and_keeps_what_is_whole(
     def read() -> None:
         with Library.open(folder, embedder=embedder) as library:
             for query in QUERIES:
-                ids = [hit.passage_id for hit in library.search(query, k=40).fused]
+                ids = [hit.passage_id for hit in library.search(SearchQuery(query, k=40)).fused]
                 found[query] = set(ids)
                 assert all(texts[each.id] == each.text for each in library.passages(ids))
             list(library.documents())
@@ -146,7 +147,9 @@ def test_a_damaged_library_shows_nothing_wrong_and_keeps_what_is_whole(
             assert all(texts[each.id] == each.text for each in library.passages(library.all_passage_ids()))
             library.add(documents())
             assert library.verify() == []
-            assert {query: {hit.passage_id for hit in library.search(query, k=40).fused} for query in QUERIES} == before
+            assert {
+                query: {hit.passage_id for hit in library.search(SearchQuery(query, k=40)).fused} for query in QUERIES
+            } == before
 
 
 EDITS = {
@@ -181,7 +184,7 @@ def test_rows_that_sqlite_takes_for_whole(folder: Path, embedder: Embeddings, te
 
     def read() -> None:
         with Library.open(folder, embedder=embedder) as library:
-            for hit in library.search("compound 21", k=40).fused:
+            for hit in library.search(SearchQuery("compound 21", k=40)).fused:
                 assert library.passages([hit.passage_id])[0].text == texts[hit.passage_id]
             library.vectors(library.all_passage_ids())
             list(library.documents())

@@ -17,6 +17,7 @@ import preflight_rag
 from preflight_rag.library import Library
 from preflight_rag.library.copies import with_copies
 from preflight_rag.library.search.filters import Filter
+from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.library.storage.copies import copy_note
 from preflight_rag.library.storage.store import DATABASE
 from preflight_rag.state.reading import Source
@@ -68,7 +69,7 @@ def write(folder, **texts):
 
 def found_in(library, query=QUESTION, **how):
     """Names of the files that a search finds, in all three rankings alike."""
-    found = library.search(query, **how)
+    found = library.search(SearchQuery(query, **how))
     names = [{Path(hit.document_id).name for hit in ranking} for ranking in (found.fused, found.dense, found.lexical)]
     assert names[2] <= names[0] == names[1]
     return names[0]
@@ -156,7 +157,7 @@ def test_a_filter_that_leaves_out_the_searched_one_finds_the_other(library, tmp_
         library.ingest([write(tmp_path / name, report_txt=REPORT)])
     for name in ("a", "b"):
         where = Filter.parse([f"id = {tmp_path / name / 'report.txt'}"])
-        assert {hit.document_id for hit in library.search(QUESTION, where=where).fused} == {
+        assert {hit.document_id for hit in library.search(SearchQuery(QUESTION, where=where)).fused} == {
             str(tmp_path / name / "report.txt")
         }
 
@@ -278,7 +279,7 @@ def test_papers_as_xml_and_as_text(library, tmp_path):
     assert {(Path(each.document_id).name, Path(each.of_document).name) for each in copies} == {
         (f"{name}.txt", f"{name}.nxml") for name in ("PMC3590692", "PMC5773984")
     }
-    hits = library.search("Which fractures were treated with lag screws?", k=16).fused
+    hits = library.search(SearchQuery("Which fractures were treated with lag screws?", k=16)).fused
     texts = [hit for hit in hits if hit.document_id.endswith(".txt")]
     assert len(hits) == 16
     assert len(texts) <= 2

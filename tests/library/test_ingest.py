@@ -13,6 +13,7 @@ from filelock import FileLock
 
 from preflight_rag.ingest import prepare, run
 from preflight_rag.library import Library
+from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.library.write_lock import LOCK
 from preflight_rag.state.errors import LibraryEmpty, LibraryError
 from preflight_rag.state.values import Document
@@ -262,7 +263,7 @@ def test_they_can_be_cited_and_found(own):
     assert interned.problems == ()
     assert own.passages([interned.passages[0].id])[0].metadata["origin"] == "D1"
     assert own.vectors([interned.passages[0].id]).shape == (1, 384)
-    assert own.candidates("metformin and blood sugar", depth=3)[0].origin == "D1"
+    assert own.candidates(SearchQuery("metformin and blood sugar", candidates=3))[0].origin == "D1"
     assert own.verify() == []
 
 

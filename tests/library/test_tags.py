@@ -4,6 +4,7 @@ import pytest
 
 from preflight_rag.library import Library
 from preflight_rag.library.search.filters import Filter
+from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.state.errors import UsageError
 
 
@@ -19,7 +20,7 @@ def library(tmp_path, embedder):
 
 
 def found(library, *where):
-    hits = library.search("rock", where=Filter.parse(where)).fused
+    hits = library.search(SearchQuery("rock", where=Filter.parse(where))).fused
     return sorted(hit.document_id.split("papers/")[1] for hit in hits)
 
 

@@ -5,6 +5,7 @@ from langgraph.runtime import Runtime
 
 from preflight_rag.conversation.lookups import recognise_lookup
 from preflight_rag.library import Library
+from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.nodes.read_metadata import read_metadata
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.context import Context
@@ -114,6 +115,6 @@ async def test_this_paper_is_the_one_that_was_cited(known):
 
 
 def test_cards_are_in_no_search(papers):
-    found = papers.search("Authors Journal DOI", k=50)
+    found = papers.search(SearchQuery("Authors Journal DOI", k=50))
     assert not any(hit.passage_id.startswith("card:") for hit in found.fused)
     assert not any(name.startswith("card:") for name in papers.all_passage_ids())

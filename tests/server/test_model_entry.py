@@ -40,6 +40,19 @@ def test_a_connected_model_answers_and_its_key_stays_on_the_server(offline_app, 
     assert json.loads(kept.read_text())["key"] == KEY
 
 
+def test_the_application_that_is_served_keeps_its_own_reader(offline_app, client_of):
+    with ScriptedServer(default="Basalt is hard [1].") as server, running(offline_app) as url:
+        client = client_of(url)
+        client.put("/api/model", json=entry(server))
+        served = client.ask("How is basalt?").json()
+        own = offline_app.ask("How is basalt?", thread_id=served["thread_id"])
+        asked = len(server.requests)
+    assert served["receipt"]["model"] == "openai:scripted"
+    assert own.receipt.model == offline_app.reader.name == "preflight reader"
+    assert own.turn == 2
+    assert asked == 2  # one that tried the model, one for the served turn
+
+
 def test_it_is_taken_again_after_a_restart_and_forgotten_on_request(offline_app, client_of, small_folder, embedder):
     with ScriptedServer(default="Basalt is hard [1].") as server:
         with running(offline_app) as url:

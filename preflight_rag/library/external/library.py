@@ -31,17 +31,17 @@ from preflight_rag.ingest.identity import passage_id, vector_key
 from preflight_rag.ingest.splitting import DEFAULT_SPLITTER, open_splitter
 from preflight_rag.library.external.documents import Chunk, chunk_of
 from preflight_rag.library.found import DEADLINE, InternReport, passages_of
-from preflight_rag.library.search.fusion import RRF_K, reciprocal_rank_fusion
-from preflight_rag.library.search.hybrid import CANDIDATES, FUSION, TOP_K, Rankings, check_query, cosines
+from preflight_rag.library.search.fusion import reciprocal_rank_fusion
+from preflight_rag.library.search.hybrid import Rankings, cosines
+from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.library.storage.recorded_embedder import RecordedEmbedder
 from preflight_rag.library.storage.store import Store
 from preflight_rag.library.stored import FolderCollection
 from preflight_rag.library.writer import Writer
-from preflight_rag.state.context import Fusion
 from preflight_rag.state.errors import LibraryError, PreflightError, RetrieverError, UsageError, others_help
 from preflight_rag.state.values import Document, Hit, Passage, Ranking
 from preflight_rag.text.bm25 import pool_bm25
-from preflight_rag.text.words import unicode_text, words
+from preflight_rag.text.words import words
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
@@ -146,36 +146,27 @@ class ExternalLibrary(FolderCollection):
 
     def intern(self, documents: Sequence[Document], *, deadline: float = DEADLINE) -> InternReport:
         """Store documents that a turn found elsewhere still, such as in PubMed; no index is built of them."""
-        return self._writer.intern(documents, deadline, index=False)
+        return self._writer.intern(documents, deadline=deadline, index=False)
 
-    def search(
-        self,
-        query: str,
-        *,
-        k: int = TOP_K,
-        candidates: int = CANDIDATES,
-        rrf_k: int = RRF_K,
-        fusion: Fusion = FUSION,
-        where: Filter | None = None,
-    ) -> Rankings:
+    def search(self, query: SearchQuery | str) -> Rankings:
         """Ask the retriever, store what it gives, and rank it by its order, by words, and by both.
 
         Where a returned document is longer than a passage, its passage nearest to the question takes its place, and
         its others follow after the first of every document. A filter chooses among what was returned. The retriever's
-        order need not come with scores, so that `fusion` has no part here: ranks are fused.
+        order need not come with scores, so that the query's `fusion` has no part here: ranks are fused.
 
         Raises:
-            UsageError: The query is empty, `k` is below 1, or no document has a field of the filter.
+            UsageError: The query cannot be searched for, or no document has a field of its filter.
             RetrieverError: The retriever failed.
         """
-        query = unicode_text(query)
-        check_query(query, k, rrf_k)
-        returned = self._store_all(self.retriever.ask(query))
+        query = SearchQuery.of(query)
+        k, where = query.k, query.where
+        returned = self._store_all(self.retriever.ask(query.text))
         if where is not None:
             ids = [passage.id for group in returned.passages for passage in group]
             fitting = set(self.fitting(ids, where)) if ids else set()
             returned.passages = [[each for each in group if each.id in fitting] for group in returned.passages]
-        found = self._ranked(query, returned, max(k, candidates), rrf_k)
+        found = self._ranked(query, returned)
         cut = replace(found, dense=found.dense[:k], lexical=found.lexical[:k], fused=found.fused[:k])
         return cut if where is None else replace(cut, note=self._note(where, returned))
 
@@ -183,13 +174,14 @@ class ExternalLibrary(FolderCollection):
         count = sum(map(len, returned.passages))
         return f"{count} of the passages that {self.name} returned fit the filter: {where}"
 
-    def _ranked(self, query: str, returned: _Returned, depth: int, rrf_k: int) -> Rankings:
+    def _ranked(self, query: SearchQuery, returned: _Returned) -> Rankings:
         """Return both rankings of what was returned, fused."""
+        depth = query.depth
         passages = {passage.id: passage for group in returned.passages for passage in group}
         near = {}
         if passages:
             vectors = dict(zip(passages, self.vectors(list(passages)), strict=True))
-            near = cosines(self.embedder.encode_query(query), vectors)
+            near = cosines(self.embedder.encode_query(query.text), vectors)
         groups = [sorted(group, key=lambda each: -near[each.id]) for group in returned.passages]
         scores: dict[str, float | None] = {}
         for group, score in zip(groups, returned.scores, strict=True):
@@ -197,10 +189,10 @@ class ExternalLibrary(FolderCollection):
         turns = zip_longest(*([passage.id for passage in group] for group in groups))
         order = list(dict.fromkeys(name for turn in turns for name in turn if name is not None))
         texts = [f"{passage.title} {passage.text}" for passage in passages.values()]
-        scored = zip(passages, pool_bm25(words(query), texts, positive_idf=True), strict=True)
+        scored = zip(passages, pool_bm25(words(query.text), texts, positive_idf=True), strict=True)
         bm25 = {name: score for name, score in scored if score is not None}
         lexical = sorted(bm25, key=lambda name: (-bm25[name], order.index(name)))
-        fused = reciprocal_rank_fusion([order[:depth], lexical[:depth]], k=rrf_k)
+        fused = reciprocal_rank_fusion([order[:depth], lexical[:depth]], k=query.rrf_k)
 
         def ranking(scored: Iterable[tuple[str, float]]) -> Ranking:
             return tuple(

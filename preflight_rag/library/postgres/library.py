@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -10,38 +10,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.databases.postgres import Address
-from preflight_rag.ingest.loaders.files import DEFAULT_MAX_BYTES
-from preflight_rag.ingest.report import IngestReport, Progress, Stop
 from preflight_rag.ingest.splitting import SplitterName, check_splitter
-from preflight_rag.library.found import DEADLINE, InternReport
 from preflight_rag.library.index.terms import analysed_probe
 from preflight_rag.library.postgres.filter_values import PostgresValues
 from preflight_rag.library.postgres.hashed_terms import HashedTerms
 from preflight_rag.library.postgres.problems import library_problems
-from preflight_rag.library.postgres.search import Query, hybrid_search
+from preflight_rag.library.postgres.search import hybrid_search
 from preflight_rag.library.postgres.store import CHUNK, PostgresStore
 from preflight_rag.library.postgres.vocabulary import PostgresVocabulary
 from preflight_rag.library.postgres.writer import PostgresWriter
 from preflight_rag.library.postgres.writing import ANALYSER
 from preflight_rag.library.search.filters import FilterIndex
-from preflight_rag.library.search.fusion import RRF_K
-from preflight_rag.library.search.hybrid import (
-    CANDIDATES,
-    FUSION,
-    TOP_K,
-    Rankings,
-    again_where_replaced,
-    check_query,
-)
+from preflight_rag.library.search.hybrid import Rankings, again_where_replaced
+from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.library.storage.catalogue import Catalogue
 from preflight_rag.library.storage.recorded_embedder import RecordedEmbedder
 from preflight_rag.library.storage.store import BUSY_SECONDS
 from preflight_rag.library.stored import StoredCollection
-from preflight_rag.library.tags import check_tags
 from preflight_rag.pubmed.ladder import ENOUGH
-from preflight_rag.state.context import Fusion
 from preflight_rag.state.errors import PreflightError, UsageError
-from preflight_rag.state.values import Document
 from preflight_rag.text.boolean import Operation, Term, parse
 from preflight_rag.text.words import unicode_text
 
@@ -49,7 +36,6 @@ if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
 
     from preflight_rag.library.index.vocabulary import Vocabulary
-    from preflight_rag.library.search.filters import Filter
     from preflight_rag.state.retrieval import PassageTerms
 
 
@@ -69,6 +55,9 @@ class PostgresLibrary(StoredCollection):
             return FilterIndex(PostgresValues(store))
 
         super().__init__(store, embedder, writer, open_filters, folder, store.address.database)
+        # What writes is the writer's own: whoever calls it calls the writer.
+        self.ingest, self.ingest_with_ray, self.add = writer.ingest, writer.ingest_with_ray, writer.add
+        self.intern, self.set_tags = writer.intern, writer.set_tags
 
     @classmethod
     def open(
@@ -128,42 +117,6 @@ class PostgresLibrary(StoredCollection):
         """Its documents and passages for display."""
         return Catalogue(self._store, self.path)
 
-    def ingest(
-        self,
-        paths: str | Path | Sequence[str | Path],
-        *,
-        prune: bool = False,
-        progress: Progress | None = None,
-        max_bytes: int = DEFAULT_MAX_BYTES,
-        stop: Stop | None = None,
-    ) -> IngestReport:
-        """Add or update the documents of files and folders, as `Library.ingest` does; all is seen at its end."""
-        return self._writer.ingest(paths, prune=prune, progress=progress, max_bytes=max_bytes, stop=stop)
-
-    def ingest_with_ray(
-        self,
-        paths: str | Path | Sequence[str | Path],
-        *,
-        workers: int | None = None,
-        progress: Progress | None = None,
-        max_bytes: int = DEFAULT_MAX_BYTES,
-        stop: Stop | None = None,
-    ) -> IngestReport:
-        """Ingest with many workers (see `Library`); several such runs may write at once."""
-        return self._writer.ingest_with_ray(paths, workers=workers, progress=progress, max_bytes=max_bytes, stop=stop)
-
-    def add(self, documents: Iterable[Document], *, progress: Progress | None = None) -> IngestReport:
-        """Add or update documents that are in memory."""
-        return self._writer.add(documents, progress)
-
-    def intern(self, documents: Sequence[Document], *, deadline: float = DEADLINE) -> InternReport:
-        """Store documents that a turn found elsewhere; they are found by searches at once."""
-        return self._writer.intern(documents, deadline)
-
-    def set_tags(self, document_id: str, tags: Sequence[str]) -> bool:
-        """Give a document tags in the place of those that it has; false where there is no such document."""
-        return self._writer.set_tags(document_id, check_tags(tags))
-
     def rebuild(self) -> None:
         """Make words and the index of the vectors anew from what is stored."""
         self._writer.rebuild()
@@ -180,35 +133,24 @@ class PostgresLibrary(StoredCollection):
             self.embedder.encode_query("warm")
             self._store.has_dense_index()
 
-    def search(
-        self,
-        query: str,
-        *,
-        k: int = TOP_K,
-        candidates: int = CANDIDATES,
-        rrf_k: int = RRF_K,
-        fusion: Fusion = FUSION,
-        where: Filter | None = None,
-    ) -> Rankings:
+    def search(self, query: SearchQuery | str) -> Rankings:
         """Return the `k` best passages for a query by vectors, by words, and by both, as `Library.search` finds them.
 
         Raises:
-            UsageError: The query is empty, `k` is below 1, or no document has a field of the filter.
+            UsageError: The query cannot be searched for, or no document has a field of its filter.
             LibraryEmpty: There is no passage to find.
             LibraryUnavailable: Nobody answers.
         """
-        query = unicode_text(query)
-        check_query(query, k, rrf_k)
-        among = None if where is None else self._filters.rows(where)
-        wanted = Query(query, self.embedder.encode_query(query), k, max(k, candidates), rrf_k, fusion, among)
+        query = SearchQuery.of(query)
+        among = None if query.where is None else self._filters.rows(query.where)
+        vector = self.embedder.encode_query(query.text)
 
         def searched() -> Rankings:
-            return hybrid_search(
-                self._store, wanted, has_index=self._store.has_dense_index(), with_terms=self._has_todays_terms
-            )
+            parts = {"has_index": self._store.has_dense_index(), "with_terms": self._has_todays_terms}
+            return hybrid_search(self._store, query, vector, among, **parts)
 
         found = again_where_replaced(searched)
-        return found if where is None else replace(found, note=self.filter_note(where))
+        return found if query.where is None else replace(found, note=self.filter_note(query.where))
 
     def match(self, expression: str, limit: int = ENOUGH) -> tuple[list[str], int]:
         """Return documents that fit a Boolean expression, best first, and how many passages fit; see `Library.match`.

@@ -7,7 +7,6 @@ them; where one is gone, the search is made anew.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from preflight_rag.databases.postgres import Connection
@@ -19,7 +18,7 @@ from preflight_rag.library.postgres.store import PostgresStore
 from preflight_rag.library.postgres.values import vector_matrix, vector_text
 from preflight_rag.library.search.fusion import comb_sum, reciprocal_rank_fusion
 from preflight_rag.library.search.hybrid import Ranked, Rankings, row_cosines
-from preflight_rag.state.context import Fusion
+from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.state.errors import LibraryEmpty, PassageGone
 from preflight_rag.state.retrieval import Candidate
 from preflight_rag.state.values import UnreadPassage
@@ -62,35 +61,22 @@ _CANDIDATES = """
 """
 
 
-@dataclass(frozen=True)
-class Query:
-    """The query of a search, and its limits.
-
-    Attributes:
-        text: The query.
-        vector: Of it, (d,) float32.
-        k: Length of the rankings.
-        depth: Passages of each ranking that are fused.
-        rrf_k: The constant of reciprocal rank fusion.
-        fusion: "rrf" or "combsum".
-        among: Rows to choose from, ascending (m,); None for all.
-    """
-
-    text: str
-    vector: np.ndarray
-    k: int
-    depth: int
-    rrf_k: int
-    fusion: Fusion
-    among: np.ndarray | None = None
-
-
-def hybrid_search(store: PostgresStore, query: Query, *, has_index: bool, with_terms: bool) -> Rankings:
+def hybrid_search(
+    store: PostgresStore,
+    query: SearchQuery,
+    vector: np.ndarray,
+    among: np.ndarray | None,
+    *,
+    has_index: bool,
+    with_terms: bool,
+) -> Rankings:
     """Return both rankings and their fusion.
 
     Args:
         store: The library.
         query: What is looked for.
+        vector: Of its text, (d,) float32.
+        among: Rows to choose from, ascending (m,); None for all.
         has_index: Whether there is an index of the vectors; without, all are compared.
         with_terms: Whether the terms that are stored are those of today's analyser.
 
@@ -98,7 +84,7 @@ def hybrid_search(store: PostgresStore, query: Query, *, has_index: bool, with_t
         LibraryEmpty: There is no passage to find.
         PassageGone: A passage was deleted meanwhile; search again.
     """
-    dense, lexical = _rankings(store, query, has_index=has_index)
+    dense, lexical = _rankings(store, query, vector, among, has_index=has_index)
     if query.fusion == "rrf":
         fused = reciprocal_rank_fusion([[row for row, _ in dense], [row for row, _ in lexical]], k=query.rrf_k)
         fused = fused[: query.k]
@@ -110,10 +96,10 @@ def hybrid_search(store: PostgresStore, query: Query, *, has_index: bool, with_t
     found = {row[0]: row for row in store.rows_of(_CANDIDATES, {"read": read, "rows": rows})}
     if len(found) != len(rows):
         raise PassageGone(f"A passage of {store.name} was deleted during the search", help="Search again.")
-    near_by = row_cosines(query.vector, vector_matrix([found[row][7] for row in read])).tolist()
+    near_by = row_cosines(vector, vector_matrix([found[row][7] for row in read])).tolist()
     cosines = dict(zip(read, near_by, strict=True))
     if query.fusion != "rrf":
-        near = dict(dense) | {row: _product(query, found[row][7]) for row, _ in lexical if row not in dict(dense)}
+        near = dict(dense) | {row: _product(vector, found[row][7]) for row, _ in lexical if row not in dict(dense)}
         fused = comb_sum(near, dict(lexical))[: query.k]
     dense, lexical = dense[: query.k], lexical[: query.k]
 
@@ -127,20 +113,20 @@ def hybrid_search(store: PostgresStore, query: Query, *, has_index: bool, with_t
 
 
 def _rankings(
-    store: PostgresStore, query: Query, *, has_index: bool
+    store: PostgresStore, query: SearchQuery, vector: np.ndarray, among: np.ndarray | None, *, has_index: bool
 ) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:
     """Return `(row, score)` of the best passages by vectors and by words, of one state of the library."""
     import numpy as np
 
     terms = query_terms(query.text)
-    values: dict[str, Any] = {"vector": vector_text(query.vector), "limit": query.depth}
+    values: dict[str, Any] = {"vector": vector_text(vector), "limit": query.depth}
     nearest, filtered = _NEAREST.format(among=""), None
-    if query.among is not None and (len(query.among) <= FEW or not has_index):
-        nearest, values["among"] = _NEAREST.format(among="and row = any(%(among)s)"), query.among.tolist()
+    if among is not None and (len(among) <= FEW or not has_index):
+        nearest, values["among"] = _NEAREST.format(among="and row = any(%(among)s)"), among.tolist()
     elif has_index:
-        nearest = _NEAREST_BY_INDEX.format(dimension=len(query.vector))
+        nearest = _NEAREST_BY_INDEX.format(dimension=len(vector))
         values["wide"] = LOOKED_AT * query.depth
-        filtered = query.among
+        filtered = among
 
     def read(connection: Connection) -> tuple[Any, list[tuple[int, float]], list[tuple[str, bytes]]]:
         with connection.pipeline():
@@ -163,7 +149,7 @@ def _rankings(
     for term, each in stored:
         lists.setdefault(term, []).append(each)
     counts = {"passages": passages, "length": length, "dead": np.array(dead, dtype=np.int64)}
-    return near, best_by_bm25(lists, terms, query.depth, **counts, among=query.among)
+    return near, best_by_bm25(lists, terms, query.depth, **counts, among=among)
 
 
 def no_passages(store: PostgresStore) -> LibraryEmpty:
@@ -190,9 +176,9 @@ def _among(
         near = cast("list[tuple[int, float]]", store.rows_of(nearest, {**values, "limit": limit, "wide": limit}))
 
 
-def _product(query: Query, sent: bytes) -> float:
-    (vector,) = vector_matrix([sent])
-    return float(query.vector @ vector)
+def _product(vector: np.ndarray, sent: bytes) -> float:
+    (stored,) = vector_matrix([sent])
+    return float(vector @ stored)
 
 
 def _unread(

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from preflight_rag.ingest.given import given_paths
+from preflight_rag.ingest.loaders.files import DEFAULT_MAX_BYTES
 from preflight_rag.ingest.prepare import storable
 from preflight_rag.ingest.report import IngestEvent, IngestReport, Progress, Stop
 from preflight_rag.ingest.run import Ingestion, ingest_files
 from preflight_rag.ingest.splitting import SplitterName
-from preflight_rag.library.found import InternReport, add_until, known_documents, passages_of
+from preflight_rag.library.found import DEADLINE, InternReport, add_until, known_documents, passages_of
 from preflight_rag.library.postgres.writing import PURGE, STEPS, Run, writing
+from preflight_rag.library.tags import check_tags
 from preflight_rag.library.writer import recorded_splitter
 from preflight_rag.state.errors import LibraryError
 from preflight_rag.state.values import Document
@@ -27,7 +29,7 @@ __all__ = ["PURGE", "PostgresWriter"]
 
 
 class PostgresWriter:
-    """Writes one library; `PostgresLibrary` says what each method does for its callers.
+    """Writes one library; its methods are the library's, and do what those of `writer.Writer` do.
 
     Args:
         store: The library.
@@ -47,12 +49,12 @@ class PostgresWriter:
         self,
         paths: str | Path | Sequence[str | Path],
         *,
-        prune: bool,
-        progress: Progress | None,
-        max_bytes: int,
+        prune: bool = False,
+        progress: Progress | None = None,
+        max_bytes: int = DEFAULT_MAX_BYTES,
         stop: Stop | None = None,
     ) -> IngestReport:
-        """Add or update the documents of files and folders; `prune` removes those that are gone."""
+        """Add or update the documents of files and folders; all is seen at its end."""
         given = given_paths(paths)
         with self._published(progress) as run:
             splitter = recorded_splitter(run, self._embedder.get(), self._splitter)
@@ -71,12 +73,12 @@ class PostgresWriter:
         self,
         paths: str | Path | Sequence[str | Path],
         *,
-        workers: int | None,
-        progress: Progress | None,
-        max_bytes: int,
+        workers: int | None = None,
+        progress: Progress | None = None,
+        max_bytes: int = DEFAULT_MAX_BYTES,
         stop: Stop | None = None,
     ) -> IngestReport:
-        """Add or update the documents of files and folders with many workers."""
+        """Add or update the documents of files and folders with many workers; several such runs may write at once."""
         from preflight_rag.ingest.cluster import ClusterIngest
 
         given = given_paths(paths)
@@ -85,15 +87,15 @@ class PostgresWriter:
             cluster = ClusterIngest(run, name, workers=workers, progress=progress, stop=stop)
             return cluster.add_files(given, max_bytes)
 
-    def add(self, documents: Iterable[Document], progress: Progress | None) -> IngestReport:
+    def add(self, documents: Iterable[Document], *, progress: Progress | None = None) -> IngestReport:
         """Add or update documents that are in memory."""
         with self._published(progress) as run:
             ingestion = self._ingestion(run, progress, len(documents) if isinstance(documents, Sequence) else None)
             ingestion.add_documents(documents)
         return ingestion.report
 
-    def intern(self, documents: Sequence[Document], deadline: float) -> InternReport:
-        """Store documents within `deadline` seconds."""
+    def intern(self, documents: Sequence[Document], *, deadline: float = DEADLINE) -> InternReport:
+        """Store documents that a turn found elsewhere; they are found by searches at once."""
         end = time.monotonic() + deadline
         documents = [storable(document) for document in {document.id: document for document in documents}.values()]
         known: dict[str, str] = {}
@@ -119,7 +121,8 @@ class PostgresWriter:
             return run.retire_documents(document_ids)
 
     def set_tags(self, document_id: str, tags: Sequence[str]) -> bool:
-        """Give a document other tags. False where there is no such document."""
+        """Give a document tags in the place of those that it has; false where there is no such document."""
+        tags = check_tags(tags)
         with self._published(None) as run:
             return run.set_tags(document_id, tags)
 

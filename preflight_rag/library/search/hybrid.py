@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, TypeVar, overload
 
 from preflight_rag.library.copies import Copies
 from preflight_rag.library.index.scored import Scored
-from preflight_rag.library.search.fusion import RRF_K, comb_sum, fuse_ranks
+from preflight_rag.library.search.fusion import comb_sum, fuse_ranks
+from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.library.search.two_at_once import two_at_once
-from preflight_rag.state.context import Fusion
-from preflight_rag.state.errors import LibraryCorrupt, PassageGone, UsageError
+from preflight_rag.state.errors import LibraryCorrupt, PassageGone
 from preflight_rag.state.retrieval import Candidate, Columns, Pool
 from preflight_rag.state.values import Hit, Passage
 
@@ -22,13 +22,6 @@ if TYPE_CHECKING:
     from preflight_rag.library.index.generations import Index
     from preflight_rag.library.storage.store import Store
 
-TOP_K = 16
-"""Passages that a turn reads; the figures of docs/RESULTS.md are of so many."""
-CANDIDATES = 100
-"""Passages of each ranking that are fused; every figure of docs/RESULTS.md is of this depth."""
-
-FUSION: Fusion = "rrf"
-"""How the rankings are fused; see docs/RESULTS.md, `reranking`."""
 COUNTED_UP_TO = 200_000
 """Passages up to which all of them are counted after each write to the database, in a few milliseconds; of more, each
 search asks for those that it found. A guess."""
@@ -169,31 +162,10 @@ def again_where_replaced(search: Callable[[], V]) -> V:
     return search()
 
 
-def check_query(query: str, k: int, rrf_k: int) -> None:
-    """Refuse a query that cannot be searched for.
-
-    Raises:
-        UsageError: It is empty, `k` is below 1, or `rrf_k` is negative.
-    """
-    if not query.strip():
-        raise UsageError(f"The query is empty: {query!r}", help="Ask something")
-    if k < 1 or rrf_k < 0:
-        raise UsageError(f"k={k} and rrf_k={rrf_k} are out of range", help="Use k >= 1 and rrf_k >= 0")
-
-
 def hybrid_search(
-    store: Store,
-    index: Index,
-    query: str,
-    vector: np.ndarray,
-    *,
-    k: int = TOP_K,
-    candidates: int = CANDIDATES,
-    rrf_k: int = RRF_K,
-    fusion: Fusion = FUSION,
-    rows: np.ndarray | None = None,
+    store: Store, index: Index, query: SearchQuery, vector: np.ndarray, rows: np.ndarray | None = None
 ) -> Rankings:
-    """Search both indices and fuse their first `candidates` passages, of all or of those in `rows`.
+    """Search both indices for a query and its vector, and fuse what they give, of all passages or of those in `rows`.
 
     For the fusion of scores, what only BM25 found has its cosine from the stored vector; what only the vectors found
     counts as the least of what BM25 found.
@@ -203,7 +175,7 @@ def hybrid_search(
     """
     import numpy as np
 
-    depth = max(k, candidates)
+    k, depth = query.k, query.depth
     among = None if rows is None else index.positions(rows)
     copies = copies_of(store, index, rows)
 
@@ -214,12 +186,12 @@ def hybrid_search(
         )
 
     def worded() -> Scored:
-        return copies.search(lambda n: index.search_lexical(query, n, among=among), depth)
+        return copies.search(lambda n: index.search_lexical(query.text, n, among=among), depth)
 
     at_once = among is None and not index.dense.is_exact  # a large library, in which each takes a millisecond or more
     dense, lexical = two_at_once(near, worded) if at_once else (near(), worded())
-    if fusion == "rrf":
-        found, scores, ranks = fuse_ranks([dense.keys, lexical.keys], k=rrf_k)
+    if query.fusion == "rrf":
+        found, scores, ranks = fuse_ranks([dense.keys, lexical.keys], k=query.rrf_k)
         fused, (dense_rank, lexical_rank) = Scored(found, scores).best(k), ranks[:, :k]
     else:
         fused = Scored.of(comb_sum(_cosines_of(store, index, vector, dense, lexical), dict(lexical.pairs()))).best(k)

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 from preflight_rag.library.search.fusion import RRF_K, reciprocal_rank_fusion
-from preflight_rag.library.search.hybrid import CANDIDATES, cosines
+from preflight_rag.library.search.hybrid import cosines
+from preflight_rag.library.search.query import CANDIDATES
 from preflight_rag.state.retrieval import Candidate
 from preflight_rag.state.values import Passage
 from preflight_rag.text.bm25 import pool_bm25

@@ -19,6 +19,7 @@ from preflight_rag.library.collection import BooleanSearch
 from preflight_rag.library.copies import KnowsCopies
 from preflight_rag.library.search.exact import exact_first
 from preflight_rag.library.search.hybrid import Rankings, again_where_replaced
+from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.pubmed.ladder import search_until_enough
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import LibraryEmpty, UsageError
@@ -331,8 +332,7 @@ def read_filter(settings: Settings) -> tuple[Filter | None, Filter | None]:
 
 def _search(library: Collection, query: str, settings: Settings, where: Filter | None) -> Rankings:
     depth = max(settings.k, settings.candidates)
-    sizes = {"k": depth, "candidates": depth, "rrf_k": settings.rrf_k}
-    return library.search(query, **sizes, fusion=settings.fusion, where=where)
+    return library.search(SearchQuery(query, depth, depth, settings.rrf_k, settings.fusion, where))
 
 
 def _tried_rungs(

@@ -15,7 +15,7 @@ from pydantic import ConfigDict, Field, SkipValidation
 from preflight_rag.library.collection import Collection
 from preflight_rag.library.search.filters import Filter
 from preflight_rag.library.search.fusion import with_recency
-from preflight_rag.library.search.hybrid import CANDIDATES, TOP_K
+from preflight_rag.library.search.query import CANDIDATES, TOP_K, SearchQuery
 from preflight_rag.state.calls import chosen_of, configured, narrowed
 from preflight_rag.state.context import Settings
 
@@ -94,7 +94,8 @@ class LibraryRetriever(BaseRetriever):
         numbers = narrowed(own, given)
         depth = max(numbers.k, numbers.candidates)
         collection: Collection = chosen_of(self.library, library)
-        found = collection.candidates(query, depth=depth, where=Filter.parse(numbers.where, since=numbers.since))
+        fits = Filter.parse(numbers.where, since=numbers.since)
+        found = collection.candidates(SearchQuery(query, candidates=depth, where=fits))
         return [
             Document(
                 id=candidate.passage.id,

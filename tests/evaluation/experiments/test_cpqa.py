@@ -30,6 +30,7 @@ from evaluation.query_pipeline import POOL, TOP, Parts, as_it_is, open_pipeline
 from evaluation.runs import Run
 from evaluation.samples import passages_as_corpus
 from evaluation.stages import CLOSED_BOOK, NO_CLOSED_BOOK
+from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.state.errors import UsageError
 from preflight_rag.testing.scripted_server import ScriptedServer
 
@@ -82,7 +83,7 @@ def test_questions_are_of_the_papers_subsets(data_dir):
 def test_naive_rag_reads_the_whole_texts_of_the_first_documents(pipeline):
     bench, made = pipeline
     for question in bench.questions:
-        dense = bench.searched.library.search(question.question, k=100, candidates=100).dense
+        dense = bench.searched.library.search(SearchQuery(question.question, k=100, candidates=100)).dense
         first = list(dict.fromkeys(hit.document_id for hit in dense))[:TOP]
         assert [source.passage_id for source in made.naive(question)] == first
         assert [source.text for source in made.naive(question)] == [made.documents[name].text for name in first]

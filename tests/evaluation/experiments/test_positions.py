@@ -17,6 +17,7 @@ from evaluation.reading_metrics import holds
 from evaluation.runs import Run
 from evaluation.searched import open_searched
 from evaluation.stages import MAP_REDUCE, RAG
+from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.state.errors import UsageError
 from preflight_rag.testing.scripted_server import ScriptedServer
 
@@ -106,7 +107,10 @@ def test_distractors_come_by_the_dense_ranking_where_that_is_asked_for(small, li
     found = open_dataset("nq_open_oracle", small, QUESTIONS)
     with open_searched(found, Run(library_cache=library_cache, order="dense")) as searched:
         question = next(q for q in found.samples if searched.documents(q))
-        dense = [hit.passage_id for hit in searched.library.search(question.question, k=100, candidates=100).dense]
+        dense = [
+            hit.passage_id
+            for hit in searched.library.search(SearchQuery(question.question, k=100, candidates=100)).dense
+        ]
         assert [source.passage_id for source in searched.retrieved(question, 5)] == dense[:5]
         near = [passage.id for passage in searched.nearest(question, searched.key(question), 7)]
         assert [name for name in dense if name in near] == near

@@ -13,6 +13,7 @@ from six_documents import DATES, TEXTS, documents
 from preflight_rag.ingest.identity import passage_id
 from preflight_rag.library import Library
 from preflight_rag.library.search.filters import Filter
+from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.state.errors import (
     EmbedderMismatch,
     LibraryClosed,
@@ -63,7 +64,7 @@ def test_the_dense_ranking_is_by_inner_product(collection, embedder):
     query = embedder.encode_query(QUERY)
     vectors = embedder.encode_passages([(name.capitalize(), text) for name, text in TEXTS.items()])
     scores = dict(zip(TEXTS, (vectors @ query).tolist(), strict=True))
-    found = collection.search(QUERY, k=6).dense
+    found = collection.search(SearchQuery(QUERY, k=6)).dense
     assert names(found) == sorted(scores, key=lambda name: -scores[name])
     assert [hit.score for hit in found] == pytest.approx([scores[hit.document_id] for hit in found], abs=1e-5)
     assert [hit.rank for hit in found] == [1, 2, 3, 4, 5, 6]
@@ -74,7 +75,7 @@ def test_the_lexical_ranking_is_by_bm25(collection):
 
     With k1 = 1.2 and b = 0.75 the length changes the weight by less than a quarter here.
     """
-    found = collection.search("caffeine", k=6).lexical
+    found = collection.search(SearchQuery("caffeine", k=6)).lexical
     assert sorted(names(found)) == ["coffee", "tea"]
     idf = math.log(1 + (6 - 2 + 0.5) / (2 + 0.5))
     assert all(0.8 * idf < hit.score < 1.25 * idf for hit in found)
@@ -82,16 +83,16 @@ def test_the_lexical_ranking_is_by_bm25(collection):
 
 
 def test_rare_words_outweigh_common_ones(collection):
-    found = collection.search("caffeine in tea", k=6).lexical
+    found = collection.search(SearchQuery("caffeine in tea", k=6)).lexical
     assert names(found)[:2] == ["tea", "coffee"]
 
 
 def test_words_are_compared_without_case_accents_and_endings(collection):
-    assert names(collection.search("SHORTENS CÓLDS", k=3).lexical) == ["zinc"]
+    assert names(collection.search(SearchQuery("SHORTENS CÓLDS", k=3)).lexical) == ["zinc"]
 
 
 def test_the_fused_ranking_is_reciprocal_rank_fusion(collection):
-    found = collection.search(QUERY, k=6, rrf_k=60)
+    found = collection.search(SearchQuery(QUERY, k=6, rrf_k=60))
     shares = {}
     for ranking in (found.dense, found.lexical):
         for hit in ranking:
@@ -102,21 +103,21 @@ def test_the_fused_ranking_is_reciprocal_rank_fusion(collection):
 
 
 def test_scores_can_be_fused_instead(collection):
-    found = collection.search(QUERY, k=6, fusion="combsum")
+    found = collection.search(SearchQuery(QUERY, k=6, fusion="combsum"))
     assert {found.fused[0].document_id, found.fused[1].document_id} == {"coffee", "tea"}
     assert max(hit.score for hit in found.fused) <= 1 + 1e-9
 
 
 @pytest.mark.parametrize(("k", "candidates", "length"), [(1, 100, 1), (3, 3, 3), (6, 1, 6), (50, 100, 6)])
 def test_how_many_are_given_and_fused(collection, k, candidates, length):
-    found = collection.search(QUERY, k=k, candidates=candidates)
+    found = collection.search(SearchQuery(QUERY, k=k, candidates=candidates))
     assert len(found.fused) == length
     assert len(found.dense) == min(k, 6)
 
 
 def test_candidates_carry_their_passages_and_places(collection):
-    found = collection.candidates(QUERY, depth=4)
-    rankings = collection.search(QUERY, k=4, candidates=4)
+    found = collection.candidates(SearchQuery(QUERY, candidates=4))
+    rankings = collection.search(SearchQuery(QUERY, k=4, candidates=4))
     assert [each.passage.id for each in found] == [hit.passage_id for hit in rankings.fused]
     assert [each.rank for each in found] == [1, 2, 3, 4]
     assert {each.passage.document_id for each in found if each.bm25 is not None} == {"coffee", "tea"}
@@ -144,7 +145,7 @@ def test_candidates_carry_their_passages_and_places(collection):
 )
 def test_filters_choose_what_both_rankings_hold(collection, where, since, until, fitting):
     chosen = Filter.parse(where, since=since, until=until)
-    found = collection.search("caffeine zinc iron venus", k=6, where=chosen)
+    found = collection.search(SearchQuery("caffeine zinc iron venus", k=6, where=chosen))
     assert set(names(found.dense)) == set(names(found.fused)) == fitting
     assert set(names(found.lexical)) <= fitting
     ids = [id_of(name) for name in TEXTS]
@@ -153,14 +154,14 @@ def test_filters_choose_what_both_rankings_hold(collection, where, since, until,
 
 
 def test_a_filter_leaves_the_statistics_of_words_as_they_are(collection):
-    every = {hit.document_id: hit.score for hit in collection.search("caffeine", k=6).lexical}
-    chosen = collection.search("caffeine", k=6, where=Filter.parse(["id = tea"])).lexical
+    every = {hit.document_id: hit.score for hit in collection.search(SearchQuery("caffeine", k=6)).lexical}
+    chosen = collection.search(SearchQuery("caffeine", k=6, where=Filter.parse(["id = tea"]))).lexical
     assert [hit.score for hit in chosen] == pytest.approx([every["tea"]])
 
 
 def test_a_field_that_no_document_has_is_refused(collection):
     with pytest.raises(UsageError, match=r"No document has the field 'topik'\. Did you mean topic\?"):
-        collection.search(QUERY, where=Filter.parse(["topik = drink"]))
+        collection.search(SearchQuery(QUERY, where=Filter.parse(["topik = drink"])))
     assert {"date", "id", "number", "title", "topic"} <= set(collection.fields)
 
 
@@ -174,7 +175,7 @@ def test_an_empty_query_is_refused(collection, query):
     "query", ["the of and", "東京", "' OR 1=1; -- \\ % _ $1", "a" * 5000, "caf\udce9ine", "nul\0nul"]
 )
 def test_any_text_is_a_query(collection, query):
-    assert len(collection.search(query, k=6).dense) == 6
+    assert len(collection.search(SearchQuery(query, k=6)).dense) == 6
 
 
 @pytest.mark.parametrize("read", ["passages", "vectors"])
@@ -233,7 +234,7 @@ def test_tags_are_kept_and_filtered_by(collection):
     assert collection.set_tags("tea", ["Hot", "green"])
     assert not collection.set_tags("coal", ["hot"])
     assert collection.catalogue.tags() == {"green": 1, "Hot": 1}
-    assert names(collection.search(QUERY, where=Filter.parse(["tags = hot"])).dense) == ["tea"]
+    assert names(collection.search(SearchQuery(QUERY, where=Filter.parse(["tags = hot"]))).dense) == ["tea"]
     collection.add(documents(tea="Black tea contains caffeine, too."))
     assert collection.catalogue.document("tea").tags == ("Hot", "green")
 
@@ -371,7 +372,7 @@ def test_every_engine_gives_what_the_folder_gives(collection, tmp_path, embedder
     with Library.open(tmp_path / "beside", embedder=embedder, create=True) as folder:
         folder.add(documents())
         for query in (QUERY, "hot planets", "cold remedies by the day", "red blood"):
-            one, other = collection.search(query, k=6), folder.search(query, k=6)
+            one, other = collection.search(SearchQuery(query, k=6)), folder.search(SearchQuery(query, k=6))
             for mine, theirs in ((one.dense, other.dense), (one.lexical, other.lexical), (one.fused, other.fused)):
                 assert [hit.passage_id for hit in mine] == [hit.passage_id for hit in theirs]
                 assert [hit.score for hit in mine] == pytest.approx([hit.score for hit in theirs], abs=1e-5)

@@ -11,6 +11,7 @@ import pytest
 from six_documents import TEXTS, documents, records
 
 from preflight_rag.ingest.identity import passage_id
+from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.state.errors import LibraryBusy, PassageGone
 from preflight_rag.state.values import Document
 
@@ -22,7 +23,7 @@ def counts(report):
 
 
 def found(collection, query="caffeine", k=6):
-    return {hit.document_id for hit in collection.search(query, k=k).lexical}
+    return {hit.document_id for hit in collection.search(SearchQuery(query, k=k)).lexical}
 
 
 def texts(collection):
@@ -62,7 +63,7 @@ def test_a_deleted_document_is_nowhere(collection):
     assert collection.delete_document("tea")
     assert not collection.delete_document("tea")
     assert found(collection) == {"coffee"}
-    assert "tea" not in {hit.document_id for hit in collection.search("tea", k=6).dense}
+    assert "tea" not in {hit.document_id for hit in collection.search(SearchQuery("tea", k=6)).dense}
     assert collection.document_passages("tea") == []
     assert not collection.catalogue.knows("tea")
     with pytest.raises(PassageGone):
@@ -272,5 +273,5 @@ def test_half_letters_and_nul_lose_nothing_else(opened):
     collection.add([Document(id="broken", text="half \ud83d and nul \0 end", source="s", metadata={"x": "\0y\udc00"})])
     (passage,) = collection.document_passages("broken")
     assert passage.text.replace("\0", "\ufffd") == "half \ufffd and nul \ufffd end"
-    assert collection.search("half", k=1).fused[0].passage_id == passage.id
+    assert collection.search(SearchQuery("half", k=1)).fused[0].passage_id == passage.id
     assert collection.verify() == []

@@ -21,6 +21,7 @@ from preflight_rag.library.index.generations import (
 )
 from preflight_rag.library.index.vocabulary import WORDS
 from preflight_rag.library.library import Library
+from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.state.errors import LibraryCorrupt, LibraryError
 from preflight_rag.state.values import Document
 
@@ -142,7 +143,7 @@ def test_a_large_library_is_compressed(tmp_path, embedder):
     documents = [Document(id=str(n), text=text, source="s") for n, text in enumerate(words)]
     with Library.open(tmp_path / "large", embedder=embedder, create=True, flat_limit=50) as library:
         library.add(documents)
-        found = library.search("compound 41", k=5)
+        found = library.search(SearchQuery("compound 41", k=5))
     assert (
         library.path.joinpath("index", MANIFEST).read_text(encoding="utf-8").count(compressed(embedder.dimension)) == 1
     )

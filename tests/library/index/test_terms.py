@@ -138,7 +138,7 @@ def test_order_by_words_and_risk_are_the_same_as_from_the_texts(library):
 
 
 def test_a_passage_that_the_index_lacks_has_none(library):
-    library._writer.intern([Document(id="new", text="Zinc.", source="s")], 60.0, index=False)
+    library.intern([Document(id="new", text="Zinc.", source="s")], deadline=60.0, index=False)
     (new,) = library.document_passages("new")
     (old,) = library.document_passages("3")
     assert library.indexed_terms([old.id, new.id]) is None

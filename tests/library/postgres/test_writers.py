@@ -16,6 +16,7 @@ from six_documents import TEXTS, documents
 from preflight_rag.ingest.document_store import PreparedDocument
 from preflight_rag.ingest.identity import passage_id, vector_key
 from preflight_rag.library.search.filters import Filter
+from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.state.errors import LibraryBusy
 from preflight_rag.state.values import Document, Passage
 
@@ -35,7 +36,7 @@ def prepared(embedder, name, text, digest=None):
 
 
 def words(library, query, k=50):
-    return {hit.document_id for hit in library.search(query, k=k).lexical}
+    return {hit.document_id for hit in library.search(SearchQuery(query, k=k)).lexical}
 
 
 @contextmanager
@@ -150,7 +151,7 @@ def test_with_an_index_of_the_vectors_searches_and_filters_find_the_same(opened,
     ]
     library.add(letters)
     filters = [None, Filter.parse(["n >= 20"]), Filter.parse(["n < 5"])]
-    before = [library.search("property 3 of items", k=40, where=where) for where in filters]
+    before = [library.search(SearchQuery("property 3 of items", k=40, where=where)) for where in filters]
     monkeypatch.setattr("preflight_rag.library.postgres.dense_index.FLAT_LIMIT", 100)
     monkeypatch.setattr("preflight_rag.library.postgres.search.FEW", 50)
     library.add([Document(id="one more", text="Nothing in common.", source="s", metadata={"n": -1})])

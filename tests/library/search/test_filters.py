@@ -11,6 +11,7 @@ from preflight_rag.library import Library
 from preflight_rag.library.index.dense import DenseIndex, write_dense
 from preflight_rag.library.search.filters import Condition, Filter, FilterIndex, SqliteValues
 from preflight_rag.library.search.fusion import with_recency
+from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.library.search.retriever import LibraryRetriever
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.retrieval import Candidate
@@ -108,7 +109,7 @@ def papers(embedder, tmp_path_factory):
 
 
 def found_by(library, where, **options):
-    return {hit.document_id for hit in library.search("heart attacks", where=where, **options).fused}
+    return {hit.document_id for hit in library.search(SearchQuery("heart attacks", where=where, **options)).fused}
 
 
 @pytest.mark.parametrize(("text", "expected"), TABLE)
@@ -133,7 +134,7 @@ def test_a_filter_that_cannot_be_used(text, message):
 
 def test_a_field_that_does_not_exist_is_named_with_those_that_do(papers):
     with pytest.raises(UsageError, match="No document has the field 'jornal'") as error:
-        papers.search("heart", where=Filter.parse(["jornal != BMJ"]))
+        papers.search(SearchQuery("heart", where=Filter.parse(["jornal != BMJ"])))
     assert error.value.help.startswith("Did you mean journal? Fields here, for --where: journal, ")
     assert {"year", "mesh", "impact", "title"} <= set(papers.fields)
 
@@ -158,10 +159,10 @@ def test_no_condition_is_no_filter(papers):
 
 
 def test_where_nothing_fits_the_search_is_empty_and_says_why(papers):
-    found = papers.search("heart", where=Filter.parse([], since="2030"))
+    found = papers.search(SearchQuery("heart", where=Filter.parse([], since="2030")))
     assert found.dense == found.lexical == found.fused == ()
     assert found.note.startswith("No passage fits the filter: date >= 2030")
-    assert papers.candidates("heart", where=Filter.parse([], since="2030")) == []
+    assert papers.candidates(SearchQuery("heart", where=Filter.parse([], since="2030"))) == []
 
 
 def test_a_set_of_headings_as_a_condition(papers):
@@ -331,7 +332,7 @@ def test_a_compressed_library_is_searched_by_the_stored_vectors_of_what_fits(own
     where = Filter.parse(["title ~ a"])
     with Library.open(own_folder, embedder=embedder, flat_limit=1) as own:
         own.rebuild()
-        found = own.search("aspirin", k=5, where=where)
+        found = own.search(SearchQuery("aspirin", k=5, where=where))
         rows, vectors = own._store.matrix(embedder.dimension)
         fits = np.isin(rows, FilterIndex(SqliteValues(own._store)).rows(where))
     exact = np.sort(vectors[fits] @ embedder.encode_query("aspirin"))[::-1][:5]

@@ -11,6 +11,7 @@ import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 
 from preflight_rag.library import Library
+from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.state.errors import EmbedderMismatch, LibraryCorrupt, LibraryEmpty, LibraryMissing, UsageError
 from preflight_rag.state.values import Document
 
@@ -49,7 +50,7 @@ def test_the_right_passage_comes_first(library, query, document):
 
 
 def test_rankings_are_numbered_and_cut(library):
-    found = library.search("what lowers blood sugar?", k=3)
+    found = library.search(SearchQuery("what lowers blood sugar?", k=3))
     for ranking in (found.dense, found.fused):
         assert [hit.rank for hit in ranking] == [1, 2, 3]
         assert [hit.score for hit in ranking] == sorted((hit.score for hit in ranking), reverse=True)
@@ -58,7 +59,7 @@ def test_rankings_are_numbered_and_cut(library):
 
 def test_scores_can_be_fused_in_place_of_ranks(library, embedder):
     query = "what lowers blood sugar?"
-    found = library.search(query, fusion="combsum")
+    found = library.search(SearchQuery(query, fusion="combsum"))
     vectors = library.vectors([hit.passage_id for hit in found.fused])
     near = vectors @ embedder.encode_query(query)
     words = {hit.passage_id: hit.score for hit in found.lexical}
@@ -70,7 +71,7 @@ def test_scores_can_be_fused_in_place_of_ranks(library, embedder):
 
 
 def test_every_fused_passage_has_its_cosine(library):
-    found = library.search("what lowers blood sugar?", candidates=2, k=4)
+    found = library.search(SearchQuery("what lowers blood sugar?", candidates=2, k=4))
     query = library.embedder.encode_query("what lowers blood sugar?")
     titles = {name: name.title() for name in FACTS}
     for hit in found.fused:
@@ -96,7 +97,7 @@ def test_a_query_of_100_000_characters(library):
 @pytest.mark.parametrize(("query", "options"), [("", {}), (" \n", {}), ("tea", {"k": 0}), ("tea", {"rrf_k": -1})])
 def test_wrong_use(library, query, options):
     with pytest.raises(UsageError):
-        library.search(query, **options)
+        library.search(SearchQuery(query, **options))
 
 
 def test_a_query_without_words_still_has_neighbours(library):

@@ -9,6 +9,7 @@ from ncbi_server import DOWN, Fault, NcbiServer
 
 from preflight_rag.library import Library
 from preflight_rag.library.search.merging import merge, rank_pool
+from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.pubmed import fetch_documents
 from preflight_rag.state.retrieval import Candidate
 from preflight_rag.state.values import Passage
@@ -31,7 +32,7 @@ def own(own_folder, embedder):
 
 
 def test_live_and_local_passages_are_ranked_together(own, ncbi_client_of):
-    local = own.candidates(QUESTION, depth=10)
+    local = own.candidates(SearchQuery(QUESTION, candidates=10))
     with NcbiServer() as server:
         fetched = fetch_documents(ncbi_client_of(server), ['metformin AND "heart failure"'])
     live = own.intern(fetched.documents).passages
@@ -45,7 +46,7 @@ def test_live_and_local_passages_are_ranked_together(own, ncbi_client_of):
 def test_at_the_next_turn_they_are_found_both_ways(own, ncbi_client_of):
     with NcbiServer() as server:
         live = own.intern(fetch_documents(ncbi_client_of(server), ["metformin AND heart"]).documents).passages
-    merged = merge(own, QUESTION, own.candidates(QUESTION, depth=10), live)
+    merged = merge(own, QUESTION, own.candidates(SearchQuery(QUESTION, candidates=10)), live)
     assert merged[0].found_by == "both"
     assert len({found.passage.id for found in merged}) == len(merged)
 
@@ -53,7 +54,7 @@ def test_at_the_next_turn_they_are_found_both_ways(own, ncbi_client_of):
 def test_what_came_just_now_was_found_by_ncbi_even_when_the_library_finds_it_too(own, ncbi_client_of):
     with NcbiServer() as server:
         interned = own.intern(fetch_documents(ncbi_client_of(server), ["metformin AND heart"]).documents)
-    local = own.candidates(QUESTION, depth=10)
+    local = own.candidates(SearchQuery(QUESTION, candidates=10))
     merged = merge(own, QUESTION, local, interned.passages, new=interned.new)
     assert {found.passage.id for found in merged if found.found_by == "term"} == interned.new
     assert {found.found_by for found in merged} == {"semantic", "term"}
@@ -62,7 +63,7 @@ def test_what_came_just_now_was_found_by_ncbi_even_when_the_library_finds_it_too
 def test_without_live_passages_the_local_ones_remain(own, ncbi_client_of):
     with NcbiServer(script=[Fault("heart", DOWN)]) as server:
         fetched = fetch_documents(ncbi_client_of(server, attempts=1), ["heart"])
-    local = own.candidates(QUESTION, depth=10)
+    local = own.candidates(SearchQuery(QUESTION, candidates=10))
     merged = merge(own, QUESTION, local, own.intern(fetched.documents).passages)
     assert fetched.problems
     assert {found.passage.id for found in merged} == {found.passage.id for found in local}
@@ -70,7 +71,7 @@ def test_without_live_passages_the_local_ones_remain(own, ncbi_client_of):
 
 
 def test_depth_limits_what_comes_back(own):
-    assert len(merge(own, QUESTION, own.candidates(QUESTION, depth=10), [], depth=4)) == 4
+    assert len(merge(own, QUESTION, own.candidates(SearchQuery(QUESTION, candidates=10)), [], depth=4)) == 4
 
 
 def test_an_unknown_bm25_is_put_on_the_librarys_scale():

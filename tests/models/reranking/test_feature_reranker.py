@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics.pairwise import cosine_similarity
 
+from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.models.reranking.feature_reranker import (
     ALL,
     FEATURES,
@@ -152,7 +153,7 @@ def test_nothing_to_rank():
 
 def test_the_passage_that_answers_comes_first(library):
     question = "How hot is the planet Venus?"
-    found = library.candidates(question, depth=20)[::-1]
+    found = library.candidates(SearchQuery(question, candidates=20))[::-1]
     scores = FeatureReranker.shipped().score(question, found)
     assert scores.shape == (len(found),)
     assert found[int(scores.argmax())].passage.title == "Venus, the hottest planet"

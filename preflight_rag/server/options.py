@@ -1,0 +1,51 @@
+"""Limits of a server, and who may use it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MEGABYTE = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """Limits of a server, and who may use it; the numbers are guesses for one machine and its people.
+
+    Attributes:
+        require_keys: Every request needs a key, also while there is none. Without it a key is needed as soon as the
+            library has one.
+        cors: Origins whose pages may call the API with a key.
+        offered: Models besides the server's own that people may choose for a turn.
+        wanted: The server's model, where the application had to be opened without it.
+        problem: Why it had to be.
+        body_bytes: Longest JSON body.
+        upload_bytes: Longest upload, all its files together.
+        kept_bytes: What all uploads that are kept may take together.
+        body_seconds: How long the next piece of a body may take.
+        rate: Requests a minute for each user, or each address where nobody is known; 0 for no limit.
+        user_tokens: Tokens a day that each user may spend on the language model; 0 for no limit.
+        server_tokens: Tokens a day that all of them may; 0 for no limit.
+        turns: Turns at once; so many again, times four, may wait. Nobody with a key takes more than half of all places.
+        turn_seconds: How long one turn may take in all.
+        heartbeat_seconds: A silent stream is kept open with a comment this often.
+        session_seconds: How long the page stays signed in.
+        entered: Whether the model that was connected on the page is taken again, where there is no other.
+    """
+
+    require_keys: bool = False
+    cors: tuple[str, ...] = ()
+    offered: tuple[str, ...] = ()
+    wanted: str | None = None
+    problem: str | None = None
+    body_bytes: int = MEGABYTE
+    upload_bytes: int = 200 * MEGABYTE
+    kept_bytes: int = 20_000 * MEGABYTE
+    body_seconds: float = 30.0
+    rate: int = 600
+    user_tokens: int = 0
+    server_tokens: int = 0
+    turns: int = 32
+    turn_seconds: float = 900.0
+    heartbeat_seconds: float = 15.0
+    session_seconds: float = 12 * 3600.0
+    entered: bool = True
