@@ -249,13 +249,16 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--limit", type=int, default=100)
     parser.add_argument("--model", help="provider:name of a language model; without it the scripted one")
+    parser.add_argument("--contexts", type=int, nargs=2, default=(2, 99), help="fewest and most of a question for it")
     parser.add_argument("--deadline", type=float, default=3600.0, help="seconds of one call of it")
     options = parser.parse_args()
     draw = random.Random(0)
     samples = open_dataset("ramdocs", options.data, QUESTIONS).select("test")
     if options.model:
-        real = [case for sample in samples if (case := real_case_of(sample)) is not None][: options.limit]
-        asyncio.run(by_model(real, options.model, options.deadline))
+        fewest, most = options.contexts
+        real = [case for sample in samples if (case := real_case_of(sample)) is not None]
+        real = [case for case in real if fewest <= len(case.sources) <= most]
+        asyncio.run(by_model(real[: options.limit], options.model, options.deadline))
         return
     cases = [case for sample in samples if (case := case_of(sample, draw)) is not None][: options.limit]
     grid = (Errors(), Errors(misread=0.1), Errors(mislabelled=0.1), Errors(reworded=0.1), Errors(0.05, 0.05, 0.05),
