@@ -1,6 +1,6 @@
 """How right relations are, and what they cost, with a model that errs: one call for notes, or a call for each pivot.
 
-    python benchmarks/relations.py --data DIR [--limit 100]
+    python benchmarks/relations.py --data DIR [--limit 100] [--model gguf:PATH]
 
 A scripted server knows from RAMDocs' labels what each context is about and what it answers; of a share of the contexts
 that name their thing it takes the descriptor away, so that all relations occur. It writes the note of each context and
@@ -12,6 +12,11 @@ labels its relation to the first one, with planted errors, drawn anew for every 
 
 Each way to relate (`corg_mode`) is asked about the same contexts. Right: the share of the pairs of contexts that have
 an answer whose relation is the table's (COrg, section 2.1). F1 is of counterfactual pairs, which decide the groups.
+
+With `--model` a language model reads the same contexts as they stand in the data set, and `notes` and `careful` are
+compared, by each question's share of right pairs. RAMDocs says whether two contexts are about one thing and whether
+they give one answer, not which words describe it, so a relation is right where it says these two (`TRUTHS` of the
+experiment `relations`). Usable: no call failed, and every relation that was asked for could be read.
 """
 
 from __future__ import annotations
@@ -36,10 +41,15 @@ from paper_table import TABLE, relation  # noqa: E402
 
 from evaluation.bench import given_sources  # noqa: E402
 from evaluation.datasets import QUESTIONS, open_dataset  # noqa: E402
-from evaluation.experiments.relations import things_of  # noqa: E402
+from evaluation.experiments.relations import TRUTHS, things_of  # noqa: E402
+from evaluation.intervals import Estimate, average, wilson  # noqa: E402
+from evaluation.reading_metrics import words_of  # noqa: E402
+from evaluation.report import number  # noqa: E402
 from evaluation.samples import Sample  # noqa: E402
 from preflight_rag.corg.relations import CONTEXT_OVERHEAD, relate_all  # noqa: E402
+from preflight_rag.models.chat.chat_models import model_name, open_chat_model  # noqa: E402
 from preflight_rag.models.chat.chat_reader import ChatReader  # noqa: E402
+from preflight_rag.models.protocol import Reader  # noqa: E402
 from preflight_rag.state.context import CorgMode, Settings  # noqa: E402
 from preflight_rag.state.reading import ContextNote, Source  # noqa: E402
 from preflight_rag.testing.scripted_server import ScriptedServer, prompt_of  # noqa: E402
@@ -145,14 +155,111 @@ async def measured(cases: list[Case], mode: CorgMode, url: str) -> tuple[float, 
     return fmean(right), 2 * both / max(1, found + told), fmean(calls), fmean(tokens)
 
 
+@dataclass(frozen=True)
+class RealCase:
+    """A question with contexts as the data set has them.
+
+    Attributes:
+        question: The question.
+        sources: The contexts of which the data set says what they are about.
+        truth: For every two of them by number a key of `TRUTHS`.
+    """
+
+    question: str
+    sources: tuple[Source, ...]
+    truth: Mapping[frozenset[int], str]
+
+
+def real_case_of(sample: Sample) -> RealCase | None:
+    """The contexts of a sample of which the data set says what they are about, and how each two relate."""
+    about, given = things_of(sample), dict(enumerate(sample.given, 1))
+    if len(about) < 2:
+        return None
+    truth = {}
+    for a, b in combinations(about, 2):
+        same_answer = words_of(given[a].answer) == words_of(given[b].answer)
+        same_thing = about[a] == about[b]
+        kind = "duplicated" if same_answer else "counterfactual"
+        truth[frozenset({a, b})] = kind if same_thing else "different things"
+    return RealCase(sample.question, tuple(s for s in given_sources(sample) if s.n in about), truth)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a model made of one question's contexts.
+
+    Attributes:
+        usable: Whether no call failed and every relation that was asked for could be read.
+        right: Share of the pairs whose relation is right; a pair without one, as of a context that the model finds
+            irrelevant, is wrong.
+        calls: Of the model.
+        tokens: Read and written.
+    """
+
+    usable: bool
+    right: float
+    calls: int
+    tokens: int
+
+
+async def outcome_of(reader: Reader, case: RealCase, mode: CorgMode) -> Outcome:
+    """Have a model relate a question's contexts."""
+    sources = {source.n: source for source in case.sources}
+    sizes = {n: reader.count_tokens(source.text) + CONTEXT_OVERHEAD for n, source in sources.items()}
+    related = await relate_all(reader, case.question, sources, sizes, Settings(corg_mode=mode))
+    kinds = {frozenset((edge.a, edge.b)): edge.kind for edge in related.relations}
+    return Outcome(
+        not related.gaps,
+        fmean(kinds.get(pair) in TRUTHS[truth] for pair, truth in case.truth.items()),
+        sum(usage.calls for usage in related.spent),
+        sum(usage.input_tokens + usage.output_tokens for usage in related.spent),
+    )
+
+
+async def by_model(cases: list[RealCase], name: str, deadline: float) -> None:
+    """Print what a language model makes of the cases by `notes` and by `careful`, after each question."""
+    reader = ChatReader(open_chat_model(model_name(name), timeout=deadline), deadline=deadline)
+    modes: tuple[CorgMode, ...] = ("notes", "careful")
+    found: dict[CorgMode, list[Outcome]] = {mode: [] for mode in modes}
+    for done, case in enumerate(cases, 1):
+        for mode in modes:
+            found[mode].append(await outcome_of(reader, case, mode))
+        print(f"\n{done} questions, {sum(len(each.truth) for each in cases[:done])} pairs\n")
+        print("| mode | usable % | right % | calls | tokens |\n| --- | ---: | ---: | ---: | ---: |")
+        for mode, outcomes in found.items():
+            usable = wilson(sum(each.usable for each in outcomes), len(outcomes))
+            right, calls = _mean([each.right for each in outcomes]), fmean(each.calls for each in outcomes)
+            tokens = fmean(each.tokens for each in outcomes)
+            shares = f"{number(usable, percent=True)} | {number(right, percent=True)}"
+            print(f"| {mode} | {shares} | {calls:.2f} | {tokens:,.0f} |")
+        for truth in TRUTHS:
+            shares = [fmean(kind == truth for kind in each.truth.values()) for each in cases[:done]]
+            print(f"| all called {truth} | – | {number(_mean(shares), percent=True)} | 0 | 0 |")
+        apart = [a.right - b.right for a, b in zip(found["notes"], found["careful"], strict=True)]
+        print(f"\nnotes − careful: {number(_mean(apart), percent=True, signed=True)}", flush=True)
+
+
+def _mean(values: list[float]) -> Estimate:
+    return average(values, seed=0)
+
+
 def main() -> None:
     """Measure and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--limit", type=int, default=100)
+    parser.add_argument("--model", help="provider:name of a language model; without it the scripted one")
+    parser.add_argument("--contexts", type=int, nargs=2, default=(2, 99), help="fewest and most of a question for it")
+    parser.add_argument("--deadline", type=float, default=3600.0, help="seconds of one call of it")
     options = parser.parse_args()
     draw = random.Random(0)
     samples = open_dataset("ramdocs", options.data, QUESTIONS).select("test")
+    if options.model:
+        fewest, most = options.contexts
+        real = [case for sample in samples if (case := real_case_of(sample)) is not None]
+        real = [case for case in real if fewest <= len(case.sources) <= most]
+        asyncio.run(by_model(real[: options.limit], options.model, options.deadline))
+        return
     cases = [case for sample in samples if (case := case_of(sample, draw)) is not None][: options.limit]
     grid = (Errors(), Errors(misread=0.1), Errors(mislabelled=0.1), Errors(reworded=0.1), Errors(0.05, 0.05, 0.05),
             Errors(0.1, 0.1, 0.1), Errors(0.2, 0.2, 0.1))  # fmt: skip

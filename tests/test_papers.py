@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
+from evaluation.command import USED_BY
 from evaluation.datasets import ROLES
 from evaluation.experiments import ALIASES, EXPERIMENTS
 from preflight_rag.cli import app
@@ -66,7 +67,36 @@ def test_every_row_names_a_command(row):
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: next(iter(row.values()))[:40])
 def test_every_row_says_what_differs_in_words(row):
     assert row["what differs"].strip("–- ")
-    assert not _SEVERITY.search(row["what differs"])
+
+
+def test_the_page_weighs_no_difference():
+    assert not _SEVERITY.findall(PAGE)
+
+
+PLACES = ("", "preflight_rag", "evaluation", "tests")
+NAMES = [
+    (path, name)
+    for row in ROWS
+    for column, cell in row.items()
+    if column != "command"
+    for path, name in re.findall(r"`((?:[\w.]+/)*\w+\.py)`(?: `([\w.]+)(?:\([^`]*\))?`)?", cell)
+]
+"""The files that the rows name beside their commands, each with the name behind it, if any."""
+
+
+def test_rows_name_files_and_functions():
+    assert len(NAMES) > 15
+    assert sum(bool(name) for _, name in NAMES) > 4
+
+
+@pytest.mark.parametrize(("path", "name"), NAMES)
+def test_a_named_file_is_there_with_what_is_named_of_it(path, name):
+    # A file named without its folder stands behind one of the same folder, as in "a/b.py, c.py".
+    found = [ROOT / place / path for place in PLACES if (ROOT / place / path).is_file()]
+    found = found or [file for file in (ROOT / "prompts").glob(path)]
+    assert found, path
+    for part in name.split(".") if name else ():
+        assert re.search(rf"\b{part}\b", found[0].read_text(encoding="utf-8")), f"{path} has no {part}"
 
 
 def test_every_command_is_one_of_the_three():
@@ -87,6 +117,8 @@ def test_a_command_takes_the_options_that_it_is_given(arguments):
         assert name in EXPERIMENTS or name in ALIASES
         entry = EXPERIMENTS[ALIASES.get(name, name)]
         sets = [word for before, word in pairwise(rest) if before == "--dataset"]
+        for option in (word for word in rest if word in USED_BY):
+            assert name in USED_BY[option], f"{option} changes nothing in {name}"
         usual = tuple(ROLES.get(entry.datasets, entry.usual))
         # A part of a set, as mirage-pubmedqa, is taken from the set's own file.
         assert all(any(one == known or one.startswith(f"{known}-") for known in usual) for one in sets)

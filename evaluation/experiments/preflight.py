@@ -68,6 +68,7 @@ class Outcome:
     absent: bool
     gold: tuple[int, ...]
     branch: str
+    sent_if_longer: bool
 
 
 def run(collection: DataSet, run: Run) -> Report:
@@ -127,6 +128,7 @@ def _outcome(
 ) -> Outcome:
     """What the product's own rule says of these passages."""
     decision = decide(query.question, refs, sources, settings)
+    any_length = settings.model_copy(update={"map_prompt_tokens": 0})
     documents = {ref["rank"]: ref["document_id"] for ref in refs}
     gold = tuple(gold_ranks([documents[rank] for rank in dense_order(refs)], relevant))
     iou = decision.iou or 0.0
@@ -138,6 +140,7 @@ def _outcome(
         absent=is_absent(refs, relevant),
         gold=gold,
         branch=branch(decision, settings),
+        sent_if_longer=decide(query.question, refs, sources, any_length).name == "map_reduce",
     )
 
 
@@ -166,6 +169,7 @@ def _tables(
 ) -> tuple[tuple[Table, ...], dict[str, Any], dict[str, Estimate]]:
     ours, ours_figures = _prediction(f"product: {k} fused passages", product, lambda o: o.flagged, seed)
     routed, routed_figures = _prediction("product, as it routes", product, lambda o: o.branch == "disagree", seed)
+    at_any, at_any_figures = _prediction("product, short contexts too", product, lambda o: o.sent_if_longer, seed)
     dense, dense_figures = _prediction(f"paper's setting: {k} dense passages", paper, lambda o: o.flagged, seed)
     areas = [
         roc_area([1 - o.iou for o in outcomes], [o.issue for o in outcomes], seed=seed) for outcomes in (product, paper)
@@ -173,29 +177,55 @@ def _tables(
     confusion = Table(
         "Issues predicted",
         COLUMNS,
-        ((*ours, number(areas[0])), (*routed, "–"), (*dense, number(areas[1]))),
+        ((*ours, number(areas[0])), (*routed, "–"), (*at_any, "–"), (*dense, number(areas[1]))),
         "Issue: no gold document's passage in the dense top 3. Flagged: IoU of the dense and BM25 top 3 at most 0.2; "
-        "in the second row: sent to map/reduce. [95 % intervals: Wilson; F1 and ROC area of 1 − IoU bootstrap.]",
+        "in the second row: sent to map/reduce; in the third: were there no rule for short contexts. "
+        "[95 % intervals: Wilson; F1 and ROC area of 1 − IoU bootstrap.]",
     )
     by_iou = {f"{iou:.2g}": [o for o in product if o.iou == iou] for iou in sorted({o.iou for o in product})}
     levels, level_figures = _groups(by_iou, len(product), further=True)
     by_branch = {name: [o for o in product if o.branch == key] for key, name in ROUTES.items()}
     routes, route_figures = _groups(by_branch, len(product))
+    short, short_figures = _short(product)
     further = "Further down: in the fused passages, below the dense top 3; the other issues have no gold passage there."
     heads = ("questions", "share %", "issues %")
     tables = (
         confusion,
         Table("By IoU, fused passages", ("IoU", *heads, "of issues: gold further down %"), levels, further),
         Table("Routes taken", ("route", *heads), routes),
+        short,
     )
     numbers = {
         "product": {**ours_figures, **figures({"roc_area": areas[0]})},
         "as_routed": routed_figures,
+        "at_any_length": at_any_figures,
+        "short": short_figures,
         "dense_only": {**dense_figures, **figures({"roc_area": areas[1]})},
         "levels": level_figures,
         "routes": route_figures,
     }
     return tables, numbers, prediction([o.flagged for o in paper], [o.issue for o in paper], seed=seed)
+
+
+def _short(product: Sequence[Outcome]) -> tuple[Table, dict[str, Any]]:
+    """What the rule costs that a context which fits one map prompt goes plain (BriefContext, section 5.2)."""
+    plain = [o for o in product if o.branch == "short"]
+    kept = [o for o in plain if o.sent_if_longer]
+    issues = [o for o in kept if o.issue]
+    shares = {
+        "plain": wilson(len(plain), len(product)),
+        "kept_from_parts": wilson(len(kept), len(product)),
+        "issues": wilson(len(issues), len(kept)),
+        "gold_further_down": wilson(sum(bool(o.gold) for o in issues), len(kept)),
+    }
+    table = Table(
+        "The rule that short contexts go plain",
+        ("plain by it %", "else to map/reduce %", "of these issues %", "of these issues with gold further down %"),
+        (tuple(number(share, percent=True) for share in shares.values()),),
+        "Of the product's passages. What it costs in answers takes a language model to say: a short context may well "
+        "be read whole.",
+    )
+    return table, {**figures(shares), "questions": len(plain), "else_to_parts": len(kept), "issues_kept": len(issues)}
 
 
 def _router(reader: Sequence[Outcome], seed: int) -> tuple[Table, dict[str, Any]]:

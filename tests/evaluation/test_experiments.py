@@ -61,6 +61,19 @@ def test_the_gold_passage_at_the_fourth_dense_place_is_an_issue(beir_data: Path,
     assert outcomes(before)["q1"]["issue"] is False
 
 
+def test_what_the_rule_for_short_contexts_keeps_from_map_reduce_is_counted(beir_data: Path, settings: Run) -> None:
+    (report,) = run("preflight", beir_data, ["small"], settings)
+    told = outcomes(report).values()
+    # Five short documents, so every question is short, and nothing but the rankings' agreement is left to decide.
+    assert [o["branch"] for o in told] == ["short"] * 4
+    assert [o["sent_if_longer"] for o in told] == [o["iou"] <= 0.2 for o in told]
+    assert report.figures["short"]["questions"] == 4
+    assert report.figures["short"]["else_to_parts"] == sum(o["iou"] <= 0.2 for o in told)
+    assert report.figures["at_any_length"]["tp"] + report.figures["at_any_length"]["fp"] == sum(
+        o["sent_if_longer"] for o in told
+    )
+
+
 @pytest.mark.parametrize("experiment", [name for name, entry in EXPERIMENTS.items() if entry.datasets == ".datasets"])
 def test_a_second_run_gives_the_same_numbers(beir_data: Path, settings: Run, experiment: str) -> None:
     assert run(experiment, beir_data, ["small"], settings) == run(experiment, beir_data, ["small"], settings)
