@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -13,12 +13,14 @@ from preflight_rag.databases.postgres import Address
 from preflight_rag.ingest.loaders.files import DEFAULT_MAX_BYTES
 from preflight_rag.ingest.report import IngestReport, Progress, Stop
 from preflight_rag.ingest.splitting import SplitterName, check_splitter
+from preflight_rag.library.copies import also_in
 from preflight_rag.library.found import DEADLINE, InternReport
 from preflight_rag.library.index.terms import analysed_probe
+from preflight_rag.library.postgres.copies import LINKED
 from preflight_rag.library.postgres.filter_values import PostgresValues
 from preflight_rag.library.postgres.hashed_terms import HashedTerms
 from preflight_rag.library.postgres.problems import library_problems
-from preflight_rag.library.postgres.search import Query, hybrid_search
+from preflight_rag.library.postgres.search import Query, copies_of, hybrid_search
 from preflight_rag.library.postgres.store import CHUNK, PostgresStore
 from preflight_rag.library.postgres.vocabulary import PostgresVocabulary
 from preflight_rag.library.postgres.writer import PostgresWriter
@@ -41,7 +43,7 @@ from preflight_rag.library.tags import check_tags
 from preflight_rag.pubmed.ladder import ENOUGH
 from preflight_rag.state.context import Fusion
 from preflight_rag.state.errors import PreflightError, UsageError
-from preflight_rag.state.values import Document
+from preflight_rag.state.values import CopyPlace, Document
 from preflight_rag.text.boolean import Operation, Term, parse
 from preflight_rag.text.words import unicode_text
 
@@ -248,6 +250,29 @@ class PostgresLibrary(StoredCollection):
         rows = matching_passages(self._store, tree).keys[:limit].tolist()
         names = self._store.passages_at(rows)
         return [names[row] for row in rows if row in names]
+
+    def without_copies(self, ids: Sequence[str], where: Filter | None = None) -> list[str]:
+        """The passages without those whose text another one has that is searched, and fits the filter.
+
+        Raises:
+            UsageError: No document has a field of the filter.
+            LibraryUnavailable: Nobody answers.
+        """
+        linked = self._store.meta(LINKED)
+        if not self._store.passage_copies(linked):
+            return list(ids)
+        found = self._store.rows(ids)
+        copies = copies_of(self._store, linked, None if where is None else self._filters.rows(where))
+        hidden = dict(zip(found, copies.hidden(list(found.values())), strict=True))
+        return [name for name in ids if not hidden.get(name, False)]
+
+    def also_in(self, quotes: Mapping[str, str]) -> dict[str, list[CopyPlace]]:
+        """By passage, the documents that hold its quote word for word and are not searched for it.
+
+        Args:
+            quotes: By passage, what is quoted of it.
+        """
+        return also_in(self._store.copies, quotes)
 
     def indexed_terms(self, ids: Sequence[str]) -> list[PassageTerms] | None:
         """Return the terms of passages in the order of `ids`; None where they are not those of today's analyser."""
