@@ -1,13 +1,14 @@
 """What another checkout reads of the same files, and what of the processor it takes: nothing lost, and how fast.
 
     git archive COMMIT | tar -x -C ../before
-    python benchmarks/ingest_versions.py ../before FILES... [--rounds 3] [--most 400] [--list CHANGES.md]
+    python benchmarks/ingest_versions.py ../before FILES... [--rounds 3] [--most 400] [--ingested 60] [--list X.md]
 
-Both versions ingest the same files into new libraries, in processes of their own, in turns within one run, every other
-round in the opposite order; what is compared is processor time, of processes that read, too. "Ours" is this checkout's
-as a multiple of the other's: of a whole ingest, of it by passage (what was not read before has to be embedded now), and
-of reading and splitting alone. Then each file's words are counted in both indexes, and those are listed that ours has
-fewer times: lost, unless the same stands there in another form. `--list` writes the differences of every file.
+Both versions read and split all files, and ingest the smallest of them into new libraries, in processes of their own,
+in turns within one run, every other round in the opposite order; what is compared is processor time, of processes that
+read, too (Linux alone). "Ours" is this checkout's as a multiple of the other's: of a whole ingest, of it by passage
+(what was not read before has to be embedded now), and of reading and splitting alone. Then the words of each file's
+passages are counted, and those are listed that ours has fewer times: lost, unless the same stands there in another
+form. `--list` writes the differences of every file.
 """
 
 from __future__ import annotations
@@ -34,7 +35,12 @@ from pathlib import Path
 
 def processor():
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + ended.ru_utime + ended.ru_stime
+    living = 0
+    for task in Path("/proc/self/task").iterdir():
+        for child in (task / "children").read_text().split():
+            fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+            living += sum(map(int, fields[11:15])) / 100  # its own, and those of its children that have ended
+    return time.process_time() + ended.ru_utime + ended.ru_stime + living
 
 from preflight_rag.library import Library
 from preflight_rag.state.values import Document
@@ -45,31 +51,28 @@ except ModuleNotFoundError:  # as the rooms were
     from preflight_rag.library.loaders import load
     from preflight_rag.library.splitting import open_splitter
 
-files, folder = [Path(each) for each in json.loads(Path(sys.argv[1]).read_text())], Path(sys.argv[2])
+files, folder, what = [Path(each) for each in json.loads(Path(sys.argv[1]).read_text())], Path(sys.argv[2]), sys.argv[3]
+texts, failed = {}, []
 with Library.open(folder / "library", create=True) as library:
     library.embedder.encode_passages([("", "warm")])
     splitter = open_splitter("sentence", library.embedder)
     began = processor()
-    passages = 0
-    for file in files:
-        try:
-            for document in load(file):
-                if isinstance(document, Document):
-                    passages += len(list(splitter.split(document)))
-        except Exception:
-            pass
-    reading = processor() - began
-    began = processor()
-    report = library.ingest(files)
-    whole = processor() - began
-    texts = {}
-    names = {each["id"]: each["origin"] for each in library.documents()}
-    for each in library.passages(library.all_passage_ids()):
-        texts.setdefault(names[each.document_id], []).append((each.start, each.title, each.text))
-print(json.dumps({
-    "reading": reading, "whole": whole, "failed": [source for source, _ in report.failed],
-    "texts": {name: [f"{title} {text}" for _, title, text in sorted(found)] for name, found in texts.items()},
-}))
+    if what == "ingest":
+        library.ingest(files)
+    else:
+        for file in files:
+            try:
+                for document in load(file):
+                    if isinstance(document, Document):
+                        found = [f"{document.title} {each.text}" for each in splitter.split(document)]
+                        texts.setdefault(str(file), []).extend(found)
+                    else:
+                        failed.append(str(file))
+            except Exception:
+                failed.append(str(file))
+    used = processor() - began
+    passages = library.stats()["passages"]
+print(json.dumps({"used": used, "failed": failed, "texts": texts, "passages": passages}))
 """
 
 
@@ -79,32 +82,37 @@ class Version:
 
     Attributes:
         reading: Processor seconds of reading and splitting, by round.
-        whole: Of a whole ingest, by round.
+        whole: Of a whole ingest of some of the files, by round.
+        passages: Of that ingest.
         texts: By file, its passages.
-        failed: Files that could not be read.
+        failed: Files that could not be read, or not all of them.
     """
 
     reading: list[float] = field(default_factory=list)
     whole: list[float] = field(default_factory=list)
+    passages: int = 0
     texts: dict[str, list[str]] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
 
-    @property
-    def passages(self) -> int:
-        """How many there are."""
-        return sum(map(len, self.texts.values()))
 
-
-def measure(checkout: Path, files: Path, version: Version) -> None:
-    """Ingest the files by a checkout, in a process of its own."""
+def child(checkout: Path, files: Path, what: str) -> dict[str, Any]:
+    """Read or ingest the files by a checkout, in a process of its own."""
     with tempfile.TemporaryDirectory() as scratch:
         environment = {**os.environ, "PYTHONPATH": str(checkout), "PYTHONSAFEPATH": "1"}
-        command = [sys.executable, "-c", CHILD, str(files), scratch]
+        command = [sys.executable, "-c", CHILD, str(files), scratch, what]
         ended = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=scratch, env=environment)
     found: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
-    version.reading.append(found["reading"])
-    version.whole.append(found["whole"])
-    version.texts, version.failed = found["texts"], found["failed"]
+    return found
+
+
+def measure(checkout: Path, files: Path, ingested: Path, version: Version) -> None:
+    """Read all files by a checkout, and ingest some."""
+    read = child(checkout, files, "read")
+    version.reading.append(read["used"])
+    version.texts, version.failed = read["texts"], read["failed"]
+    whole = child(checkout, ingested, "ingest")
+    version.whole.append(whole["used"])
+    version.passages = whole["passages"]
 
 
 def words_of(passages: list[str]) -> Counter[str]:
@@ -144,16 +152,18 @@ def main() -> None:
     parser.add_argument("files", nargs="+", type=Path, help="files and folders that both read")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--most", type=int, default=400, help="so many files, the smallest")
+    parser.add_argument("--ingested", type=int, default=60, help="of them so many are ingested, the smallest")
     parser.add_argument("--list", type=Path, help="where the differences of each file are written")
     given = parser.parse_args()
     files = collected([path.resolve() for path in given.files], given.most)
     versions = {given.before.resolve(): Version(), ROOT: Version()}
     with tempfile.TemporaryDirectory() as scratch:
-        names = Path(scratch) / "files.json"
+        names, some_names = Path(scratch) / "files.json", Path(scratch) / "ingested.json"
         names.write_text(json.dumps([str(file) for file in files]), encoding="utf-8")
+        some_names.write_text(json.dumps([str(file) for file in files[: given.ingested]]), encoding="utf-8")
         for number in range(given.rounds):
             for checkout in list(versions)[:: -1 if number % 2 else 1]:
-                measure(checkout, names, versions[checkout])
+                measure(checkout, names, some_names, versions[checkout])
     before, after = versions.values()
     print("| version | whole ingest, s | reading and splitting, s | passages | files not read |")
     print("| --- | ---: | ---: | ---: | ---: |")
