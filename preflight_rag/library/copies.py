@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from preflight_rag.library.search.filters import Filter
-    from preflight_rag.library.storage.copies import CopyTables
+    from preflight_rag.library.storage.copies import Marked
     from preflight_rag.state.values import Citation
 
 LEAST_SHARE = WHOLE
@@ -68,6 +68,52 @@ class KnowsCopies(Protocol):
     def also_in(self, quotes: Mapping[str, str]) -> dict[str, list[CopyPlace]]:
         """By passage, the documents that hold its quote word for word and are not searched for it."""
         ...
+
+
+class FoundCopyStore(Protocol):
+    """What was found of copies, as the tables of a folder's library and of one in PostgreSQL keep it."""
+
+    def document_copies(self) -> list[DocumentCopy]:
+        """All documents that have the text of another one, by id."""
+
+    def document_rows(self, document_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Title, source, date, authors, metadata and origin of documents as they are stored, by id."""
+
+    def passage_texts(self, document_ids: Sequence[str]) -> dict[str, list[tuple[int, str]]]:
+        """`(row, text)` of the passages of documents in their order, by document."""
+
+    def documents_of(self, passage_ids: Sequence[str]) -> dict[str, str]:
+        """By passage, its document; of those that exist."""
+
+
+class CopyStore(FoundCopyStore, Protocol):
+    """The tables of copies for the one who writes them."""
+
+    def passage_copies(self) -> Mapping[int, tuple[int, ...]]:
+        """By row, the rows of the passages that hold the same text."""
+
+    def make_copy_tables(self) -> None:
+        """Make the tables where there are none yet."""
+
+    def forget_changed(self) -> None:
+        """Forget the marks and copies of documents that were changed or removed; what stood in for them waits anew."""
+
+    def documents_without_marks(self) -> Iterable[list[tuple[str, int]]]:
+        """`(id, number of the version)` of documents without marks, some at a time, each group to be given them."""
+
+    def add_marks(self, found: Sequence[tuple[str, int, int, bytes]]) -> None:
+        """Store `(document id, number of the version, words, marks)` of documents that are to be compared."""
+
+    def has_uncompared(self) -> bool:
+        """Whether a document waits to be compared with the others."""
+
+    def marked(self) -> Iterable[Marked]:
+        """The marks of all documents, in the order in which they came to the library."""
+
+    def write_copies(
+        self, compared: Sequence[str], documents: Sequence[DocumentCopy], passages: Mapping[int, Sequence[int]]
+    ) -> None:
+        """Store what was found of some documents, which are compared by that."""
 
 
 def with_copies(library: object, citations: Sequence[Citation]) -> list[Citation]:
@@ -119,7 +165,7 @@ class _Read:
         return Source(0, "", row["title"], self.text, row["source"], document_id=row["id"], replaces=tuple(names))
 
 
-def link_copies(store: CopyTables) -> list[DocumentCopy]:
+def link_copies(store: CopyStore) -> list[DocumentCopy]:
     """Find the copies among documents that were added or changed since the last time; the caller may write.
 
     Returns:
@@ -140,14 +186,14 @@ def link_copies(store: CopyTables) -> list[DocumentCopy]:
     return found
 
 
-def _marks_of(store: CopyTables, documents: Sequence[tuple[str, int]]) -> Iterator[tuple[str, int, int, bytes]]:
+def _marks_of(store: CopyStore, documents: Sequence[tuple[str, int]]) -> Iterator[tuple[str, int, int, bytes]]:
     texts = store.passage_texts([name for name, _ in documents])
     for name, generation in documents:
         tokens = [word for _, text in texts.get(name, []) for word in compared_words(text)]
         yield name, generation, len(tokens), fingerprint(tokens).astype("<u4").tobytes()
 
 
-def _candidates(store: CopyTables) -> dict[str, list[str]]:
+def _candidates(store: CopyStore) -> dict[str, list[str]]:
     """By document that waits to be compared, those with which it shares enough marks, the most first."""
     import numpy as np
 
@@ -191,7 +237,7 @@ def _candidates(store: CopyTables) -> dict[str, list[str]]:
 
 
 def _compare_group(
-    store: CopyTables, group: Sequence[str], candidates: Mapping[str, Sequence[str]], done: set[frozenset[str]]
+    store: CopyStore, group: Sequence[str], candidates: Mapping[str, Sequence[str]], done: set[frozenset[str]]
 ) -> list[DocumentCopy]:
     """Compare some documents with their candidates, but for pairs that are done, and store what was found."""
     pairs = {frozenset((one, other)) for one in group for other in candidates.get(one, ())} - done
@@ -221,7 +267,7 @@ def _compare_group(
     return documents
 
 
-def _read(store: CopyTables, names: Sequence[str]) -> dict[str, _Read]:
+def _read(store: CopyStore, names: Sequence[str]) -> dict[str, _Read]:
     rows, texts = store.document_rows(names), store.passage_texts(names)
     found = {}
     for name in names:
@@ -322,7 +368,7 @@ class Copies:
             asked *= 2
 
 
-def also_in(store: CopyTables, quotes: Mapping[str, str]) -> dict[str, list[CopyPlace]]:
+def also_in(store: FoundCopyStore, quotes: Mapping[str, str]) -> dict[str, list[CopyPlace]]:
     """By passage, the other documents of its text that hold a quote of it word for word.
 
     Args:

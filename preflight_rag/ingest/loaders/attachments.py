@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath
 
 from preflight_rag.ingest.loaders import load_bytes
 from preflight_rag.ingest.loaders.fields import absolute
+from preflight_rag.ingest.loaders.files import SUFFIXES, suffix_of
 from preflight_rag.state.errors import DocumentError, EmptyDocument
 from preflight_rag.state.values import Document
 
@@ -13,7 +14,9 @@ MOST_ATTACHMENTS = 200
 """Of one file; a guess at what no person sends."""
 
 
-def attached_documents(path: Path, place: Path, data: bytes, about: str, max_bytes: int) -> list[Document]:
+def attached_documents(
+    path: Path, place: Path, data: bytes, about: str, max_bytes: int, *, is_text: bool = False
+) -> list[Document]:
     """Return the documents of an attachment, which say what they were attached to.
 
     Args:
@@ -22,18 +25,21 @@ def attached_documents(path: Path, place: Path, data: bytes, about: str, max_byt
         data: What it holds.
         about: The title of what it is attached to.
         max_bytes: Largest size, after decompression, that is read.
+        is_text: Whether what has an ending that no loader reads is read as plain text: a calendar, a card, a script.
 
     Raises:
         DocumentError: It cannot be read, or holds no text.
     """
-    found = load_bytes(place, data, max_bytes=max_bytes)
+    file = place if not is_text or suffix_of(place) in SUFFIXES else place.with_name(f"{place.name}.txt")
+    found = load_bytes(file, data, max_bytes=max_bytes)
     documents = [each for each in found if isinstance(each, Document)]
     if not documents:
         raise next((each for each in found if isinstance(each, DocumentError)), EmptyDocument(f"{place} holds no text"))
     named = []
     for each in documents:
-        title = each.title if each.title != place.stem else f"{place.name}, attached to “{about}”"
-        id = each.id if each.id.startswith(str(place)) else f"{place}#{each.id}"
+        title = each.title if each.title != file.stem else f"{place.name}, attached to “{about}”"
+        own = str(place) + each.id.removeprefix(str(file)) if each.id.startswith(str(file)) else each.id
+        id = own if own.startswith(str(place)) else f"{place}#{own}"
         metadata = {**each.metadata, "attached_to": about, "path": absolute(path)}
         named.append(each.model_copy(update={"id": id, "title": title, "source": id, "metadata": metadata}))
     return named

@@ -1,4 +1,4 @@
-"""PMC articles in JATS XML: title, abstract and body with their headings; references are left out."""
+"""PMC articles in JATS XML: title, abstract, body and notes with their headings; references are left out."""
 
 from __future__ import annotations
 
@@ -188,8 +188,18 @@ def _article_blocks(article: _Element, meta: _Element | None, full_text: bool) -
     for name in _BACK_PARTS:
         for part in _children(back, name):
             yield from _blocks(part)
+    for group in _children(back, "fn-group"):
+        yield from _notes(group)
     for floats in _children(article, "floats-group"):
         yield from _blocks(floats)
+
+
+def _notes(group: _Element) -> Iterator[tuple[str, str]]:
+    """Yield the notes of a text; those of a kind of their own (interests, funding) say nothing of its subject."""
+    for note in _children(group, "fn"):
+        text = " ".join(_line(part) for part in note if local(part) != "label")
+        if note.get("fn-type") is None and any(char.isalnum() for char in text):
+            yield "item", f"Footnote {_line(_child(note, 'label'))}".rstrip() + f": {text}"
 
 
 def _blocks(element: _Element) -> Iterator[tuple[str, str]]:

@@ -41,17 +41,26 @@ _STUB = re.compile(
 )
 _SIGNATURES = ("application/pkcs7-signature", "application/x-pkcs7-signature", "application/pgp-signature")
 _ENCRYPTED = ("application/pkcs7-mime", "application/x-pkcs7-mime", "application/pgp-encrypted")
+_FOLDED = ("text/calendar", "text/vcard", "text/x-vcard")
+_FOLD, _ESCAPED = re.compile(rb"\r?\n[ \t]"), re.compile(rb"\\[nN]")
+"""Calendars and cards break long lines in the middle of a word (RFC 5545, 3.1; RFC 6350, 3.2)."""
 _TECHNICAL = ("message/delivery-status", "message/disposition-notification", "text/rfc822-headers")
 
 
 @dataclass
 class _Attachment:
-    """A file, or a mail, inside of a mail; `problem` says why there is nothing of it."""
+    """A file, or a mail, inside of a mail.
+
+    Attributes:
+        problem: Why there is nothing of it.
+        is_text: Whether the mail says that it is text, whatever its ending.
+    """
 
     name: str
     data: bytes = b""
     mail: EmailMessage | None = None
     problem: str = ""
+    is_text: bool = False
 
 
 @dataclass
@@ -159,7 +168,8 @@ def _attached(
         raise UnreadableDocument(f"it lies {DEEPEST} mails deep")
     if attachment.mail is not None:
         return list(_documents(path, _letter(path, attachment.mail), str(place), max_bytes, depth + 1))
-    return attached_documents(path, place, attachment.data, letter.subject or ", ".join(letter.senders), max_bytes)
+    about = letter.subject or ", ".join(letter.senders)
+    return attached_documents(path, place, attachment.data, about, max_bytes, is_text=attachment.is_text)
 
 
 def _letter(path: Path, message: EmailMessage) -> _Letter:
@@ -178,9 +188,19 @@ def _letter(path: Path, message: EmailMessage) -> _Letter:
     if message.get_content_type() in ("multipart/encrypted", *_ENCRYPTED):
         letter.left_out.append(("the mail's text", "it is encrypted"))
     letter.pictures = sum(1 for part in message.walk() if _is_inline_picture(part))
-    for part in message.iter_attachments():
+    for part in (*message.iter_attachments(), *_invitations(message)):
         _take(part, letter)
     return letter
+
+
+def _invitations(message: MIMEPart) -> Iterator[MIMEPart]:
+    """Yield calendars that stand beside plain text and HTML as a third form of a mail, as invitations do."""
+    if message.get_content_maintype() != "multipart":
+        return
+    for part in message.iter_parts():
+        if message.get_content_subtype() == "alternative" and part.get_content_type() == "text/calendar":
+            yield part
+        yield from _invitations(part)
 
 
 def _take(part: MIMEPart, letter: _Letter) -> None:
@@ -204,7 +224,13 @@ def _take(part: MIMEPart, letter: _Letter) -> None:
             _take(inner, letter)
         return
     problem = "it is encrypted" if kind in _ENCRYPTED else ""
-    letter.attachments.append(_Attachment(name or kind, bytes(part.get_payload(decode=True) or b""), problem=problem))
+    data, is_text = bytes(part.get_payload(decode=True) or b""), part.get_content_maintype() == "text"
+    if kind in _FOLDED:
+        name = name or "invitation.ics"
+        data = _ESCAPED.sub(b" ", _FOLD.sub(b"", data)).replace(b"\\,", b",").replace(b"\\;", b";")
+        if any(each.data == data for each in letter.attachments):  # an invitation that is attached, too
+            return
+    letter.attachments.append(_Attachment(name or kind, data, problem=problem, is_text=is_text))
 
 
 def _is_inline_picture(part: Message) -> bool:

@@ -370,8 +370,15 @@ def _is_period(text: str) -> bool:
 def _spanned(segments: Sequence[_Segment], columns: Sequence[tuple[float, float]]) -> dict[_Segment, list[int]]:
     """Return numbers of the columns that each part of a header's line stands over.
 
-    Parts that stand in the middle of equally many columns each name these, even those that they do not reach.
+    Parts that stand in the middle of equally many columns each name these, even those that they do not reach. One part
+    for the labels and one for each column, each begun before its column ends and behind the one before, are in order:
+    a spreadsheet prints names at the left of its cells and figures at the right, where the next name is nearer.
     """
+    if len(segments) == len(columns) + 1 and segments[0].right <= columns[0][0]:
+        begins = [segment.left for segment in segments[1:]]
+        ends = [segments[0].right, *(right for _, right in columns)]
+        if all(end <= left + 1 and left <= own for left, end, own in zip(begins, ends, ends[1:], strict=False)):
+            return {segment: [number] if number else [] for number, segment in enumerate(segments)}
     over = [segment for segment in segments if segment.right > columns[0][0]]
     size, rest = divmod(len(columns), len(over)) if over else (0, 1)
     if not rest:

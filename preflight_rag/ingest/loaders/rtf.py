@@ -1,4 +1,4 @@
-"""Rich text through striprtf: its text, the rows of its tables, and its notes, headers, comments and text boxes."""
+"""Rich text through striprtf: its text, the rows of its tables, and what `rtf_asides.py` finds beside it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ _COUNTED = {
     "footnote": "footnotes",
     "comment": "comments",
     "text box": "text_boxes",
+    "picture": "pictures_described",
 }
+_ONCE = (*_RUNNING, "picture")
+"""Asides that a file has again for other pages, or for older programs."""
 _INFO_CHARACTERS = 20_000
 """The properties stand in the first part of a file; a guess at how large it is."""
 
@@ -60,6 +63,7 @@ def load_rtf(path: Path, max_bytes: int) -> Iterator[Document]:
     first = parts.joined().split("\n", 1)[0]
     for line in _aside_lines(beside, report):
         parts.add(line)
+    report.count("pictures_without_text", max(0, asides.pictures - report.counts.get("pictures_described", 0)))
     head = source[:_INFO_CHARACTERS]
     properties = {key: to_text("{\\rtf1 " + value + "}", errors="replace") for key, value in _PROPERTY.findall(head)}
     created = _CREATED.search(head)
@@ -75,12 +79,12 @@ def load_rtf(path: Path, max_bytes: int) -> Iterator[Document]:
 
 
 def _aside_lines(beside: Sequence[tuple[str, str]], report: ReadReport) -> Iterator[str]:
-    """Yield a line for each aside with words in it; headers and footers once, notes with their number."""
+    """Yield a line for each aside with words in it; headers, footers and pictures once, notes with a number."""
     seen: set[tuple[str, str]] = set()
     notes = 0
     for kind, text in beside:
         notes += kind == "footnote"
-        if not any(char.isalpha() for char in text) or (kind in _RUNNING and (kind, text) in seen):
+        if not any(char.isalpha() for char in text) or (kind in _ONCE and (kind, text) in seen):
             continue
         seen.add((kind, text))
         report.count(_COUNTED[kind])

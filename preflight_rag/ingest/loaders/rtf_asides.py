@@ -1,7 +1,8 @@
-"""What stands beside the text of a rich text file, which striprtf drops: notes, headers, footers, comments, text boxes.
+"""What stands beside the text of a rich text file, which striprtf drops.
 
-A file is groups in braces; a group that begins with the name of a destination holds an aside (Rich Text Format
-Specification 1.9.1, "Destinations"). Paragraphs inside a table's cell are put on one line, since striprtf ends a row's
+Notes, headers, footers, comments, text boxes, and what is said of pictures. A file is groups in braces; a group that
+begins with the name of a destination holds an aside (Rich Text Format Specification 1.9.1, "Destinations"); a picture's
+description is one of its properties. Paragraphs inside a table's cell are put on one line, since striprtf ends a row's
 line at each.
 """
 
@@ -29,17 +30,21 @@ class Asides:
 
     Attributes:
         body: The file's source, which striprtf reads.
-        found: `(kind, source)` in the file's order; kinds are footnote, header, footer, comment and text box.
+        found: `(kind, source)` in the file's order; kinds are footnote, header, footer, comment, text box and picture.
+        pictures: How many pictures there are, those that are there again for older programs not counted.
     """
 
     body: str = ""
     found: list[tuple[str, str]] = field(default_factory=list)
+    pictures: int = 0
 
 
 @dataclass
 class _Group:
     kind: str = ""
     in_table: bool = False
+    for_older: bool = False
+    """Whether it is there for programs that do not know what stands before it."""
     first: bool = True
     """Whether no word of control but `\\*` has come."""
     start: int = 0
@@ -59,6 +64,9 @@ class _Divider:
         self._found: list[tuple[str, str]] = []
         self._kept: list[str] = []
         self._groups: list[_Group] = []
+        self._pictures = 0
+        self._property = ""
+        """The name of the property that was read last, as of a picture."""
 
     def run(self) -> Asides:
         """Divide the file; one of more levels than are followed stays whole."""
@@ -75,11 +83,11 @@ class _Divider:
                 self._inside(match[0], match[1])
             if len(self._groups) > _DEEPEST:
                 return Asides(self._source)
-        return Asides("".join(self._kept) + self._source[at:], self._found)
+        return Asides("".join(self._kept) + self._source[at:], self._found, self._pictures)
 
     def _open(self) -> None:
         outer = self._groups[-1] if self._groups else _Group()
-        self._groups.append(_Group(outer.kind, outer.in_table, start=len(self._kept)))
+        self._groups.append(_Group(outer.kind, outer.in_table, outer.for_older, start=len(self._kept)))
         self._kept.append("{")
 
     def _close(self) -> None:
@@ -98,6 +106,14 @@ class _Divider:
             group.kind, group.first = _DESTINATIONS[name], False
             del self._kept[group.start + 1 :]
             return
+        if name == "sv" and not group.kind and self._property == "wzDescription":
+            group.kind, self._property = "picture", ""
+            del self._kept[group.start + 1 :]
+            return
+        if not name and self._kept[-1].startswith("\\sn"):
+            self._property = piece.strip()
+        group.for_older |= name == "nonshppict"
+        self._pictures += name == "pict" and not group.for_older
         group.first = group.first and (piece == "\\*" or piece.isspace())
         if name:
             group.in_table = name == "intbl" or (group.in_table and name != "pard")

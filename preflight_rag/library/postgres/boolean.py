@@ -50,7 +50,7 @@ class _Matching:
 
         self._connection, self._expression = connection, expression
         self._analyse = cache(open_analyser().analyze)  # texts that have a phrase have most of their words in common
-        ((_, passages, length, dead),) = connection.execute(STATE, binary=True).fetchall()
+        ((_, passages, length, dead, _),) = connection.execute(STATE, binary=True).fetchall()
         if passages <= len(dead):
             raise no_passages(store)
         self._dead = np.array(dead, dtype=np.int64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 from preflight_rag.databases.postgres import Address
 from preflight_rag.ingest.splitting import SplitterName, check_splitter
+from preflight_rag.library.copies import also_in
 from preflight_rag.library.index.terms import analysed_probe
+from preflight_rag.library.postgres.copies import LINKED
 from preflight_rag.library.postgres.filter_values import PostgresValues
 from preflight_rag.library.postgres.hashed_terms import HashedTerms
 from preflight_rag.library.postgres.problems import library_problems
-from preflight_rag.library.postgres.search import hybrid_search
+from preflight_rag.library.postgres.search import copies_of, hybrid_search
 from preflight_rag.library.postgres.store import CHUNK, PostgresStore
 from preflight_rag.library.postgres.vocabulary import PostgresVocabulary
 from preflight_rag.library.postgres.writer import PostgresWriter
 from preflight_rag.library.postgres.writing import ANALYSER
-from preflight_rag.library.search.filters import FilterIndex
+from preflight_rag.library.search.filters import Filter, FilterIndex
 from preflight_rag.library.search.hybrid import Rankings, again_where_replaced
 from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.library.storage.catalogue import Catalogue
@@ -29,6 +31,7 @@ from preflight_rag.library.storage.store import BUSY_SECONDS
 from preflight_rag.library.stored import StoredCollection
 from preflight_rag.pubmed.ladder import ENOUGH
 from preflight_rag.state.errors import PreflightError, UsageError
+from preflight_rag.state.values import CopyPlace
 from preflight_rag.text.boolean import Operation, Term, parse
 from preflight_rag.text.words import unicode_text
 
@@ -190,6 +193,29 @@ class PostgresLibrary(StoredCollection):
         rows = matching_passages(self._store, tree).keys[:limit].tolist()
         names = self._store.passages_at(rows)
         return [names[row] for row in rows if row in names]
+
+    def without_copies(self, ids: Sequence[str], where: Filter | None = None) -> list[str]:
+        """The passages without those whose text another one has that is searched, and fits the filter.
+
+        Raises:
+            UsageError: No document has a field of the filter.
+            LibraryUnavailable: Nobody answers.
+        """
+        linked = self._store.meta(LINKED)
+        if not self._store.passage_copies(linked):
+            return list(ids)
+        found = self._store.rows(ids)
+        copies = copies_of(self._store, linked, None if where is None else self._filters.rows(where))
+        hidden = dict(zip(found, copies.hidden(list(found.values())), strict=True))
+        return [name for name in ids if not hidden.get(name, False)]
+
+    def also_in(self, quotes: Mapping[str, str]) -> dict[str, list[CopyPlace]]:
+        """By passage, the documents that hold its quote word for word and are not searched for it.
+
+        Args:
+            quotes: By passage, what is quoted of it.
+        """
+        return also_in(self._store.copies, quotes)
 
     def indexed_terms(self, ids: Sequence[str]) -> list[PassageTerms] | None:
         """Return the terms of passages in the order of `ids`; None where they are not those of today's analyser."""

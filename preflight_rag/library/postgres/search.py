@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from preflight_rag.databases.postgres import Connection
+from preflight_rag.library.copies import Copies
 from preflight_rag.library.index.scored import Scored
+from preflight_rag.library.postgres.copies import LINKED
 from preflight_rag.library.postgres.hashed_terms import HashedTerms
 from preflight_rag.library.postgres.postings import best_by_bm25, query_terms
 from preflight_rag.library.postgres.schema import gone, sees
@@ -36,7 +38,8 @@ STATE = f"""
     select (select value::bigint from library_meta where key = 'generation'),
         (select coalesce(sum(passages), 0)::bigint from library_pieces),
         (select coalesce(sum(length), 0)::bigint from library_pieces),
-        array(select row from library_passages where {gone()})
+        array(select row from library_passages where {gone()}),
+        (select value::bigint from library_meta where key = '{LINKED}')
 """
 _NEAREST = f"""
     select row, -(vector <#> %(vector)s::vector) from library_vectors where {sees()} {{among}}
@@ -140,16 +143,42 @@ def _rankings(
         return state.fetchone(), near.fetchall(), lists.fetchall() if lists else []
 
     state, near, stored = store.connections.read(read)
-    _, passages, length, dead = state
+    _, passages, length, dead, linked = state
     if passages <= len(dead):
         raise no_passages(store)
-    if filtered is not None:
-        near = _among(store, nearest, values, near, filtered, passages)
     lists: dict[str, list[bytes]] = {}
     for term, each in stored:
         lists.setdefault(term, []).append(each)
     counts = {"passages": passages, "length": length, "dead": np.array(dead, dtype=np.int64)}
-    return near, best_by_bm25(lists, terms, query.depth, **counts, among=among)
+
+    def near_by(depth: int) -> Scored:
+        wanted = {**values, "limit": depth, "wide": LOOKED_AT * depth}
+        found = near if depth == query.depth else cast("list[tuple[int, float]]", store.rows_of(nearest, wanted))
+        return Scored.of(found if filtered is None else _among(store, nearest, wanted, found, filtered, passages))
+
+    def worded(depth: int) -> Scored:
+        return Scored.of(best_by_bm25(lists, terms, depth, **counts, among=among))
+
+    copies = copies_of(store, linked, among)
+    return copies.search(near_by, query.depth).pairs(), copies.search(worded, query.depth).pairs()
+
+
+def copies_of(store: PostgresStore, linked: int | None, among: np.ndarray | None) -> Copies:
+    """Return which passages, of all or of those in `among`, are not searched since others have the same text.
+
+    Args:
+        store: The library.
+        linked: How often copies were found, as the search has read it; None where they never were.
+        among: Rows that the search chooses from.
+    """
+    import numpy as np
+
+    def searched(wanted: np.ndarray) -> np.ndarray:
+        seen = f"select row from library_passages where row = any(%s) and {sees()}"
+        is_there = np.isin(wanted, [row for (row,) in store.rows_of(seen, [wanted.tolist()])])
+        return is_there if among is None else is_there & np.isin(wanted, among)
+
+    return Copies(store.passage_copies(linked), searched)
 
 
 def no_passages(store: PostgresStore) -> LibraryEmpty:

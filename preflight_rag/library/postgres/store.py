@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 from preflight_rag.databases.postgres import Address, Connection, Connections, storable_text
 from preflight_rag.ingest.identity import passage_id
 from preflight_rag.ingest.loaders.read_report import READ_REPORT
+from preflight_rag.library.postgres.copies import LINKED, FoundCopies
 from preflight_rag.library.postgres.schema import DENSE_INDEX, TABLES, open_tables, sees
 from preflight_rag.library.postgres.values import vector_values
 from preflight_rag.library.storage.cards import card_of, document_of_card, is_card
 from preflight_rag.library.storage.catalogue import ROW
+from preflight_rag.library.storage.copies import whole_copies
 from preflight_rag.library.storage.schema import OF_DOCUMENTS
 from preflight_rag.state.errors import DatabaseCorrupt
-from preflight_rag.state.values import Passage
+from preflight_rag.state.values import COPY_OF, Passage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,6 +76,8 @@ class PostgresStore:
         self.name = address.name
         self.connections = Connections(address, MOST_CONNECTIONS, configure)
         self._asked_at, self._indexed = -math.inf, False
+        self._copies: tuple[int, Mapping[int, tuple[int, ...]]] = 0, {}
+        self._originals: tuple[tuple[int, int], Mapping[str, str]] = (0, 0), {}
         try:
             self.connections.read(lambda connection: open_tables(connection, address, create=create))
         except BaseException:
@@ -158,6 +162,10 @@ class PostgresStore:
         """
         statement = f"{_PASSAGES} where p.id = any(%s) order by {sees('p')}, p.row"
         found = {row[1]: self._passage(row) for row in self.rows_of(statement, [list(map(storable_text, ids))])}
+        originals = self.originals() if found else {}
+        for name, passage in found.items() if originals else ():
+            if original := originals.get(passage.document_id):
+                found[name] = passage.model_copy(update={"metadata": {**passage.metadata, COPY_OF: original}})
         if cards := [document_of_card(name) for name in ids if is_card(name)]:
             found |= self._cards(cards)
         return found
@@ -302,9 +310,32 @@ class PostgresStore:
                     found[tag.strip()] = found.get(tag.strip(), 0) + 1
         return sorted(found.items(), key=lambda each: each[0].lower())
 
+    @property
+    def copies(self) -> FoundCopies:
+        """What was found of documents that hold the same text."""
+        return FoundCopies(self.rows_of)
+
+    def passage_copies(self, linked: int | None) -> Mapping[int, tuple[int, ...]]:
+        """By row, the rows of the passages that hold the same text; read again when copies were found since.
+
+        Args:
+            linked: How often they were found (`LINKED`); None where they never were.
+        """
+        if linked is None:
+            return {}
+        if linked != self._copies[0]:
+            self._copies = linked, self.copies.passage_copies()
+        return self._copies[1]
+
     def originals(self) -> Mapping[str, str]:
-        """Of no document another one: copies are found in libraries that are folders."""
-        return {}
+        """By document that is a copy in the main, the one that is searched; read again when somebody has written."""
+        linked = self.meta(LINKED)
+        if linked is None:
+            return {}
+        state = linked, self.generation()
+        if state != self._originals[0]:
+            self._originals = state, whole_copies(self.copies.document_copies())
+        return self._originals[1]
 
     def has_dense_index(self) -> bool:
         """Return whether there is an index of the vectors.

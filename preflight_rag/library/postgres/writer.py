@@ -58,7 +58,7 @@ class PostgresWriter:
         given = given_paths(paths)
         with self._published(progress) as run:
             splitter = recorded_splitter(run, self._embedder.get(), self._splitter)
-            return ingest_files(
+            report = ingest_files(
                 run,
                 self._embedder.get(),
                 splitter,
@@ -68,6 +68,8 @@ class PostgresWriter:
                 max_bytes=max_bytes,
                 stop=stop,
             )
+        report.copies += run.copies
+        return report
 
     def ingest_with_ray(
         self,
@@ -85,13 +87,16 @@ class PostgresWriter:
         with self._published(progress) as run:
             name = recorded_splitter(run, self._embedder.get(), self._splitter).settings()["name"]
             cluster = ClusterIngest(run, name, workers=workers, progress=progress, stop=stop)
-            return cluster.add_files(given, max_bytes)
+            report = cluster.add_files(given, max_bytes)
+        report.copies += run.copies
+        return report
 
     def add(self, documents: Iterable[Document], *, progress: Progress | None = None) -> IngestReport:
         """Add or update documents that are in memory."""
         with self._published(progress) as run:
             ingestion = self._ingestion(run, progress, len(documents) if isinstance(documents, Sequence) else None)
             ingestion.add_documents(documents)
+        ingestion.report.copies += run.copies
         return ingestion.report
 
     def intern(self, documents: Sequence[Document], *, deadline: float = DEADLINE) -> InternReport:

@@ -21,7 +21,9 @@ import psycopg
 
 from preflight_rag.databases.postgres import Connection, storable_text, translated_errors
 from preflight_rag.ingest.document_store import PreparedDocument, StoredDocument
+from preflight_rag.ingest.report import DocumentCopy
 from preflight_rag.library.index.terms import analysed_probe
+from preflight_rag.library.postgres.copies import link
 from preflight_rag.library.postgres.dense_index import index_vectors
 from preflight_rag.library.postgres.hashed_terms import encoded_terms
 from preflight_rag.library.postgres.pieces import Pieces, passage_texts
@@ -57,9 +59,13 @@ class Run:
         store: The library.
         connection: Of this run alone.
         wait_seconds: How long to wait for another run that has written one of the documents.
+
+    Attributes:
+        copies: Documents that have the text of another one, as the last publication found.
     """
 
     def __init__(self, store: PostgresStore, connection: Connection, wait_seconds: float) -> None:
+        self.copies: list[DocumentCopy] = []
         self._store, self._connection, self._wait = store, connection, wait_seconds
         self._pieces = Pieces(connection)
         self._number: int | None = None
@@ -306,7 +312,8 @@ class Run:
         """Let everybody see what the run did, and what runs did that were killed; then delete what nobody sees.
 
         Args:
-            step: Called with "words" while posting lists are made, and with "purge" once everybody sees the run.
+            step: Called with "words" while posting lists are made, and with "purge" once everybody sees the run and
+                the copies among its documents are found.
         """
         connection = self._connection
         dead = [run for (run,) in connection.execute("select run from library_runs").fetchall() if self._adopts(run)]
@@ -325,6 +332,7 @@ class Run:
         if self._number is not None:
             connection.execute(f"select pg_advisory_unlock({_ALIVE})", [self._number])
             self._number = None
+        self.copies = link(connection, self._wait)
         step(PURGE)
         self._tidy()
 

@@ -118,12 +118,13 @@ class Catalogue:
         """Documents whose title, id or source holds the query, the latest first, and how many there are in all."""
         literal = query.strip().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
         rows, total = self._store.listed(f"%{literal}%" if literal else "", offset, limit)
-        return [_entry(row, self._store) for row in rows], total
+        originals = self._store.originals() if rows else {}
+        return [_entry(row, self._store, originals) for row in rows], total
 
     def document(self, document_id: str) -> CatalogueEntry | None:
         """Return one document, or None."""
         row = self._store.listed_row(document_id)
-        return None if row is None else _entry(row, self._store)
+        return None if row is None else _entry(row, self._store, self._store.originals())
 
     def knows(self, document_id: str) -> bool:
         """Return whether there is a document of that id."""
@@ -252,7 +253,7 @@ def _read(value: object) -> ReadReport | None:
         return None
 
 
-def _entry(row: Mapping[str, Any], store: CatalogueStore) -> CatalogueEntry:
+def _entry(row: Mapping[str, Any], store: CatalogueStore, originals: Mapping[str, str]) -> CatalogueEntry:
     path = Path(row["origin"]) if row["origin"] else None
     of_one = path is not None and suffix_of(path) in ONE_DOCUMENT
     opens = path is not None and of_one and path.is_file() and _real(path) == _place(store, row["origin"])
@@ -271,6 +272,6 @@ def _entry(row: Mapping[str, Any], store: CatalogueStore) -> CatalogueEntry:
         added=row["added_at"],
         tags=_tags(row["tags"]),
         read=_read(row["read"]),
-        copy_of=store.originals().get(row["id"], ""),
+        copy_of=originals.get(row["id"], ""),
         saved=row["saved"],
     )

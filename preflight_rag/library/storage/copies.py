@@ -118,8 +118,7 @@ class CopyTables(DatabaseFile):
         with self._lock:
             state = None if self._connection.in_transaction else self.state()
             if state is None or state != self._originals_in:
-                whole = {each.document_id: each.of_document for each in self.document_copies() if each.share >= WHOLE}
-                self._originals = {name: _first_of(name, whole) for name in whole}
+                self._originals = whole_copies(self.document_copies())
                 self._originals_in = state
             return self._originals
 
@@ -217,6 +216,12 @@ class CopyTables(DatabaseFile):
         """By passage, its document; of those that exist."""
         sql = "SELECT id, document_id FROM passages WHERE id IN ({marks})"
         return {row[0]: row[1] for row in self._rows_in(sql, list(passage_ids))}
+
+
+def whole_copies(copies: Sequence[DocumentCopy]) -> dict[str, str]:
+    """Return, by document that is a copy in the main, the one that is searched."""
+    whole = {each.document_id: each.of_document for each in copies if each.share >= WHOLE}
+    return {name: _first_of(name, whole) for name in whole}
 
 
 def _first_of(name: str, originals: Mapping[str, str]) -> str:

@@ -222,3 +222,20 @@ def test_doi_of_the_first_page(tmp_path: Path) -> None:
     assert load_one(path).metadata["doi"] == "10.1000/abc-1"
     several = make_pdf(tmp_path / "b.pdf", ["doi:10.1000/a and doi:10.1000/b"])
     assert "doi" not in load_one(several).metadata
+
+
+def test_names_at_the_left_of_cells_stand_over_the_figures_at_their_right(tmp_path: Path) -> None:
+    pdf = FPDF(unit="pt")
+    pdf.add_page()
+    pdf.set_font("Helvetica", size=10)
+    for number, row in enumerate(
+        (("Part", "Stock", "Price"), ("Cleat", "349", "2.5"), ("Hook", "17", "4"), ("Ring", "6", "9"))
+    ):
+        for place, cell in enumerate(row):
+            at = 60 + 64 * place
+            right = place and number  # a spreadsheet's: text begins at the left, figures end at the right
+            pdf.text(at + 60 - pdf.get_string_width(cell) if right else at, 80 + 13 * number, cell)
+    pdf.output(str(tmp_path / "stores.pdf"))
+    (document,) = load(tmp_path / "stores.pdf")
+    assert isinstance(document, Document)
+    assert "Part: Cleat | Stock: 349 | Price: 2.5" in document.text

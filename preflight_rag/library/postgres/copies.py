@@ -1,0 +1,249 @@
+"""Tables that say which passages of a library in PostgreSQL hold the same text again, as `storage/copies.py` has them.
+
+They are made when a library is next written, so one of an earlier version opens and is searched as it was. They name
+versions of documents, and rows, by numbers that are given once: what they say of a version that is gone says nothing.
+`link` finds the copies of what is published, one process at a time, all of it in one transaction over one state of the
+library; what a process that was killed had found is found anew by the next one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import psycopg
+
+from preflight_rag.databases.postgres import Connection, storable_text
+from preflight_rag.ingest.report import DocumentCopy
+from preflight_rag.library.copies import link_copies
+from preflight_rag.library.postgres.schema import POLL_SECONDS, sees
+from preflight_rag.library.storage.copies import Marked
+from preflight_rag.library.storage.schema import CHUNK
+
+LINKED = "linked"
+"""Under this name the settings count how often copies were found or forgotten; there is none before the first time."""
+_LOCK = "hashtextextended('preflight library copies ' || current_schema(), 0)"
+
+_TABLES = """
+create table if not exists library_document_marks (
+    document bigint primary key,
+    words integer not null,
+    marks bytea not null,
+    compared boolean not null
+);
+create table if not exists library_document_copies (
+    document bigint not null,
+    of_document bigint not null,
+    share double precision not null,
+    primary key (document, of_document)
+);
+create table if not exists library_passage_copies (
+    row bigint not null,
+    of_row bigint not null,
+    primary key (row, of_row)
+);
+create index if not exists library_document_copies_of on library_document_copies (of_document);
+create index if not exists library_passage_copies_of on library_passage_copies (of_row)
+"""
+_COPIES = f"""
+    select a.id, b.id, c.share from library_document_copies c
+    join library_documents a on a.key = c.document and {sees("a")}
+    join library_documents b on b.key = c.of_document and {sees("b")} order by a.id collate "C", b.id collate "C"
+"""
+_ROWS = f"""
+    select id, title, source, date, authors::text, metadata::text, origin from library_documents
+    where id = any(%s) and {sees()}
+"""
+_TEXTS = f"""
+    select d.id, p.row, p.text from library_documents d join library_passages p on p.document = d.key
+    where d.id = any(%s) and {sees("d")} order by d.key, p.position
+"""
+_DOCUMENTS_OF = f"""
+    select p.id, d.id from library_passages p join library_documents d on d.key = p.document
+    where p.id = any(%s) and {sees("d")}
+"""
+_GONE = f"""
+    select document from library_document_marks m
+    where not exists (select from library_documents d where d.key = m.document and {sees("d")})
+"""
+_WITHOUT_MARKS = f"""
+    select d.id, d.key from library_documents d
+    where {sees("d")} and not exists (select from library_document_marks where document = d.key)
+    order by d.key limit {CHUNK}
+"""
+_MARKED = f"""
+    select m.document, d.id, m.words, m.marks, m.compared from library_document_marks m
+    join library_documents d on d.key = m.document and {sees("d")} where m.document > %s
+    order by m.document limit {CHUNK}
+"""
+_KEYS = f"select id, key from library_documents where id = any(%s) and {sees()}"
+Row = tuple[Any, ...]
+
+
+class FoundCopies:
+    """What was found of copies; keeps `FoundCopyStore`.
+
+    Args:
+        read: Returns the rows that a statement reads.
+    """
+
+    def __init__(self, read: Callable[[str, Sequence[Any]], list[Row]]) -> None:
+        self._read = read
+
+    def has_tables(self) -> bool:
+        """Return whether copies have been looked for, ever."""
+        return self._read("select to_regclass('library_passage_copies') is not null", ()) == [(True,)]
+
+    def passage_copies(self) -> Mapping[int, tuple[int, ...]]:
+        """By row, the rows of the passages that hold the same text."""
+        found: dict[int, list[int]] = {}
+        if self.has_tables():
+            for row, of_row in self._read("select row, of_row from library_passage_copies order by row, of_row", ()):
+                found.setdefault(row, []).append(of_row)
+        return {row: tuple(of) for row, of in found.items()}
+
+    def document_copies(self) -> list[DocumentCopy]:
+        """All documents that have the text of another one, by id."""
+        return [DocumentCopy(*row) for row in self._read(_COPIES, ())] if self.has_tables() else []
+
+    def document_rows(self, document_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Title, source, date, authors, metadata and origin of documents as they are stored, by id."""
+        names = ("id", "title", "source", "date", "authors", "metadata", "origin")
+        found = self._read(_ROWS, [list(map(storable_text, document_ids))])
+        return {row[0]: dict(zip(names, row, strict=True)) for row in found}
+
+    def passage_texts(self, document_ids: Sequence[str]) -> dict[str, list[tuple[int, str]]]:
+        """`(row, text)` of the passages of documents in their order, by document."""
+        found: dict[str, list[tuple[int, str]]] = {}
+        for name, row, text in self._read(_TEXTS, [list(map(storable_text, document_ids))]):
+            found.setdefault(name, []).append((row, text))
+        return found
+
+    def documents_of(self, passage_ids: Sequence[str]) -> dict[str, str]:
+        """By passage, its document; of those that exist."""
+        return dict(self._read(_DOCUMENTS_OF, [list(map(storable_text, passage_ids))]))
+
+
+class CopyTables(FoundCopies):
+    """The tables, for the one process that writes them; keeps `CopyStore`. The caller has begun a transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        super().__init__(self._rows)
+        self.has_changed = False
+        """Whether anything of the copies is another than before."""
+
+    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
+        return self._connection.execute(statement, values or None, binary=True).fetchall()
+
+    def make_copy_tables(self) -> None:
+        """Make the tables where there are none yet."""
+        if not self.has_tables():
+            for statement in _TABLES.split(";\n"):
+                self._connection.execute(statement)
+
+    def forget_changed(self) -> None:
+        """Forget the marks and copies of documents that were changed or removed; what stood in for them waits anew."""
+        gone = [key for (key,) in self._rows(_GONE)]
+        if not gone:
+            return
+        statement = "select distinct document from library_document_copies where of_document = any(%s)"
+        again = [key for (key,) in self._rows(statement, [gone])]
+        self._forget_copies([*again, *gone])
+        self._connection.execute("update library_document_marks set compared = false where document = any(%s)", [again])
+        self._connection.execute("delete from library_document_marks where document = any(%s)", [gone])
+
+    def _forget_copies(self, keys: Sequence[int]) -> None:
+        rows = "select row from library_passages where document = any(%s)"
+        for statement in (
+            f"delete from library_passage_copies where row in ({rows})",
+            "delete from library_document_copies where document = any(%s)",
+        ):
+            self.has_changed |= self._connection.execute(statement, [list(keys)]).rowcount > 0
+        for column in ("row", "of_row"):  # of passages that were purged, no table says any more whose they were
+            statement = f"""delete from library_passage_copies c
+                where not exists (select from library_passages p where p.row = c.{column} and {sees("p")})"""
+            self.has_changed |= self._connection.execute(statement).rowcount > 0
+
+    def documents_without_marks(self) -> Iterator[list[tuple[str, int]]]:
+        """`(id, number)` of documents that have no marks yet, some at a time; each group has to be given them."""
+        while rows := self._rows(_WITHOUT_MARKS):
+            yield [(row[0], row[1]) for row in rows]
+
+    def add_marks(self, found: Sequence[tuple[str, int, int, bytes]]) -> None:
+        """Store `(document id, number, words, marks)` of documents that are to be compared."""
+        with self._connection.cursor() as cursor:
+            cursor.executemany(
+                "insert into library_document_marks values (%s, %s, %s, false)",
+                [(key, words, marks) for _, key, words, marks in found],
+            )
+
+    def has_uncompared(self) -> bool:
+        """Whether a document waits to be compared with the others."""
+        return self._rows("select exists (select from library_document_marks where not compared)") == [(True,)]
+
+    def marked(self) -> Iterator[Marked]:
+        """The marks of all documents, in the order in which they came to the library."""
+        last = 0
+        while rows := self._rows(_MARKED, [last]):
+            for _, name, words, marks, compared in rows:
+                yield Marked(name, words, bytes(marks), compared)
+            last = rows[-1][0]
+
+    def write_copies(
+        self,
+        compared: Sequence[str],
+        documents: Sequence[DocumentCopy],
+        passages: Mapping[int, Sequence[int]],
+    ) -> None:
+        """Store what was found of some documents, which are compared by that."""
+        names = {*compared, *(name for each in documents for name in (each.document_id, each.of_document))}
+        keys: dict[str, int] = dict(self._rows(_KEYS, [sorted(names)]))  # type: ignore[arg-type]
+        self.has_changed |= bool(documents)
+        with self._connection.cursor() as cursor:
+            cursor.executemany(
+                "insert into library_document_copies values (%s, %s, %s) on conflict do nothing",
+                [(keys[each.document_id], keys[each.of_document], each.share) for each in documents],
+            )
+            cursor.executemany(
+                "insert into library_passage_copies values (%s, %s) on conflict do nothing",
+                [(row, of_row) for row, of in passages.items() for of_row in of],
+            )
+        self._connection.execute(
+            "update library_document_marks set compared = true where document = any(%s)",
+            [[keys[name] for name in compared]],
+        )
+
+
+def link(connection: Connection, wait_seconds: float) -> list[DocumentCopy]:
+    """Find the copies among published documents that are new since the last time; what was found of them.
+
+    Where another process has been at it for too long, what is left is found after the next publication.
+
+    Args:
+        connection: Of a run that has published what it wrote.
+        wait_seconds: How long to wait for another process.
+    """
+    deadline = time.monotonic() + wait_seconds
+    while connection.execute(f"select pg_try_advisory_lock({_LOCK})").fetchone() != (True,):
+        if time.monotonic() > deadline:
+            return []
+        time.sleep(POLL_SECONDS)
+    try:
+        with connection.transaction():
+            # Others publish meanwhile: of each document one version is read, from the first statement to the last.
+            connection.execute("set transaction isolation level repeatable read")
+            tables = CopyTables(connection)
+            found = link_copies(tables)
+            if tables.has_changed:
+                connection.execute(
+                    """insert into library_meta values (%s, '1')
+                    on conflict (key) do update set value = (library_meta.value::bigint + 1)::text""",
+                    [LINKED],
+                )
+        return found
+    finally:
+        with suppress(psycopg.Error):
+            connection.execute(f"select pg_advisory_unlock({_LOCK})")
