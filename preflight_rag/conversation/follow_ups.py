@@ -36,6 +36,25 @@ _OF_NOTHING = re.compile(
 )
 """What was done, of nothing that is named: "which dose was given?", "how many women were included?". Lower case alone,
 since a name says of what."""
+_ANTECEDENT = re.compile(
+    r"(?:(?:(?:in|for|at|on) )?(?:which|what|how many)|(?:are|were) there(?: any)?"
+    r"|(?:show|list|name|find|give)(?: me)?)"
+    r" (?P<before>(?:[\w'’-]+ ){2,12}?)(?P<pronoun>their|its|themselves|itself)\b",
+    re.I,
+)
+"""A question with a pronoun that may stand for its own subject: "which projects cost more than their budget"."""
+_PLURAL = re.compile(r"[\w-]{2,}(?<![su])s|people|(?:wo)?men|children", re.I)
+_SUBJECT_FIRST = re.compile(r"(?:do|does|did|can|could|will|would|should|may|must)", re.I)
+"""Verbs that another subject follows: in "which items did they lose of their stock" the items have nothing."""
+_BARE_SUBJECT = re.compile(
+    r"(?:what|how|where|when|why) (?:does|do|did|can|could|will|would) (?:an? )?(?P<subject>[\w'’-]+)"
+    r" (?:do|be|have)\b",
+    re.I,
+)
+"""What is asked of one thing, without an article that points to something known: "what does insulin do"."""
+_RESEARCHERS = re.compile(
+    r"(?:authors|researchers|investigators|scientists|doctors|subjects|participants|volunteers)", re.I
+)
 _IMPERSONAL = re.compile(r"\bit (?:takes?\b|rains?\b|snows?\b|\w+ (?:to|that)\b)", re.I)
 _PEOPLE = re.compile(
     r"\b(?:adults?|child(?:ren)?|kids|infants?|bab(?:y|ies)|newborns?|toddlers?|teenagers?|adolescents?|(?:wo)?m[ae]n"
@@ -174,10 +193,11 @@ def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = ())
     for place, turn in enumerate(turns):
         if place and turn.casefold() == turns[place - 1].casefold():
             continue  # the same again means the same
-        if place and place == len(turns) - 1 and (named := _named(turn, clause or core, people)) != turn:
+        is_last = place and place == len(turns) - 1 and not _names_antecedent(turn)
+        if is_last and (named := _named(turn, clause or core, people)) != turn:
             turn = _with_setting(named, clause or core)
         rest = _LEAD_IN.sub("", turn, count=1) if _LEAD_IN.match(turn) else turn
-        if not core or _stands_alone(rest):
+        if not core or (_stands_alone(rest) and not (rest != turn and _names_subject(rest))):
             core, clause, spoken = turn, "", turn
         elif completed := _completed(clause or core, rest):
             core, clause = (core, completed) if clause else (completed, "")
@@ -197,6 +217,8 @@ def _stands_alone(text: str) -> bool:
         return False
     personal = _IMPERSONAL.sub(" ", text)
     pointer = _PRONOUN.search(personal)
+    if pointer and _names_antecedent(text):
+        return True
     if pointer and (len(words(personal[: pointer.start()])) < 2 or not words(personal[pointer.end() :])):
         return False
     content = len(words(text))
@@ -204,7 +226,38 @@ def _stands_alone(text: str) -> bool:
         return False
     if not _CLAUSE.match(text):
         return content >= 4
-    return content >= 2 or (content == 1 and _DEFINITION.match(text) is not None)
+    return content >= 2 or (content == 1 and (_DEFINITION.match(text) is not None or _names_subject(text)))
+
+
+def _names_antecedent(text: str) -> bool:
+    """Whether a question's pronoun stands for the question's own subject: "which items are below their level"."""
+    match = _ANTECEDENT.match(text)
+    if match is None:
+        return False
+    before, plural = match["before"].split(), match["pronoun"].lower() in ("their", "themselves")
+    if re.fullmatch(_AUXILIARY, before[0], re.I) or re.fullmatch(_AUXILIARY, before[-1], re.I):
+        return False  # "which are their", "what items are their"
+    for place, word in enumerate(before[:4]):
+        after = before[place + 1 :]
+        if not after or re.fullmatch(_PREPOSITIONS, word, re.I):
+            return False
+        if plural and _PLURAL.fullmatch(word):
+            # "which parts of their budget" and "which items did they lose" speak of somebody else's.
+            near = len(after) == 1 and re.fullmatch("of", after[0], re.I)
+            return not near and not _SUBJECT_FIRST.fullmatch(after[0])
+        if not plural and re.fullmatch(r"is|was|has|had|(?!\w*(?:need|seed)\b)\w+ed", after[0], re.I):
+            return True
+    return False
+
+
+def _names_subject(text: str) -> bool:
+    """Whether the only word of a question is its subject, and no person or study of those just spoken of."""
+    match = _BARE_SUBJECT.match(text)
+    if match is None or re.fullmatch(r"the|this|that|these|those|all|each|any|some", match["subject"], re.I):
+        return False
+    return bool(words(match["subject"])) and not (
+        _PEOPLE.fullmatch(match["subject"]) or _RESEARCHERS.fullmatch(match["subject"])
+    )
 
 
 def _named(message: str, question: str, people: Sequence[str]) -> str:
@@ -399,7 +452,6 @@ def points_nowhere(question: str) -> bool:
     pointer = _PRONOUN.search(personal)
     if pointer is None or _stands_alone(question):
         return False
-    # "Which items are below their level?" says whose level it is.
     return not (pointer[0].lower() in _POSSESSIVE and words(personal[: pointer.start()]))
 
 

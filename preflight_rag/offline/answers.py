@@ -42,6 +42,7 @@ from preflight_rag.offline.extremes import table_extreme
 from preflight_rag.offline.form_lines import named_fields
 from preflight_rag.offline.found_answers import AnswerGroup, FoundAnswer, ReadPassage, answers_of, grouped
 from preflight_rag.offline.lines import asks_for_lines, exact_sentences, named_lines, narrowed
+from preflight_rag.offline.row_comparisons import compared_rows
 from preflight_rag.offline.tables import TableAnswer, table_answer
 from preflight_rag.offline.verdicts import VerdictReader
 from preflight_rag.state.reading import Draft, Extract, Source
@@ -214,6 +215,8 @@ class AnswerReader:
         fit = SentenceFit(question, sources)
         if not options and (compared := compare(question, fit, CLOSEST)):
             return compared
+        if not options and (rows := compared_rows(question, sources, CLOSEST)):
+            return rows
         looks_up = not options and form not in ("explanation", "verdict") and not fit.denying
         if looks_up and (extreme := table_extreme(question, sources, CLOSEST)):
             return extreme

@@ -21,7 +21,7 @@ from preflight_rag.text.citations import quoted
 from preflight_rag.text.headers import NOT_ANSWERED
 from preflight_rag.text.negation import DENIAL
 from preflight_rag.text.overlap import compared_words
-from preflight_rag.text.quotes import plain, quotable
+from preflight_rag.text.quotes import is_title, plain, quotable
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.values import asked_kind
 from preflight_rag.text.versions import newest_first, versions_lead
@@ -295,7 +295,7 @@ def nearest_quotes(
         most: How many are shown.
     """
     readings = {item.source.n: item.reading for item in read}
-    ranked = [item for item in ranked if not _is_title(item.sentence)]
+    ranked = [item for item in ranked if not is_title(item.sentence.text, item.sentence.title)]
     counts = asked_kind(fit.question) in ("number", "date") and not _MOST.search(fit.question)
 
     def worth(item: Scored) -> float:
@@ -314,12 +314,6 @@ def nearest_quotes(
     return list(nearest.items())[:most]
 
 
-def _is_title(sentence: Sentence) -> bool:
-    """Whether a stretch is nothing but its document's title or a part of it, which says nothing by itself."""
-    text, title = " ".join(sentence.text.split()).casefold(), " ".join(sentence.title.split()).casefold()
-    return bool(title) and text[-1:] not in ".!?" and text in title
-
-
 def _is_shown(sentence: str, shown: Mapping[int, str]) -> bool:
     """Whether a sentence is among those that are shown, be it from another format of the document."""
     own = compared_words(sentence)
@@ -331,7 +325,8 @@ def unread_quotes(
 ) -> list[tuple[int, str]]:
     """Return the sentences most like the question, one a passage and each once, where nothing reads its language."""
     nearest: dict[int, str] = {}
-    for item in sentences.rank(question, sentences_of(sources)):
+    ranked = sentences.rank(question, sentences_of(sources))
+    for item in [item for item in ranked if not is_title(item.sentence.text, item.sentence.title)] or ranked:
         if not _is_shown(item.sentence.text, nearest):
             nearest.setdefault(item.sentence.n, item.sentence.text)
     return list(nearest.items())[:most]

@@ -15,6 +15,7 @@ from functools import lru_cache
 from preflight_rag.state.reading import Source
 from preflight_rag.text.exact import count_held, exact_strings, holds, is_definite, others_like
 from preflight_rag.text.log_lines import ERROR_WORDS, asks_errors, error_lines, is_log_line, is_setting, level_of_record
+from preflight_rag.text.quotes import is_title, trim_quote
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.tables import is_row, parse_row
 from preflight_rag.text.words import words
@@ -117,13 +118,17 @@ def exact_sentences(question: str, sources: Sequence[Source]) -> list[tuple[int,
     strings = definite_strings(question, sources)
     if not strings:
         return []
-    found = [
-        (count_held(sentence, strings), Line(source.n, sentence[:_LONGEST]))
-        for source in sources
-        for sentence in (source.text[slice(*span)] for span in sentence_spans(source.text))
-        if count_held(sentence, strings)
-    ]
-    return _best(found)[:MOST_SENTENCES]
+    wanted = frozenset(words(" ".join(strings)))
+    found = []
+    titles = []
+    for source in sources:
+        for span in sentence_spans(source.text):
+            sentence = source.text[slice(*span)]
+            held = count_held(sentence, strings)
+            if held:
+                quote = source.text[slice(*trim_quote(source.text, *span, wanted))]
+                (titles if is_title(sentence, source.title) else found).append((held, Line(source.n, quote)))
+    return _best(found or titles)[:MOST_SENTENCES]
 
 
 def _all(source: Source) -> str:

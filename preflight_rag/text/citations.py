@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 from preflight_rag.state.reading import Draft
 from preflight_rag.state.values import Citation, Group, Passage
 from preflight_rag.text.links import link_of
-from preflight_rag.text.quotes import locate, strongest, support
+from preflight_rag.text.quotes import locate, strongest, support, trim_quote
 from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.words import words
 
 MARK = re.compile(r"\[(\d{1,6})\]")
 MARKS = re.compile(r"(?<!\s)\s*\[\d{1,6}\](?:\s*+\[\d{1,6}\])*|\[\d{1,6}\](?:\s*+\[\d{1,6}\])*")
@@ -169,7 +170,8 @@ def find_citation(
     if passage is None:
         return unknown_citation(n, unverified)
     span = next(iter(_spans(rank, text, quotes, passage.text)), None)
-    start, end = span or (0, 0)
+    said = words(" ".join(statements_citing(text, rank)) or unverified)
+    start, end = trim_quote(passage.text, *span, said) if span else (0, 0)
     return Citation(
         n=n,
         passage_id=passage.id,

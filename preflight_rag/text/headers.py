@@ -50,6 +50,25 @@ def changed(newer: str, older: str, year: str) -> str:
     return _CHANGED.format(newer=newer, older=older, year=year)
 
 
+def rows_where(first: str, second: str, *, above: bool, shown: int, found: int) -> str:
+    """Return the line above rows of a table in which one column's figure is above, or below, another's.
+
+    Args:
+        first: The one column.
+        second: The other one.
+        above: Whether the first is above the second.
+        shown: How many rows are shown.
+        found: How many were found.
+    """
+    some = f" (the first {shown} of {found})" if shown < found else ""
+    return f"Rows found in which “{first}” is {'above' if above else 'below'} “{second}”{some}:"
+
+
+def no_rows_where(first: str, second: str, *, above: bool) -> str:
+    """Return the line above a table's rows where the figure of one column is above, or below, another's in none."""
+    return f"In none of the rows found is “{first}” {'above' if above else 'below'} “{second}”:"
+
+
 UNCLAIMED = {
     "explanation": "The question asks for an explanation; without a language model the passages are shown as they are.",
     "verdict": "A yes or no is claimed only where the passages deny something clearly.",
@@ -61,6 +80,7 @@ UNCLAIMED = {
     "compared": "Documents answer differently, or not surely enough for a claim.",
     "comparison": "What is to be compared was not read as one figure of each.",
     "extreme": "No single row of a table has the figures of all groups, with one that is surely the most or the least.",
+    "rows": "Other rows of the table may stand in passages that were not found, so the found ones are shown.",
     "wrong_type": "The likeliest answer, “{answer}”, is not of the kind that is asked for.",
     "name_unseen": "A name or number of the question stands in no document.",
     "figure_unasked": "The likeliest answer, “{answer}”, is a figure, and none is asked for.",

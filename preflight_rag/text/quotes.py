@@ -10,11 +10,11 @@ Both return character offsets, so that `text[start:end]` is always the passage's
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 from preflight_rag.text.sentences import sentence_spans
-from preflight_rag.text.words import words
+from preflight_rag.text.words import words, words_by_token
 
 FUZZY_SCORE = 88.0
 """Least similarity (0 to 100, normalised edit distance of the best window) at which a quote counts as found; set by
@@ -29,6 +29,7 @@ _MAX_QUOTE = 600
 _CUTS = (" | ", "; ", ", ", " ")
 
 _SAME = str.maketrans({"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "–": "-", "—": "-", "\u00a0": " "})
+_TOKEN = re.compile(r"\S+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _ELLIPSIS = re.compile(r"(?<!\s)\s*+(?:\.{3}|…|\[\.{3}\]|\[…\])\s*")
 _LEAD = re.compile(r"(?:(?:[#>*+|•·‣◦–-]+|\(?\d{1,3}[.)])\s+)+")
@@ -164,7 +165,45 @@ def quote_around(text: str, start: int, end: int) -> Span:
     lead = _LEAD.match(text, first, last)
     if lead and lead.end() <= start:
         first = lead.end()
-    first, last = min(first, start), max(last, end)
+    return _around(text, min(first, start), max(last, end), start, end)
+
+
+def trim_quote(text: str, start: int, end: int, wanted: Collection[str]) -> Span:
+    """Return where the part of a long quote stands that holds most of some index terms; a short quote as it is.
+
+    A model may quote a paragraph, and text without full stops is one sentence.
+    """
+    if end - start <= _MAX_QUOTE:
+        return start, end
+    terms = frozenset(wanted)
+    found = [
+        (match.start(), match.end(), shared)
+        for match in _TOKEN.finditer(text, start, end)
+        if (shared := terms.intersection(words_by_token(match[0])))
+    ]
+    best: tuple[int, Span] = 0, (start, start)
+    for place, (left, right, _) in enumerate(found):
+        held: set[str] = set()
+        for _, until, shared in found[place:]:
+            if until - left > _MAX_QUOTE:
+                break
+            if not shared <= held:
+                held, right = held | shared, until
+        if len(held) > best[0]:
+            best = len(held), (left, right)
+    if not best[0]:
+        return start, _word_end(text, start, start + _MAX_QUOTE)
+    return _around(text, start, end, *best[1])
+
+
+def is_title(text: str, title: str) -> bool:
+    """Return whether a stretch is nothing but its document's title or a part of it, which says nothing by itself."""
+    text, title = " ".join(text.split()).casefold(), " ".join(title.split()).casefold()
+    return bool(title) and text[-1:] not in (".", "!", "?") and text in title
+
+
+def _around(text: str, first: int, last: int, start: int, end: int) -> Span:
+    """The part of a stretch around a match in it, cut between words to the length of a quote."""
     spare = max(0, _MAX_QUOTE - (end - start))
     if last - first > end - start + spare:
         left = max(first, start - spare // 2)

@@ -87,6 +87,41 @@ def test_a_follow_up_is_joined_with_the_question_that_it_leans_on(earlier, messa
     assert standalone(message, earlier) == expected
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "What does insulin do?",
+        "What do enzymes do?",
+        "How can aspirin be?",
+        "Which items are below their reorder level?",
+        "Which projects cost more than their budget?",
+        "Which branch exceeded its budget?",
+        "Are there any items below their reorder level?",
+        "How many women kept their weight?",
+    ],
+)
+def test_a_question_that_names_its_own_subject_leaves_the_last_topic(message):
+    assert standalone(message, ["What is dengue?"]) == message
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "And what does insulin do?",
+        "What did patients do?",
+        "What did the authors do?",
+        "What do they do?",
+        "What about the side effects?",
+        "How old is she?",
+        "Which part of their budget was spent?",
+        "Which dose did they get of their drug?",
+        "What were their results?",
+    ],
+)
+def test_a_question_about_what_was_just_spoken_of_keeps_the_last_topic(message):
+    assert standalone(message, ["Who has dengue?"]) == f"Who has dengue? {message}"
+
+
 def test_the_same_question_again_means_the_same() -> None:
     assert standalone("What does insulin do?", ["What does insulin do?"]) == "What does insulin do?"
 

@@ -49,3 +49,13 @@ def test_a_reader_is_given_what_is_about_the_string() -> None:
 
 def test_sentences_with_the_string_are_evidence() -> None:
     assert exact_sentences("a@lund.org", [PROSE]) == [(3, "Write to a@lund.org.")]
+
+
+def test_the_sentence_around_a_string_is_trimmed_to_it_and_a_title_is_no_quote():
+    text = (
+        "GX-2290 data sheet\n\n" + "a run of words without a stop " * 40 + "then GX-2290 weighs 4 kg " + "and on " * 100
+    )
+    (n, quote), *others = exact_sentences("GX-2290", [Source(1, "p", "GX-2290 data sheet", text)])
+    assert (n, others) == (1, [])
+    assert "GX-2290 weighs 4 kg" in quote
+    assert len(quote) <= 600

@@ -7,7 +7,17 @@ import pytest
 from patterns import long_patterns
 
 from preflight_rag import offline
-from preflight_rag.offline import cell_checks, confidence, evidence, extremes, form_lines, lines, tables, verdicts
+from preflight_rag.offline import (
+    cell_checks,
+    confidence,
+    evidence,
+    extremes,
+    form_lines,
+    lines,
+    row_comparisons,
+    tables,
+    verdicts,
+)
 from preflight_rag.text.negation import DENIAL
 
 EXAMPLES = [
@@ -15,6 +25,9 @@ EXAMPLES = [
     (cell_checks, "_QUALIFIERS", "Income before income taxes", "Income taxes"),
     (extremes, "_ASKED", "Which arm had the most falls?", "Which arm had many falls?"),
     (extremes, "_NO_GROUP", "Overall", "Placebo"),
+    (row_comparisons, "_ASKED", "which items are below their level", "which items are the heaviest"),
+    (row_comparisons, "_MORE_FIRST", "which shops had more sales than returns", "which shops had most sales"),
+    (row_comparisons, "_FIGURE", "$1,200.50", "open"),
     (lines, "_AMOUNT", "drug A 20 mg", "20 magnets"),
     (tables, "_NO_AMOUNT", "Earnings per share", "Earnings"),
     (confidence, "_WHERE", "In which city was it?", "In which trial was it?"),

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.text.quotes import locate, strongest, support
+from preflight_rag.text.quotes import is_title, locate, strongest, support, trim_quote
 
 TEXT = (
     "Aspirin was first sold in 1899. The usual dose for adults is 300 to 600 mg every four hours. "
@@ -81,3 +81,37 @@ def test_every_stretch_of_a_text_is_found_in_it(text, data):
         assert 0 <= found[0] < found[1] <= len(text)
     elif "..." not in text[start:end] and "…" not in text[start:end]:
         assert not text[start:end].strip()
+
+
+LONG = "filler word " * 90 + "the yellow pump delivers 40 litres " + "other stuff " * 90
+
+
+def test_a_long_quote_is_trimmed_around_the_words_that_it_is_quoted_for():
+    start, end = trim_quote(LONG, 0, len(LONG), ["yellow", "pump", "litr"])
+    assert "the yellow pump delivers 40 litres" in LONG[start:end]
+    assert end - start <= 600
+    assert LONG[start - 1] == " "
+    assert LONG[end] == " "
+
+
+def test_a_short_quote_stays_whole():
+    assert trim_quote(TEXT, 0, 33, ["dose"]) == (0, 33)
+
+
+@given(st.text(alphabet="ab .|\n", max_size=1500), st.sets(st.sampled_from(["ab", "b", "aa"])))
+def test_a_trimmed_quote_lies_within_the_quote(text, wanted):
+    start, end = trim_quote(text, 0, len(text), wanted)
+    assert 0 <= start <= end <= len(text)
+    assert end - start <= 600
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "alone"),
+    [
+        ("Aspirin in adults", "Aspirin in Adults: a trial", True),
+        ("Aspirin helps adults.", "Aspirin helps adults.", False),
+        ("Aspirin", "", False),
+    ],
+)
+def test_a_title_alone_is_recognised(text, title, alone):
+    assert is_title(text, title) is alone

@@ -1,0 +1,188 @@
+"""The rows of a table in which one column is above or below another: "Which items are below their reorder level?".
+
+Both columns are compared row by row, each a bare figure of one unit; the rows that fit are shown. Other rows of the
+table may stand in passages that were not found, so nothing is claimed. Where the question leaves open which column is
+meant, all rows are shown. By rule, in English.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from preflight_rag.offline.evidence import evidence
+from preflight_rag.state.reading import Draft, Source
+from preflight_rag.text.headers import no_rows_where, rows_where, why_unclaimed
+from preflight_rag.text.tables import Cell, parse_row
+from preflight_rag.text.words import words
+
+MOST_ROWS = 10
+"""Rows of a table that are shown; a guess, as of other lines."""
+_ABOVE = r"(?:more|greater|higher|larger|longer) than|above|over|beyond|exceed(?:s|ed|ing)?"
+_BELOW = r"(?:less|fewer|lower|smaller|shorter) than|below|under|beneath"
+_LEAD_IN = (
+    r"(?:(?:which|what|how many)(?: of (?:the|our|my|these|those|all))?|(?:are|were) there(?: any)?"
+    r"|(?:show|list|name|find|give)(?: me)?(?: all)?(?: the)?)"
+)
+_ASKED = re.compile(
+    rf"{_LEAD_IN} (?P<group>[\w-]{{1,40}})(?P<first>(?: [\w-]{{1,40}}){{0,6}}?) (?:(?P<above>{_ABOVE})|{_BELOW})"
+    r" (?P<own>(?:their|its|his|her|the) )?(?P<second>[\w %-]{2,60})",
+    re.IGNORECASE,
+)
+_MORE_FIRST = re.compile(
+    rf"{_LEAD_IN} (?P<group>[\w-]{{1,40}})(?: [\w-]{{1,40}}){{0,4}}? (?:(?P<above>more|higher|greater|larger)"
+    r"|less|fewer|lower|smaller) (?P<first>[\w -]{1,80}?) than (?:in )?(?P<second>[\w -]{1,40})",
+    re.IGNORECASE,
+)
+"""What has "more sales than returns", or "higher sales in 2022 than in 2021"."""
+_NEGATED = re.compile(r"\b(?:not|no|never|without|except|neither|nor)\b|n['’]t\b", re.IGNORECASE)
+_USUAL = (
+    (frozenset(words("reorder minimum safety")), frozenset(words("stock quantity hand available inventory count qty"))),
+    (frozenset(words("budget estimate quote planned")), frozenset(words("cost actual spent spending expenditure"))),
+    (frozenset(words("target goal quota plan")), frozenset(words("actual result sold achieved reached sales"))),
+    (frozenset(words("limit maximum capacity")), frozenset(words("value measured load used usage actual"))),
+)
+"""What people leave unsaid beside a column: an item is below its reorder level by its stock."""
+_GENERAL = frozenset(
+    words("go went gone run ran come came fall fell fallen drop dropped get got stand lie currently now")
+)
+"""Words of a question beside a column that name none."""
+_ALIKE = {"spent": "cost", "spend": "cost", "paid": "cost", "expens": "cost", "expenditur": "cost"}
+_FIGURE = re.compile(r"(?P<before>[$€£¥]?) ?(?P<number>[-−–]?\d[\d,]*(?:\.\d+)?) ?(?P<behind>%|[^\W\d]{0,12})")
+
+
+@dataclass(frozen=True)
+class RowComparison:
+    """A comparison of two columns, as index terms of what these are called.
+
+    Attributes:
+        group: What a row is about.
+        first: The column that is to be above or below; empty where the question leaves it unsaid.
+        second: The column that it is compared with.
+        above: Whether it is to be above.
+    """
+
+    group: frozenset[str]
+    first: frozenset[str]
+    second: frozenset[str]
+    above: bool
+
+
+@dataclass(frozen=True)
+class _Line:
+    source: Source
+    text: str
+    cells: tuple[Cell, ...]
+    caption: str
+
+    @property
+    def table(self) -> tuple[str, tuple[str, ...]]:
+        """The document and the columns, which are the same in all rows of a table."""
+        return self.source.document_id or self.source.title, tuple(cell.column for cell in self.cells)
+
+
+def row_comparison_of(question: str) -> RowComparison | None:
+    """Return which columns a question compares, row by row; None of another question."""
+    asked = " ".join(question.split()).rstrip("?!. ")
+    if _NEGATED.search(asked):
+        return None
+    for pattern in (_MORE_FIRST, _ASKED):
+        match = pattern.fullmatch(asked)
+        if match and (second := _terms(match["second"])):
+            first = _terms(match["first"]) - _GENERAL
+            return RowComparison(_terms(match["group"]), first, second, match["above"] is not None)
+    return None
+
+
+def compared_rows(question: str, sources: Sequence[Source], lead: str) -> Draft | None:
+    """Return the rows of a table that fit, or the table's rows to see it in; None where no table has the columns.
+
+    Args:
+        question: What was asked.
+        sources: Passages, of which the lines that are rows of tables are read.
+        lead: What stands above rows of which it is not known what they show.
+    """
+    asked = row_comparison_of(question)
+    if asked is None:
+        return None
+    tables: dict[tuple[str, tuple[str, ...]], list[_Line]] = {}
+    for line in _lines(sources):
+        if _named(line.cells, asked.second) is not None and _is_of_the_kind(asked, line):
+            tables.setdefault(line.table, []).append(line)
+    if not tables:
+        return None
+    lines = max(tables.values(), key=len)
+    columns = _columns(asked, lines)
+    if columns is None:
+        return _shown(lines, lead) if not asked.first or len(lines) > 1 else None
+    first, second = columns
+    sizes = [(_figure(line.cells[first]), _figure(line.cells[second])) for line in lines]
+    known = [(line, one, other) for line, (one, other) in zip(lines, sizes, strict=True) if one and other]
+    if len(known) < len(lines) or len({unit for _, one, other in known for unit in (one[1], other[1])}) > 1:
+        return _shown(lines, lead)
+    fitting = [line for line, one, other in known if (one[0] > other[0] if asked.above else one[0] < other[0])]
+    names = lines[0].cells[first].column, lines[0].cells[second].column
+    if not fitting:
+        return _shown(lines, no_rows_where(*names, above=asked.above))
+    return _shown(
+        fitting, rows_where(*names, above=asked.above, shown=min(len(fitting), MOST_ROWS), found=len(fitting))
+    )
+
+
+def _lines(sources: Sequence[Source]) -> Iterator[_Line]:
+    for source in sources:
+        for text in source.text.split("\n"):
+            if (row := parse_row(text.strip())) is not None:
+                yield _Line(source, text.strip(), row.cells, row.caption)
+
+
+def _terms(text: str) -> frozenset[str]:
+    return frozenset(_ALIKE.get(term, term) for term in words(text))
+
+
+def _named(cells: Sequence[Cell], terms: frozenset[str]) -> int | None:
+    """The place of the only column that has all of some words; of several the one that has no others."""
+    places = [place for place, cell in enumerate(cells) if place and terms <= _terms(cell.column)]
+    exact = [place for place in places if terms == _terms(cells[place].column)]
+    return next(iter(exact if len(exact) == 1 else places if len(places) == 1 else ()), None)
+
+
+def _is_of_the_kind(asked: RowComparison, line: _Line) -> bool:
+    """Whether the rows are of what the question asks for, by the first column, the caption or the document's title."""
+    return bool((asked.group | asked.first) & _about(line)) or not line.cells[0].column
+
+
+def _about(line: _Line) -> frozenset[str]:
+    return _terms(f"{line.cells[0].column} {line.caption} {line.source.title}")
+
+
+def _columns(asked: RowComparison, lines: Sequence[_Line]) -> tuple[int, int] | None:
+    """The places of both columns in all rows of a table; None where the first one is not the only one meant."""
+    cells = lines[0].cells
+    second = _named(cells, asked.second)
+    if second is None:
+        return None
+    others = [place for place in range(1, len(cells)) if place != second and _figure(cells[place])]
+    if asked.first and (first := _named(cells, asked.first)) is not None:
+        return (first, second) if first != second else None
+    usual = frozenset[str]().union(*(called for names, called in _USUAL if names & asked.second))
+    unsaid = asked.first <= _about(lines[0])  # "which spare parts are below": "parts" names no column
+    meant = [place for place in others if (usual if unsaid else asked.first) & _terms(cells[place].column)]
+    if not meant and unsaid:
+        meant = others
+    return (meant[0], second) if len(meant) == 1 else None
+
+
+def _figure(cell: Cell) -> tuple[float, str] | None:
+    """The number of a cell that holds nothing else, and its unit."""
+    match = _FIGURE.fullmatch(cell.text.strip())
+    if match is None:
+        return None
+    number = re.sub("[−–]", "-", match["number"]).replace(",", "")
+    return float(number), f"{match['before']}{match['behind'].casefold()}"
+
+
+def _shown(lines: Sequence[_Line], lead: str) -> Draft:
+    quotes = dict.fromkeys((line.source.n, line.text) for line in lines[:MOST_ROWS])
+    return evidence(tuple(quotes), lead, why_unclaimed("rows"))
