@@ -27,6 +27,7 @@ from evaluation import datasets
 from evaluation.intervals import bootstrap, mean, wilson
 from evaluation.metrics import roc_area
 from evaluation.papers import tables_of
+from evaluation.plots import Axis, Curves, Trace
 from evaluation.report import Report, Table, number
 from evaluation.rows import Row
 from evaluation.runs import Run
@@ -181,6 +182,7 @@ def run(found: DataSet, run: Run) -> Report:
         tables=tuple(tables),
         rows=tuple(rows),
         figures=numbers,
+        plots=tuple(_plot(name, rules) for name, rules in numbers.items()),
         inputs=given,
     )
 
@@ -331,6 +333,15 @@ def _worth(case: Case, profile: ModelProfile, parts: int) -> bool:
     thoroughness = Settings().thoroughness
     value = parts_value(profile, case.risk, passages=case.passages, partitions=parts, thoroughness=thoroughness)
     return case.risk >= value.limit
+
+
+def _plot(reader: str, rules: Mapping[str, Mapping[str, float]]) -> Curves:
+    """Right answers over calls, a point for each rule."""
+    traces = tuple(Trace(rule, ((found["calls"], found["right"]),), joined=False) for rule, found in rules.items())
+    axis = Axis("right answers", percent=True)
+    return Curves(
+        f"Right answers by calls: {reader}", Axis("calls a turn"), axis, traces, note="Up and left is better."
+    )
 
 
 def _row(case: Case, reader: str, rule: str, expected: Expected) -> Row:
