@@ -146,7 +146,7 @@ def draw_router(rows: Sequence[Row], axes: Axes) -> None:
                 axes.scatter(*at, color=colour, marker=mark, s=120 if mark == "*" else 40)
     for rule, mark in MARKS.items():
         axes.scatter([], [], color="#444444", marker=mark, label=rule)
-    axes.set(xlabel="calls a turn", ylabel="right answers", xlim=(0.5, 8))
+    axes.set(xlabel="calls a turn", ylabel="right answers", xlim=(0.5, 5.5))
 
 
 def draw(lines: Sequence[Mapping[str, Any]], path: Path) -> None:
@@ -163,7 +163,10 @@ def draw(lines: Sequence[Mapping[str, Any]], path: Path) -> None:
     axes = figure.subplots()
     kind = str(kinds.pop())
     drawings[kind]([Row.from_json(line) for line in lines], axes)
-    axes.legend(loc="upper right" if kind == "router" else "upper left", fontsize=8, frameon=False)
+    if kind == "router":  # whose points leave no room
+        figure.legend(loc="outside lower center", ncols=3, fontsize=8, frameon=False)
+    else:
+        axes.legend(loc="upper left", fontsize=8, frameon=False)
     axes.grid(color="#eeeeee")
     figure.savefig(path, dpi=DOTS)
 
