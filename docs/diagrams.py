@@ -5,7 +5,8 @@
 Of `preflight eval calibration` the reliability: each question's risk, as rules that never saw its collection gave it,
 against how often the key passage was lost. Of `preflight eval reading` risk and coverage, with the table: where only
 those pairs of question and passage are answered that a reader is sure enough of, how many are, and how many of these
-answers are wrong. Half of the pairs, or nearly, have no answer in the passage.
+answers are wrong. Half of the pairs, or nearly, have no answer in the passage. Of `preflight eval router` right answers
+against calls: a colour for each simulated reader, a mark for each rule.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from evaluation.datasets.files import json_lines
@@ -26,7 +28,9 @@ from evaluation.experiments.reading import (
     selective,
     selective_cells,
 )
+from evaluation.experiments.router import BOUND
 from evaluation.intervals import wilson
+from evaluation.plots import PALETTE
 from evaluation.reading_metrics import risk_curve
 from evaluation.report import Report, Table, figures, markdown
 from evaluation.rows import Row
@@ -39,6 +43,8 @@ if TYPE_CHECKING:
 INCHES, DOTS = (6.0, 4.2), 90
 """Width and height of a diagram, and dots per inch of a PNG."""
 COLOURS = {IOU: "#b0563b", SHIPPED: "#2f6db3", OWN: "#3a8f5c", READER: "#2f6db3", SENTENCES: "#b0563b"}
+MARKS = {"never": "o", "always": "s", "IoU rule": "^", "router": "*", BOUND: "x"}
+"""Of the rules of `router` that are drawn."""
 FEWEST = 10
 """Questions of a bin that is drawn."""
 POOLED = ("nq_open_oracle", "xquad_en", "covidqa", "ramdocs")
@@ -75,7 +81,7 @@ def draw_reliability(rows: Sequence[Row], axes: Axes) -> None:
         high = [one.high - share for share, one in zip(shares, spread, strict=True)]
         look: Any = {"color": COLOURS[rule], "marker": "o", "markersize": 4, "capsize": 2}
         axes.errorbar(means, shares, yerr=[low, high], label=f"{rule} ({len(judged):,} questions)", **look)
-    axes.set(xlabel="risk that the rule gave", ylabel="share with the key passage lost")
+    axes.set(xlabel="risk that the rule gave", ylabel="share with the key passage lost", xlim=(0, 1), ylim=(0, 1))
 
 
 def known_pairs(rows: Sequence[Row]) -> list[Row]:
@@ -126,7 +132,21 @@ def draw_risk(rows: Sequence[Row], axes: Axes) -> None:
     for system in (READER, SENTENCES):
         points = risk_curve(*columns(known, system))
         axes.plot(*zip(*points, strict=True), color=COLOURS[system], label=system)
-    axes.set(xlabel="coverage: share of pairs answered", ylabel="risk: share of these wrong")
+    axes.set(xlabel="coverage: share of pairs answered", ylabel="risk: share of these wrong", xlim=(0, 1), ylim=(0, 1))
+
+
+def draw_router(rows: Sequence[Row], axes: Axes) -> None:
+    """Right answers against calls: a colour for each reader, a mark for each rule."""
+    for reader, colour in zip(dict.fromkeys(row.condition for row in rows), PALETTE, strict=False):
+        axes.plot([], [], color=colour, label=reader)
+        for rule, mark in MARKS.items():
+            mine = [row for row in rows if (row.condition, row.arm) == (reader, rule)]
+            if mine:
+                at = fmean(row.details["calls"] for row in mine), fmean(row.score or 0.0 for row in mine)
+                axes.scatter(*at, color=colour, marker=mark, s=120 if mark == "*" else 40)
+    for rule, mark in MARKS.items():
+        axes.scatter([], [], color="#444444", marker=mark, label=rule)
+    axes.set(xlabel="calls a turn", ylabel="right answers", xlim=(0.5, 5.5))
 
 
 def draw(lines: Sequence[Mapping[str, Any]], path: Path) -> None:
@@ -136,22 +156,25 @@ def draw(lines: Sequence[Mapping[str, Any]], path: Path) -> None:
         UsageError: matplotlib is not installed, or the rows are of no experiment that is drawn.
     """
     kinds = {line.get("experiment") for line in lines}
-    drawings = {"calibration": draw_reliability, "reading": draw_risk}
+    drawings = {"calibration": draw_reliability, "reading": draw_risk, "router": draw_router}
     if len(kinds) != 1 or not kinds <= drawings.keys():
         raise UsageError("the rows are of no run that is drawn", help=f"Give those of {' or '.join(drawings)}.")
     figure = open_figure()
     axes = figure.subplots()
-    drawings[str(kinds.pop())]([Row.from_json(line) for line in lines], axes)
-    axes.set(xlim=(0, 1), ylim=(0, 1))
-    axes.legend(loc="upper left", fontsize=8, frameon=False)
+    kind = str(kinds.pop())
+    drawings[kind]([Row.from_json(line) for line in lines], axes)
+    if kind == "router":  # whose points leave no room
+        figure.legend(loc="outside lower center", ncols=3, fontsize=8, frameon=False)
+    else:
+        axes.legend(loc="upper left", fontsize=8, frameon=False)
     axes.grid(color="#eeeeee")
     figure.savefig(path, dpi=DOTS)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the rows, print the table where there is one, and draw."""
-    parser = argparse.ArgumentParser(description="Draw the diagram of a run of calibration or of reading.")
-    parser.add_argument("results", type=Path, help="results.jsonl of `preflight eval calibration|reading --out DIR`.")
+    parser = argparse.ArgumentParser(description="Draw the diagram of a run of calibration, reading or router.")
+    parser.add_argument("results", type=Path, help="results.jsonl of `preflight eval … --out DIR`.")
     parser.add_argument("--figure", type=Path, required=True, help="The PNG to write.")
     options = parser.parse_args(arguments)
     lines = [line for _, line in json_lines(options.results)]

@@ -38,7 +38,6 @@ from preflight_rag.routing.decision import (
 from preflight_rag.routing.library_risk import risk_model_of
 from preflight_rag.routing.model_profile import profile_of_reader
 from preflight_rag.routing.second_look import (
-    compares,
     escalation,
     found_elsewhere,
     least_sure,
@@ -127,7 +126,7 @@ def _begin_reading(state: Chosen, sources: Sequence[Source], context: Context) -
 
     The readings are kept; what stands in the way of one is met again where it is used.
     """
-    if not (_compares(state, context) and compares(state["standalone_question"])):
+    if not _compares(state, context):
         return None
 
     def read() -> None:
@@ -142,15 +141,16 @@ def _second_look(
 ) -> State:
     """The step that the look at an answer calls for, with the partitions that are read; nothing where it stands."""
     question, elsewhere, settings = state["standalone_question"], None, context.settings
-    if draft.found and _compares(state, context):
-        sure = least_sure(profile_of_reader(context.reader))
+    verifiable = draft.found and is_verifiable(draft, {source.n: source.text for source in sources})
+    if verifiable and _compares(state, context):
+        sure = least_sure(profile_of_reader(context.reader), settings)
         elsewhere = found_elsewhere(question, draft, sources, context.extractive, sure)
     step = escalation(draft, sources, settings.partition_size, elsewhere)
     if step is None:
         return {}
     if not draft.found and nothing_to_find(question, sources, decision, context.extractive):
         return {}
-    partitions = second_partitions(draft, sources, settings.partition_size, settings.max_partitions)
+    partitions = second_partitions(draft, sources, settings.partition_size, settings.max_partitions, elsewhere)
     return {"escalations": [step], "onward": "map_context", "partitions": partitions}
 
 

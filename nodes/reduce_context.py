@@ -18,7 +18,7 @@ from langgraph.runtime import Runtime
 from preflight_rag.models.protocol import instructed
 from preflight_rag.models.unfinished import unfinished
 from preflight_rag.routing.decision import back_to_plain, contradiction, may_escalate, plain_stands
-from preflight_rag.routing.second_look import first_answer, first_extract, first_stands
+from preflight_rag.routing.second_look import first_answer, first_extract, first_stands, uncited
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import AllPartitionsFailed, BudgetUsedUp, ModelError
 from preflight_rag.state.reading import Draft, Extract, Reply, Source
@@ -46,7 +46,7 @@ async def reduce_context(state: Mapped, runtime: Runtime[Context]) -> State:
     supported = first_extract(first, sources) if first else None
     if not given:
         nothing: State = {"draft": Draft("", found=False).dump(), "onward": "abstain"}
-        return nothing if first is None else _with_first(state, first, is_supported=supported is not None)
+        return nothing if first is None else _with_first(state, first, sources, is_supported=supported is not None)
     given = [*([supported] if supported else []), *_with_sources(state, given, sources)]
     try:
         reply = await instructed(runtime.context.reader, state.get("instructions") or "").reduce(
@@ -61,7 +61,7 @@ async def reduce_context(state: Mapped, runtime: Runtime[Context]) -> State:
         "spent": [{"stage": "reduce_context", **reply.usage.model_dump()}],
     }
     if first is not None and not reply.value.found:
-        return {**update, **_with_first(state, first, is_supported=supported is not None)}
+        return {**update, **_with_first(state, first, sources, is_supported=supported is not None)}
     free = not reply.value.incomplete and may_escalate(
         state.get("decision") or {}, state.get("escalations") or [], "map_reduce"
     )
@@ -87,10 +87,16 @@ def _without_extracts(state: Mapped) -> State:
     return {**update, "escalations": [*before, step], "gaps": [gap]}
 
 
-def _with_first(state: Mapped, first: Draft, *, is_supported: bool) -> State:
+def _with_first(state: Mapped, first: Draft, sources: Sequence[Source], *, is_supported: bool) -> State:
     """Where the passages that a first answer does not cite say nothing of it, it stands."""
     before = state.get("escalations") or []
-    step = first_stands(before[-1], failed=sum(extract["failed"] for extract in state["extracts"]), silent=is_supported)
+    step = first_stands(
+        before[-1],
+        read=sum(map(len, state["partitions"])),
+        left=len(uncited(first, sources)),
+        failed=sum(extract["failed"] for extract in state["extracts"]),
+        silent=is_supported,
+    )
     return {"draft": first.dump(), "onward": "cite", "escalations": [*before, step]}
 
 

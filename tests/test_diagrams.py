@@ -47,6 +47,14 @@ def test_reliability_is_a_picture(tmp_path):
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_right_answers_against_calls_are_a_picture(tmp_path):
+    pytest.importorskip("matplotlib")
+    rules = (("never", 0.4, 1.0), ("always", 0.6, 5.0), ("router", 0.59, 1.8))
+    rows = [Row("q", "steep", rule, right, details={"calls": calls}) for rule, right, calls in rules]
+    draw([{"experiment": "router", **row.to_json()} for row in rows], tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
 def test_risk_and_coverage_are_drawn_and_told(tmp_path, capsys):
     results, figure = tmp_path / "results.jsonl", tmp_path / "curve.png"
     lines = ({"experiment": "reading", **row.to_json()} for row in PAIRS)

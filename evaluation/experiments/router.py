@@ -3,14 +3,15 @@
 Questions with a marked answer are put to a library of whole documents, or of short passages, through the product's own
 retrieval. Where the first passage that answers stands in the order that the reader gets is known then; what a model
 makes of it is simulated by four curves: two that BriefContext measured (Supplementary Table 1, 16 passages), one of a
-model that loses nothing, and a steep one. A lost answer is noticed by the look at the plain answer in a share of the
-cases (`model_profile.NOTICED`), and read again in parts. Right answers and calls are expectations over the curve, so
-nothing is drawn by chance; an answer that was not retrieved is right by no way.
+model that loses nothing, and a steep one. Right answers and calls are expectations over the curve, so nothing is drawn
+by chance; an answer that was not retrieved is right by no way.
 
-What the look notices is measured on answers made by rule, where a set marks them: a wrong one is what the extractive
-reader takes from the first passage that does not answer, with that passage cited; a right one the marked words, with
-theirs. Of the first as many as can be are to go on to map/reduce, of the second none. An answer that finds nothing, or
-cites nothing that supports it, is always noticed.
+What the look at a plain answer has read again is measured for each question on answers made by rule, where a set marks
+them: a wrong one is what the extractive reader takes from the first passage that does not answer, with that passage
+cited; a right one the marked words, with theirs. Both cost the calls of the second reading; of a wrong one that is
+regained what the model's place in the list lost, if the passage that answers is among those read again. Where nothing
+was retrieved that answers, the wrong one is all there is. This is the harder case for the look: an answer that finds
+nothing, or cites nothing that supports it, is always noticed.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from evaluation import datasets
 from evaluation.intervals import bootstrap, mean, wilson
 from evaluation.metrics import roc_area
 from evaluation.papers import tables_of
+from evaluation.plots import Axis, Curves, Trace
 from evaluation.report import Report, Table, number
 from evaluation.rows import Row
 from evaluation.runs import Run
@@ -37,11 +39,11 @@ from preflight_rag.models.opening import open_extractive_reader
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader, pairs
 from preflight_rag.routing.calibration import turn_passages
 from preflight_rag.routing.decision import ALWAYS_PLAIN_PASSAGES, dense_order, partition, predict_loss
-from preflight_rag.routing.expected_value import parts_value
+from preflight_rag.routing.expected_value import LOOK_CALLS, LOOKS, REACHES, choose_look, parts_value
 from preflight_rag.routing.library_risk import risk_model_of
 from preflight_rag.routing.model_profile import UNMEASURED, ModelProfile
 from preflight_rag.routing.risk_features import TOP, risk_features
-from preflight_rag.routing.second_look import SURE, SURE_OF_A_LOSING_MODEL, compares, found_elsewhere
+from preflight_rag.routing.second_look import found_elsewhere
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Draft, Source
@@ -52,10 +54,11 @@ DOCUMENTS = 100
 """Most long documents of a set, those with the smallest hashes: as many as a person's folder may have."""
 FORMER_LIMIT = 0.082
 """The risk from which every question went to map/reduce before the value of its calls was counted."""
-LEVELS = (SURE, SURE_OF_A_LOSING_MODEL)
 PLACES = ("0 %", "25 %", "50 %", "75 %", "100 %")
-RULES = ("never", "always", "IoU rule", f"risk from {FORMER_LIMIT}", "router", "router, model not measured", "oracle")
-HEAD = ("rule", "right %", "above never by", "calls a turn", "in parts at once %", "in parts at all %")
+UNMEASURED_RULE = "router, model not measured"
+RULES = ("never", "always", "IoU rule", f"risk from {FORMER_LIMIT}", "router", UNMEASURED_RULE, "oracle")
+BOUND = "places known, at half the calls of always"
+HEAD = ("rule", "right %", "above never by", "calls a turn", "in parts at once %", "read again %")
 
 
 @dataclass(frozen=True)
@@ -69,9 +72,9 @@ class Case:
         place: Rank of the first passage that answers, in the order that the reader gets; None where none was found.
         dense_place: The same in the dense order of these passages.
         passages: How many are read.
-        notices: Whether the look notices a wrong answer, of a model that loses nothing and of one that does; None
-            where there is none to hold against others.
-        alarms: Whether it takes a right answer for a wrong one; likewise.
+        notices: Whether the look has a wrong answer read again, at each level of `LOOKS`; None where none was made.
+        alarms: Whether it has a right answer read again; likewise.
+        reaches: Whether the passage that answers is among those read again then; likewise.
         values: The features that the risk is made of, by name.
     """
 
@@ -83,6 +86,7 @@ class Case:
     passages: int
     notices: tuple[bool, ...] | None = None
     alarms: tuple[bool, ...] | None = None
+    reaches: bool | None = None
     values: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     @property
@@ -98,12 +102,12 @@ class Case:
 
 @dataclass(frozen=True)
 class Expected:
-    """What a rule brings for one question: chance of a right answer, calls, chances of parts at once and at all."""
+    """What a rule brings: the chance of a right answer, the calls, the shares read in parts at once and again."""
 
     right: float
     calls: float
-    at_once: float
-    at_all: float
+    at_once: float = 0.0
+    again: float = 0.0
 
 
 def open_dataset(name: str, data: Path | None) -> DataSet:
@@ -161,6 +165,7 @@ def run(found: DataSet, run: Run) -> Report:
     tables, numbers, rows = [_where(cases, run.seed), *_look(cases)], {}, []
     for name, profile in curves().items():
         expected = {rule: [_expected(rule, case, profile) for case in cases] for rule in RULES}
+        expected[BOUND] = _bound(expected["never"], expected["always"])
         tables.append(_table(name, profile, expected, run.seed))
         numbers[name] = {
             rule: {"right": fmean(e.right for e in each), "calls": fmean(e.calls for e in each)}
@@ -172,10 +177,12 @@ def run(found: DataSet, run: Run) -> Report:
         experiment="router",
         dataset=found.title,
         about=f"{len(cases):,} questions ({run.part} part) over {given['library']['documents']:,} documents, "
-        f"{given['library']['passages']:,} passages; readers are simulated.",
+        f"{given['library']['passages']:,} passages, in the order of the reranker “{_settings(run).reranker}”; readers "
+        "are simulated.",
         tables=tuple(tables),
         rows=tuple(rows),
         figures=numbers,
+        plots=tuple(_plot(name, rules) for name, rules in numbers.items()),
         inputs=given,
     )
 
@@ -190,7 +197,7 @@ def measure(found: DataSet, library: Library, samples: Sequence[Sample], run: Ru
         run: Names the part, and the extractive reader.
         looks: Whether the look at an answer is measured, too, which reads all passages.
     """
-    settings = Settings(rerank_deadline=DEADLINE)
+    settings = _settings(run)
     order, model = turn_passages(library, settings), risk_model_of(library)
     extractive = None if found.relevance or not looks else open_extractive_reader(run.extractive_reader)
     answers = _answering(found, samples)
@@ -206,32 +213,48 @@ def measure(found: DataSet, library: Library, samples: Sequence[Sample], run: Ru
         right = {rank for rank, p in passages.items() if holds(p.document_id, p.start, p.end)}
         dense = [place for place, rank in enumerate(dense_order(refs), 1) if rank in right]
         place = min(right, default=None)
-        looked: tuple[tuple[bool, ...] | None, tuple[bool, ...] | None] = (None, None)
-        if extractive is not None and place is not None and sample.names:
-            looked = _looked(question, sources, right, sample.names[0], extractive)
+        looked = _looked(question, sources, right, sample.names, extractive) if extractive is not None else ()
         seen = sample, prediction.risk, prediction.iou, place, min(dense, default=None), len(refs)
         cases.append(Case(*seen, *looked, risk_features(question, refs, sources)))
     return cases
 
 
+def _settings(run: Run) -> Settings:
+    """The settings of retrieval, with the run's reranker where one is named."""
+    settings = Settings(rerank_deadline=DEADLINE)
+    if len(run.rerankers) > 1:
+        raise UsageError(f"{len(run.rerankers)} rerankers are given", help="Give one, or none for the default.")
+    return settings.model_copy(update={"reranker": run.rerankers[0]}) if run.rerankers else settings
+
+
+Looked = tuple[tuple[bool, ...] | None, tuple[bool, ...] | None, bool | None]
+
+
 def _looked(
-    question: str, sources: Sequence[Source], right: set[int], answer: str, extractive: ExtractiveReader
-) -> tuple[tuple[bool, ...] | None, tuple[bool, ...] | None]:
-    """Whether the look notices an answer from a passage that does not answer, and takes the right one for wrong."""
-    if not compares(question):
-        return None, None
+    question: str, sources: Sequence[Source], right: set[int], names: Sequence[str], extractive: ExtractiveReader
+) -> Looked:
+    """Whether the look has a wrong and a right answer read again, and whether that reaches the passage that answers."""
+    readings = {s.n: r for s, r in zip(sources, extractive.read(pairs(question, sources)), strict=True)}
+
+    def answered(n: int, text: str) -> Draft:
+        return Draft(f"{text} [{n}].", ((n, text),))
 
     def looks(draft: Draft) -> tuple[bool, ...]:
-        return tuple(found_elsewhere(question, draft, sources, extractive, sure) is not None for sure in LEVELS)
+        return tuple(found_elsewhere(question, draft, sources, extractive, look.sure) is not None for look in LOOKS)
 
-    place = min(right)
-    wrong = next((source for source in sources if source.n not in right), None)
-    notices = None
-    if wrong is not None:
-        (reading,) = extractive.read(pairs(question, [wrong]))
-        if reading.best is not None:
-            notices = looks(Draft(f"{reading.best.text} [{wrong.n}].", ((wrong.n, reading.best.text),)))
-    return notices, looks(Draft(f"{answer} [{place}].", ((place, answer),)))
+    notices, alarms, reaches = None, None, None
+    wrong = next((n for n in readings if n not in right), None)
+    if wrong is not None and (best := readings[wrong].best) is not None:
+        draft = answered(wrong, best.text)
+        notices = looks(draft)
+        least = found_elsewhere(question, draft, sources, extractive, 0.0)
+        reaches = least is not None and not right.isdisjoint(least.likeliest[: Settings().partition_size])
+    if right:
+        place = min(right)
+        best = readings[place].best
+        answer = names[0] if names else best.text if best is not None else ""
+        alarms = looks(answered(place, answer)) if answer else None
+    return notices, alarms, reaches
 
 
 def _answering(found: DataSet, samples: Sequence[Sample]) -> dict[str, Callable[[str, int, int], bool]]:
@@ -259,31 +282,66 @@ def _of_stretch(name: str, starts: Sequence[int]) -> Callable[[str, int, int], b
 def _expected(rule: str, case: Case, profile: ModelProfile) -> Expected:
     """What a rule brings for a question, with a reader of this profile."""
     parts = len(partition(case.passages, Settings().partition_size))
-    retrieved = case.place is not None
-    plain = profile.right_at([case.place], case.passages) if case.place else 0.0
-    reduced = profile.map_reduce if retrieved else 0.0
-    whole = Expected(reduced, parts + 1, 1.0, 1.0)
-    noticed = profile.noticed * (max(0.0, profile.best - plain) if retrieved else 0.0)
-    again = Expected(
-        plain + noticed * (reduced / profile.best if profile.best else 0.0), 1 + noticed * parts, 0.0, noticed
-    )
-    if rule == "never":
-        return Expected(plain, 1.0, 0.0, 0.0)
+    plain = Expected(profile.right_at([case.place], case.passages) if case.place else 0.0, 1.0)
+    whole = Expected(profile.map_reduce if case.place else 0.0, parts + 1, 1.0)
+    known = UNMEASURED if rule == UNMEASURED_RULE else profile
     in_parts = {
+        "never": False,
         "always": True,
         "IoU rule": case.iou <= Settings().threshold,
         f"risk from {FORMER_LIMIT}": case.risk >= FORMER_LIMIT,
-        "router": _worth(case, profile, parts),
-        "router, model not measured": _worth(case, UNMEASURED, parts),
-        "oracle": whole.right > again.right + 1e-9,
+        "router": _worth(case, known, parts),
+        UNMEASURED_RULE: _worth(case, known, parts),
+        "oracle": whole.right > plain.right + 1e-9,
     }
-    return whole if case.passages > ALWAYS_PLAIN_PASSAGES and in_parts[rule] else again
+    if case.passages > ALWAYS_PLAIN_PASSAGES and in_parts[rule]:
+        return whole
+    return _looked_at(case, profile, known, parts, plain.right) if rule in ("router", UNMEASURED_RULE) else plain
+
+
+def _looked_at(case: Case, profile: ModelProfile, known: ModelProfile, parts: int, plain: float) -> Expected:
+    """What plain reading and the look at its answer bring, where so much is known of the model."""
+    if parts < 2:
+        return Expected(plain, 1.0)
+    look = choose_look(known, case.passages, parts, Settings().thoroughness)
+    level = LOOKS.index(look)
+    notices = look.notices if case.notices is None else float(case.notices[level])
+    alarms = look.alarms if case.alarms is None else float(case.alarms[level])
+    reaches = REACHES if case.reaches is None else float(case.reaches)
+    itself = profile.noticed
+    lost = max(0.0, profile.best - plain) if case.place else 0.0
+    kept = profile.map_reduce / profile.best if profile.best else 0.0
+    regained = lost * (itself + (1 - itself) * notices * reaches) * kept
+    wrong, right = (1 - plain) * (1 - itself) * notices, plain * alarms
+    calls = (1 - plain) * itself * (parts + 1) + (wrong + right) * LOOK_CALLS
+    again = (1 - plain) * itself + wrong + right
+    return Expected(plain - right * (1 - kept) + regained, 1 + calls, again=again)
+
+
+def _bound(never: Sequence[Expected], always: Sequence[Expected]) -> list[Expected]:
+    """What could be had at half the calls of "always" by a rule that knows where each answer stands."""
+    left = sum(each.calls for each in always) / 2 - sum(each.calls for each in never)
+    found = list(never)
+    for at in sorted(range(len(never)), key=lambda at: never[at].right - always[at].right):
+        cost = always[at].calls - never[at].calls
+        if always[at].right > never[at].right and cost <= left:
+            found[at], left = always[at], left - cost
+    return found
 
 
 def _worth(case: Case, profile: ModelProfile, parts: int) -> bool:
     thoroughness = Settings().thoroughness
     value = parts_value(profile, case.risk, passages=case.passages, partitions=parts, thoroughness=thoroughness)
     return case.risk >= value.limit
+
+
+def _plot(reader: str, rules: Mapping[str, Mapping[str, float]]) -> Curves:
+    """Right answers over calls, a point for each rule."""
+    traces = tuple(Trace(rule, ((found["calls"], found["right"]),), joined=False) for rule, found in rules.items())
+    axis = Axis("right answers", percent=True)
+    return Curves(
+        f"Right answers by calls: {reader}", Axis("calls a turn"), axis, traces, note="Up and left is better."
+    )
 
 
 def _row(case: Case, reader: str, rule: str, expected: Expected) -> Row:
@@ -318,22 +376,26 @@ def _where(cases: Sequence[Case], seed: int) -> Table:
 
 def _look(cases: Sequence[Case]) -> list[Table]:
     """What the look at an answer notices; nothing where no answer could be held against others."""
-    wrong = [(case.notices, case.lost) for case in cases if case.notices is not None]
+    wrong = [(case.notices, case.lost) for case in cases if case.notices is not None and case.place is not None]
+    absent = [case.notices for case in cases if case.notices is not None and case.place is None]
     alarms = [case.alarms for case in cases if case.alarms is not None]
     if not alarms:
         return []
     groups = {
-        "a wrong answer is noticed": [notices for notices, _ in wrong],
+        "a wrong answer is read again": [notices for notices, _ in wrong],
         "… where the right one stands below the first three": [notices for notices, lost in wrong if lost],
         "a right answer is read again": alarms,
+        "an answer is read again where nothing that answers was retrieved": absent,
     }
     lines = []
     for name, some in groups.items():
-        shares = (wilson(sum(each[level] for each in some), len(some)) for level in range(len(LEVELS)))
+        shares = (wilson(sum(each[level] for each in some), len(some)) for level in range(len(LOOKS)))
         if some:
             lines.append((name, *(number(share, percent=True) for share in shares)))
-    note = f"{len(alarms)} questions for a short answer or a verdict whose answer is among what is read."
-    head = ("what", "share %, of a model that loses little", "of one that loses a tenth or more")
+    reaches = [case.reaches for case in cases if case.reaches is not None and case.place is not None]
+    among = number(wilson(sum(reaches), len(reaches)), percent=True) if reaches else "–"
+    note = f"The passage that answers is among the four that are read again: {among} %."
+    head = ("what", *(f"share %, where the reader is sure by {look.sure}" for look in LOOKS))
     return [Table("What the look at an answer notices", head, tuple(lines), f"[95 %: Wilson.] {note}")]
 
 
@@ -344,8 +406,8 @@ def _table(name: str, profile: ModelProfile, expected: Mapping[str, Sequence[Exp
     for rule, each in expected.items():
         right = np.array([one.right for one in each])
         gain = number(bootstrap(mean, right - never, seed=seed), percent=True, signed=True)
-        rest = (fmean(e.calls for e in each), fmean(e.at_once for e in each) * 100, fmean(e.at_all for e in each) * 100)
+        rest = (fmean(e.calls for e in each), fmean(e.at_once for e in each) * 100, fmean(e.again for e in each) * 100)
         rows.append((rule, f"{right.mean() * 100:.1f}", gain, f"{rest[0]:.2f}", f"{rest[1]:.1f}", f"{rest[2]:.1f}"))
     shares = ", ".join(f"{place:.0%}: {share * 100:.1f}" for place, share in profile.plain.items())
-    parts = f"in parts {profile.map_reduce * 100:.1f}; {profile.noticed:.0%} of lost answers are noticed."
+    parts = f"in parts {profile.map_reduce * 100:.1f}."
     return Table(f"Reader: {name}", HEAD, tuple(rows), f"In one go, by place: {shares}; {parts}")

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.corg.signals import CorgSignals, read_signals
-from preflight_rag.models.reading.extractive_reader import ExtractiveReader
+from preflight_rag.models.reading.extractive_reader import NO_READER, ExtractiveReader
 from preflight_rag.routing.expected_value import PartsValue, compare_value, parts_value
 from preflight_rag.routing.model_profile import UNMEASURED, ModelProfile
 from preflight_rag.routing.off_topic import bearing_of
@@ -233,7 +233,14 @@ def _calibrated(
     """Return whether the calibrated risk makes reading in parts worth its calls."""
     risk = model.risk(values)
     parts = len(partition(passages, settings.partition_size, settings.max_partitions))
-    value = parts_value(profile, risk, passages=passages, partitions=parts, thoroughness=settings.thoroughness)
+    value = parts_value(
+        profile,
+        risk,
+        passages=passages,
+        partitions=parts,
+        thoroughness=settings.thoroughness,
+        looks=settings.extractive_reader != NO_READER,
+    )
     # One part would be the same reading once more.
     lost = parts > 1 and settings.thoroughness > 0 and risk >= value.limit
     signals = {f"risk_{name}": round(values[name], 4) for name in model.terms}

@@ -1,17 +1,20 @@
 """Whether reading in parts, or comparing by COrg, is worth its calls: right answers gained, against calls spent.
 
-Plain reading is not the end of a turn: the look at its answer (`decision.escalation`) sends a share of what was lost to
-map/reduce after all. So map/reduce is compared with plain reading *and* that second step. With r the probability that
-the key passage stands below the first three, p the share of right answers in one go (by place), m that in parts, b the
-best share, and s the share of lost answers that the look notices:
+Plain reading is not the end of a turn: the look at its answer (`second_look`) has a share of what was lost read again
+after all, and of what was right, too. So map/reduce is compared with plain reading *and* that second step. With r the
+probability that the key passage stands below the first three, p the share of right answers in one go (by place), m that
+in parts, b the best share, n the share of lost answers that show it themselves, s and a the shares of wrong and right
+answers that the look has read again, and f the share of those whose key passage is among what it reads:
 
     first     = (1 - r) p_top + r p_low
-    regained  = s (b - first) m / b
+    regained  = (n + (1 - n) s f) (b - first) m / b - a first (1 - m / b)
+    looking   = (n (M + 1) + (1 - n) s 2) (1 - first) + a first 2
     gain      = m - first - regained
-    calls     = M - M s (b - first)          (M partitions; one call to reduce takes the place of the plain answer)
+    calls     = M - looking                  (M partitions; one call to reduce takes the place of the plain answer)
 
 Map/reduce is taken where `gain` times the calls that a right answer is worth reaches `calls`. Both are linear in r,
-so there is one risk from which on it is.
+so there is one risk from which on it is. How sure the look has to be is chosen in the same way: the level at which
+`regained`, times what a right answer is worth, less `looking` is largest.
 
 COrg is compared with plain reading in the same way. With c the score that the passages need it, G what it gains where
 they do, L what it loses where they do not, and C its calls: it is taken where `c G - (1 - c) L`, times what a right
@@ -29,11 +32,40 @@ from preflight_rag.routing.risk_features import TOP
 
 NEVER = 1.0
 """The limit that no risk reaches: risks are probabilities below 1."""
-USUAL_WORTH = 120.0
-"""Calls that a right answer is worth at a thoroughness of one half. Set by hand: on development questions over whole
-articles one that was not measured then reads 2 % in parts, one that loses half of its answers in the middle 37 %."""
+USUAL_WORTH = 45.0
+"""Calls that a right answer is worth at a thoroughness of one half. Set on 60 development questions over whole articles
+of COVID-QA, where 45 and 50 choose the same: a model that was not measured has 24 % read again, one that loses
+nothing 3 %, one with GPT-3.5's losses or steeper ones a third to a half."""
+COMPARE_WORTH = 120.0
+"""The same of an answer that COrg gives, which names every side: set by hand, with the gate's calibration."""
+USUAL_RISK = 0.25
+"""Share of these questions whose key passage stands below the first three: the look is chosen for that."""
+LOOK_CALLS = 2.0
+"""Calls of the look's second reading: one part, of the passages that answer likeliest, and one to reduce."""
 COMPARE_GAIN, COMPARE_CALLS = 0.194, 2.18
 """What COrg gains over plain reading in answer recall, and its calls more, on RAMDocs (`eval corg-offline`)."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """How sure the extractive reader has to be of an uncited passage to have it read again, and what that brings.
+
+    Attributes:
+        sure: Least probability that the passage answers.
+        notices: Share of wrong answers that are read again then, in [0, 1].
+        alarms: Share of right answers that are, too.
+    """
+
+    sure: float
+    notices: float
+    alarms: float
+
+
+LOOKS = (Look(0.9, 0.13, 0.02), Look(0.8, 0.42, 0.06), Look(0.5, 0.83, 0.21))
+"""Measured on 53 of the same questions whose answer was retrieved, with answers made by rule (`eval router`)."""
+NO_LOOK = Look(1.0, 0.0, 0.0)
+REACHES = 0.92
+"""Share of the wrong answers that are read again whose key passage is among the four that are read; measured there."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +91,10 @@ def compare_value(score: float, *, usual_limit: float, thoroughness: float) -> C
         usual_limit: The score from which on it is at a thoroughness of one half; 0 is always, 1 never.
         thoroughness: In [0, 1]: 0 never compares, 1 wherever anything is gained by it.
     """
-    worth = calls_per_right_answer(thoroughness)
+    worth = calls_per_right_answer(thoroughness) * COMPARE_WORTH / USUAL_WORTH
     if not 0 < usual_limit < 1 or not worth:  # asked for always or never, whatever it brings
         return CompareValue(0.0, COMPARE_CALLS, 0.0 if worth and usual_limit <= 0 else NEVER)
-    lost = (usual_limit * COMPARE_GAIN - COMPARE_CALLS / USUAL_WORTH) / (1 - usual_limit)
+    lost = (usual_limit * COMPARE_GAIN - COMPARE_CALLS / COMPARE_WORTH) / (1 - usual_limit)
     limit = (COMPARE_CALLS / worth + lost) / (COMPARE_GAIN + lost)
     return CompareValue(score * COMPARE_GAIN - (1 - score) * lost, COMPARE_CALLS, min(NEVER, max(0.0, limit)))
 
@@ -85,7 +117,7 @@ class PartsValue:
 
 
 def parts_value(
-    profile: ModelProfile, risk: float, *, passages: int, partitions: int, thoroughness: float
+    profile: ModelProfile, risk: float, *, passages: int, partitions: int, thoroughness: float, looks: bool = True
 ) -> PartsValue:
     """Return the expected benefit of map/reduce, and the risk above which it is worth its calls.
 
@@ -95,12 +127,29 @@ def parts_value(
         passages: How many are read; of three at most, none stands low.
         partitions: Parts that they would be read in.
         thoroughness: In [0, 1]: 0 never reads in parts, 1 always does.
+        looks: Whether there is an extractive reader to look at the plain answer.
     """
     worth = calls_per_right_answer(thoroughness)
-    (safe_gain, safe_calls), (low_gain, low_calls) = (_gain(profile, at, passages, partitions) for at in (0.0, 1.0))
+    look = choose_look(profile, passages, partitions, thoroughness) if looks else NO_LOOK
+    (safe_gain, safe_calls), (low_gain, low_calls) = (
+        _gain(profile, look, at, passages, partitions) for at in (0.0, 1.0)
+    )
     limit = _limit(safe_gain * worth - safe_calls, low_gain * worth - low_calls) if 0 < worth < inf else NEVER
-    gain, calls = _gain(profile, risk, passages, partitions)
+    gain, calls = _gain(profile, look, risk, passages, partitions)
     return PartsValue(gain, calls, lost_share(profile, passages), 0.0 if worth == inf else limit)
+
+
+def choose_look(profile: ModelProfile, passages: int, partitions: int, thoroughness: float) -> Look:
+    """Return the look at a plain answer that is worth most for a model, at the usual risk."""
+    worth = calls_per_right_answer(thoroughness)
+    if worth == inf:
+        return LOOKS[-1]
+
+    def value(look: Look) -> float:
+        regained, calls = _looking(profile, look, _first(profile, USUAL_RISK, passages), partitions)
+        return regained * worth - calls
+
+    return max(LOOKS, key=value)
 
 
 def lost_share(profile: ModelProfile, passages: int) -> float:
@@ -121,14 +170,26 @@ def _by_place(profile: ModelProfile, passages: int) -> tuple[float, float]:
     return top, profile.right_at(ranks[TOP:], passages) if passages > TOP else top
 
 
-def _gain(profile: ModelProfile, risk: float, passages: int, partitions: int) -> tuple[float, float]:
-    """Return how many more right answers and calls reading in parts brings, at a risk."""
+def _first(profile: ModelProfile, risk: float, passages: int) -> float:
+    """Return the share of right answers in one go, at a risk."""
     top, low = _by_place(profile, passages)
-    first = (1 - risk) * top + risk * low
-    lost = profile.best - first
-    noticed = profile.noticed * lost
-    regained = noticed * profile.map_reduce / profile.best if profile.best else 0.0
-    return profile.map_reduce - first - regained, partitions * (1 - noticed)
+    return (1 - risk) * top + risk * low
+
+
+def _looking(profile: ModelProfile, look: Look, first: float, partitions: int) -> tuple[float, float]:
+    """Return how many more right answers and calls the look at a plain answer brings."""
+    kept = profile.map_reduce / profile.best if profile.best else 0.0
+    itself, noticed = profile.noticed, (1 - profile.noticed) * look.notices
+    regained = (itself + noticed * REACHES) * (profile.best - first) * kept - look.alarms * first * (1 - kept)
+    calls = (itself * (partitions + 1) + noticed * LOOK_CALLS) * (1 - first) + look.alarms * first * LOOK_CALLS
+    return regained, calls
+
+
+def _gain(profile: ModelProfile, look: Look, risk: float, passages: int, partitions: int) -> tuple[float, float]:
+    """Return how many more right answers and calls reading in parts brings, at a risk."""
+    first = _first(profile, risk, passages)
+    regained, calls = _looking(profile, look, first, partitions)
+    return profile.map_reduce - first - regained, partitions - calls
 
 
 def _limit(safe: float, low: float) -> float:

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 PASSAGES = 16
 """Passages among which the places of a profile were measured."""
-NOTICED = 0.5
-"""Share of lost answers that the look at a plain answer finds (`decision.escalation`); a guess until it is measured."""
+NOTICED = 0.0
+"""Share of lost answers that show it themselves, by a reply that finds nothing or cites nothing that supports it. None
+is counted on until the model was measured: what it loses may then all be stated wrongly, with a citation."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class ModelProfile:
         plain: Place of the key passage, from 0 (the first of the passages) to 1 (the last), to the share of right
             answers in [0, 1] where all passages are read at once; by ascending place, at least two places.
         map_reduce: Share of right answers where the passages are read in parts, over all places.
-        noticed: Share of the answers that plain reading loses of which the look at the answer says so, in [0, 1].
+        noticed: Share of the answers that plain reading loses which show it themselves (`NOTICED`), in [0, 1].
         counts: Questions behind each share of `plain`, in their order; empty where only shares are known.
         tokens: Tokens that the model read and wrote while it was measured.
         seconds: Seconds that it took.

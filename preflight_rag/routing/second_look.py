@@ -4,11 +4,13 @@ What the rankings cannot tell, the answer can. A plain answer goes on to map/red
 
 - finds nothing, and an answer among the passages is likely lost, or seen by the extractive reader;
 - cites nothing that supports it;
-- is contradicted by what the extractive reader finds in a passage that it does not cite, and is surer of than of
-  anything in the passages that it does cite: the sign of a passage that the model has lost.
+- does not say what the extractive reader finds in a passage that it does not cite, and is surer of than of anything in
+  the passages that it does cite: the sign of a passage that the model has lost. A longer answer than a name, a figure
+  or a verdict cannot be held against others: there the citation alone counts.
 
-Only passages that the answer does not cite are read again. What the first answer says is put beside what they give,
-where its citations could be verified; and where they give nothing, it stands.
+Only passages that the answer does not cite are read again: all of them, in parts, or, where the reader is sure of one,
+the part of them that answers likeliest. What the first answer says is put beside what they give, where its citations
+could be verified; and where they give nothing, it stands.
 """
 
 from __future__ import annotations
@@ -23,8 +25,9 @@ from preflight_rag.corg.comparability import Statement, is_short
 from preflight_rag.corg.signals import statement_of
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader, pairs
 from preflight_rag.routing.decision import LOST, partition
-from preflight_rag.routing.expected_value import lost_share
+from preflight_rag.routing.expected_value import LOOKS, choose_look
 from preflight_rag.routing.model_profile import PASSAGES, ModelProfile
+from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import ExtractiveReaderError
 from preflight_rag.state.reading import Draft, Extract, Source
 from preflight_rag.text.citations import cited_ranks, is_verifiable, without_marks
@@ -35,15 +38,6 @@ from preflight_rag.text.values import asked_kind
 if TYPE_CHECKING:
     from preflight_rag.state.schema import Escalation
 
-SURE, SURE_OF_A_LOSING_MODEL = 0.9, 0.6
-"""Least probability of an answer in a passage that is not cited at which it speaks against the one that is given: of a
-model that loses answers in the middle it need not be as sure. Set on 47 development questions over COVID-QA's whole
-articles, with answers made by rule (`eval router`): at 0.9 it speaks against 7 wrong answers and 1 right one, at 0.6
-against 31 and 6."""
-LOSES = 0.1
-"""Share of answers that a model was measured to lose below the third place from which on it counts as such; a guess."""
-COMPARED_FORMS = ("value", "verdict")
-"""Forms of questions whose answers are short enough to be held against each other."""
 _VERDICT = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
 
 
@@ -53,22 +47,25 @@ class FoundElsewhere:
 
     Attributes:
         n: The passage's number.
-        answer: What it says.
+        answer: What it says, where that is short; else nothing.
         probability: How likely that answers the question, by the extractive reader.
+        likeliest: Numbers of all passages that the answer does not cite, the one that answers likeliest first.
     """
 
     n: int
     answer: str
     probability: float
+    likeliest: tuple[int, ...] = ()
 
 
-def least_sure(profile: ModelProfile) -> float:
+def least_sure(profile: ModelProfile, settings: Settings) -> float:
     """Return how sure an answer elsewhere has to be, to speak against that of a model with this profile."""
-    return SURE_OF_A_LOSING_MODEL if lost_share(profile, PASSAGES) >= LOSES else SURE
+    partitions = len(partition(PASSAGES, settings.partition_size, settings.max_partitions))
+    return choose_look(profile, PASSAGES, partitions, settings.thoroughness).sure
 
 
 def found_elsewhere(
-    question: str, draft: Draft, sources: Sequence[Source], extractive: ExtractiveReader, sure: float = SURE
+    question: str, draft: Draft, sources: Sequence[Source], extractive: ExtractiveReader, sure: float = LOOKS[0].sure
 ) -> FoundElsewhere | None:
     """Return what speaks against an answer in a passage that it does not cite; None where nothing does.
 
@@ -80,7 +77,7 @@ def found_elsewhere(
         sure: As `least_sure` gives it for the model that answered.
     """
     cited = cited_ranks(draft.text, draft.quotes)
-    if not cited or not compares(question):
+    if not cited:
         return None
     try:
         readings = extractive.read(pairs(question, sources))
@@ -96,14 +93,14 @@ def found_elsewhere(
     elsewhere = [(probability, n, statement) for n, (probability, statement) in stated.items() if n not in cited]
     probability, n, best = max(elsewhere, key=lambda item: (item[0], -item[1]), default=(0.0, 0, Statement("")))
     # One as sure as what is cited speaks for COrg, if for anything, and COrg's gate has judged that before.
-    if probability < sure or probability <= least or not is_short(best.answer) or _says(draft.text, best, kind):
+    if probability < sure or probability <= least:
         return None
-    return FoundElsewhere(n, best.answer, probability)
-
-
-def compares(question: str) -> bool:
-    """Return whether a question's answers are short enough to be held against each other."""
-    return form_of(question) in COMPARED_FORMS
+    short = form_of(question) in ("value", "verdict") and is_short(best.answer)
+    if short and _says(draft.text, best, kind):
+        return None
+    likely = {source.n: reading.answerable for source, reading in zip(sources, readings, strict=True)}
+    likeliest = sorted((source.n for source in sources if source.n not in cited), key=lambda at: (-likely[at], at))
+    return FoundElsewhere(n, best.answer if short else "", probability, tuple(likeliest))
 
 
 def _says(text: str, statement: Statement, kind: str) -> bool:
@@ -149,11 +146,14 @@ def escalation(
     if not draft.found:
         return {"from": "plain", "to": "map_reduce", "reason": "the plain answer found nothing"}
     others = f"; the {left} passages that it does not cite are read in parts" if left < len(sources) else ""
+    size = min(left, partition_size)
     if not is_verifiable(draft, {source.n: source.text for source in sources}):
         reason = f"no citation of the plain answer could be verified{others}"
         return {"from": "plain", "to": "map_reduce", "reason": reason}
     if elsewhere is not None:
-        reason = f"a passage that the plain answer does not cite says “{elsewhere.answer}”{others}"
+        says = f"says “{elsewhere.answer}”" if elsewhere.answer else "answers the question likelier than those it cites"
+        again = f"the likeliest {size} of those that it does not cite are read again"
+        reason = f"a passage that the plain answer does not cite {says}; {again}"
         return {"from": "plain", "to": "map_reduce", "reason": reason}
     return None
 
@@ -164,8 +164,15 @@ def uncited(draft: Draft, sources: Sequence[Source]) -> list[int]:
     return [source.n for source in sources if source.n not in cited]
 
 
-def second_partitions(draft: Draft, sources: Sequence[Source], size: int, most: int) -> list[list[int]]:
-    """Return the partitions of the passages that an answer does not cite."""
+def second_partitions(
+    draft: Draft, sources: Sequence[Source], size: int, most: int, elsewhere: FoundElsewhere | None = None
+) -> list[list[int]]:
+    """Return the partitions of what is read again: the passages that an answer does not cite.
+
+    Where it is an answer elsewhere that calls for it, one part of those that answer likeliest.
+    """
+    if elsewhere is not None:
+        return [sorted(elsewhere.likeliest[:size])]
     left = uncited(draft, sources)
     return [[left[place - 1] for place in part] for part in partition(len(left), size, most)]
 
@@ -188,15 +195,21 @@ def first_answer(draft: Mapping[str, Any] | None, escalations: Sequence[Escalati
     return first if first.found else None
 
 
-def first_stands(step: Escalation, *, failed: int, silent: bool) -> Escalation:
+def first_stands(step: Escalation, *, read: int, left: int, failed: int, silent: bool) -> Escalation:
     """Return the step back to a first answer of which the other passages say nothing.
 
     Args:
         step: By which the turn had gone on from it.
+        read: Passages that were read again.
+        left: Those that the answer does not cite.
         failed: Partitions that could not be read.
         silent: Whether the answer needs no note of that.
     """
     reason = "the passages that it does not cite were read in parts as well, and say nothing of it"
+    if read < left:
+        reason = (
+            f"the {read} likeliest of the {left} passages that it does not cite were read again: they say nothing of it"
+        )
     if failed:
         reason = "not all passages that it does not cite could be read in parts; the others say nothing of it"
     return {"from": step["to"], "to": step["from"], "reason": reason, "silent": silent}

@@ -14,7 +14,7 @@ from preflight_rag.routing.decision import (
     rank_agreement,
     unread_note,
 )
-from preflight_rag.routing.expected_value import calls_per_right_answer
+from preflight_rag.routing.expected_value import LOOKS, REACHES
 from preflight_rag.routing.model_profile import ModelProfile
 from preflight_rag.routing.risk import RiskModel, Term, shipped_model
 from preflight_rag.state.context import Settings
@@ -72,18 +72,20 @@ STEEP = ModelProfile("small", "test", {0.0: 0.9, 0.3: 0.9, 0.31: 0.3, 1.0: 0.3},
     ],
 )
 def test_the_calibrated_rule_says_what_parts_bring_and_cost(case, bm25, name):
-    """Two parts cost two calls; a model that loses 60 % below the third place gains that share of the risk."""
+    """Two parts cost two calls; a model that loses 60 % below the third place gains what the look does not regain."""
     refs, sources = case
     model = shipped_model()
     decision = decide(
-        "capital of France", with_places(refs, bm25), sources, Settings(thoroughness=0.2), model, profile=STEEP
+        "capital of France", with_places(refs, bm25), sources, Settings(thoroughness=0.5), model, profile=STEEP
     )
+    look, wrong = LOOKS[-1], 0.1 + 0.6 * decision.risk
+    left, looking = 0.6 * (1 - look.notices * REACHES), 2 * (wrong * look.notices + (1 - wrong) * look.alarms)
     assert decision.name == name
-    assert decision.signals["parts_gain"] == pytest.approx(0.6 * decision.risk, abs=1e-3)
-    assert decision.signals["parts_calls"] == 2
-    assert decision.threshold == pytest.approx(2 / (0.6 * calls_per_right_answer(0.2)))
+    assert decision.signals["parts_gain"] == pytest.approx(left * decision.risk, abs=1e-3)
+    assert decision.signals["parts_calls"] == pytest.approx(2 - looking, abs=0.01)
     event = f"risk {decision.risk:.2g} that the passage that answers stands below the first three, {model.grounds}"
-    gain = f"parts are expected to answer {60 * decision.risk:.1f} more of 100 questions for 2 calls each"
+    gain = f"parts are expected to answer {100 * left * decision.risk:.1f} more of 100 questions for "
+    gain += f"{2 - looking:.2g} calls each"
     assert decision.reason.startswith(f"{gain} ({event}; small loses 60% of answers below the third place)")
     assert decision.iou is not None
     assert {f"risk_{feature}" for feature in model.terms} <= set(decision.signals)

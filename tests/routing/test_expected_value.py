@@ -9,8 +9,12 @@ from hypothesis import strategies as st
 from preflight_rag.routing.expected_value import (
     COMPARE_CALLS,
     COMPARE_GAIN,
+    COMPARE_WORTH,
+    LOOKS,
+    REACHES,
     USUAL_WORTH,
     calls_per_right_answer,
+    choose_look,
     compare_value,
     parts_value,
 )
@@ -26,24 +30,56 @@ def profile(top, low, parts, noticed=0.0):
 
 
 def test_gain_and_calls_are_those_counted_by_hand():
-    """Risk .25: plain answers .75 * .8 + .25 * .4 = .7, parts .8; nothing is noticed, so four parts cost four calls."""
+    """Risk .25: plain answers .75 * .8 + .25 * .4 = .7, parts .8; of what is lost the look regains a share, and two
+    calls go on each wrong and each right answer that it has read again."""
+    look = LOOKS[-1]
     value = parts_value(profile(0.8, 0.4, 0.8), 0.25, passages=16, partitions=4, thoroughness=0.5)
-    assert value.gain == pytest.approx(0.1)
-    assert value.calls == pytest.approx(4)
+    assert value.gain == pytest.approx(0.1 - 0.1 * look.notices * REACHES)
+    assert value.calls == pytest.approx(4 - 2 * (0.3 * look.notices + 0.7 * look.alarms))
     assert value.lost == pytest.approx(0.4)
 
 
-def test_what_the_look_at_the_answer_regains_is_no_gain_of_parts():
-    """Half of the lost .1 is noticed: .05 is read again in parts, of which .8 / .8 come back."""
+def test_lost_answers_that_show_it_themselves_are_read_again_in_all_parts():
+    """Half of the wrong .3 goes on to four parts and a call to reduce, the other half to the look."""
+    look = LOOKS[-1]
     value = parts_value(profile(0.8, 0.4, 0.8, 0.5), 0.25, passages=16, partitions=4, thoroughness=0.5)
-    assert value.gain == pytest.approx(0.05)
-    assert value.calls == pytest.approx(4 * 0.95)
+    assert value.gain == pytest.approx(0.1 - 0.05 - 0.05 * look.notices * REACHES)
+    assert value.calls == pytest.approx(4 - 0.15 * 5 - 2 * (0.15 * look.notices + 0.7 * look.alarms))
+
+
+def test_right_answers_that_are_read_again_may_be_lost():
+    """Parts answer half of what plain reading does, so half of the right answers that are read again are given up."""
+    value = parts_value(profile(0.8, 0.8, 0.4), 0.25, passages=16, partitions=4, thoroughness=0.5)
+    assert value.gain == pytest.approx(0.4 - 0.8 + LOOKS[0].alarms * 0.8 * 0.5)
+
+
+def test_without_a_reader_that_looks_four_parts_cost_four_calls():
+    asked = {"passages": 16, "partitions": 4, "thoroughness": 0.5, "looks": False}
+    value = parts_value(profile(0.8, 0.4, 0.8), 0.25, **asked)
+    assert (value.gain, value.calls) == (pytest.approx(0.1), 4)
+    assert value.limit == pytest.approx(4 / (0.4 * USUAL_WORTH))
 
 
 def test_limit_is_the_risk_at_which_a_right_answer_costs_what_it_is_worth():
-    """Gain is .4 times the risk and costs four calls, so it pays from 4 / (.4 * worth) on."""
+    look = LOOKS[-1]
+    left = 0.4 * (1 - look.notices * REACHES)  # gained for each unit of risk
+    looking = 2 * (0.2 * look.notices + 0.8 * look.alarms), 0.8 * (look.notices - look.alarms)  # without it, for each
     found = parts_value(profile(0.8, 0.4, 0.8), 0.1, passages=16, partitions=4, thoroughness=0.5)
-    assert found.limit == pytest.approx(4 / (0.4 * USUAL_WORTH))
+    assert found.limit == pytest.approx((4 - looking[0]) / (left * USUAL_WORTH + looking[1]))
+
+
+@pytest.mark.parametrize(
+    ("model", "thoroughness", "sure"),
+    [
+        (profile(0.9, 0.9, 0.9), 0.5, 0.9),  # there is nothing to regain
+        (profile(0.8, 0.4, 0.8), 0.5, 0.5),
+        (profile(0.8, 0.4, 0.8), 0.0, 0.9),
+        (profile(0.9, 0.9, 0.9), 1.0, 0.5),
+        (UNMEASURED, 0.5, 0.8),
+    ],
+)
+def test_a_model_that_loses_more_is_looked_at_more_closely(model, thoroughness, sure):
+    assert choose_look(model, 16, 4, thoroughness).sure == sure
 
 
 def test_model_that_loses_nothing_is_never_worth_parts():
@@ -76,7 +112,9 @@ def test_comparing_pays_from_its_limit_on_and_is_where_it_was_calibrated_at_the_
     limit = compare_value(0.5, usual_limit=usual, thoroughness=thoroughness).limit
     if 0 < limit < 1:
         at_limit = compare_value(limit, usual_limit=usual, thoroughness=thoroughness)
-        assert at_limit.gain * calls_per_right_answer(thoroughness) == pytest.approx(COMPARE_CALLS, abs=1e-6)
+        assert at_limit.gain * calls_per_right_answer(thoroughness) == pytest.approx(
+            COMPARE_CALLS * USUAL_WORTH / COMPARE_WORTH, abs=1e-6
+        )
     assert compare_value(0.5, usual_limit=usual, thoroughness=0.5).limit == pytest.approx(usual)
     assert (limit > usual) == (thoroughness < 0.5) or limit == pytest.approx(usual, abs=1e-6)
 

@@ -51,8 +51,8 @@ def test_an_answer_that_another_passage_speaks_against_goes_on_and_says_why():
     assert step == {
         "from": "plain",
         "to": "map_reduce",
-        "reason": "a passage that the plain answer does not cite says “274”; the 2 passages that it does not cite are "
-        "read in parts",
+        "reason": "a passage that the plain answer does not cite says “274”; the likeliest 1 of those that it does "
+        "not cite are read again",
     }
 
 
@@ -106,8 +106,20 @@ def test_an_answer_is_held_against_the_surest_of_what_it_does_not_cite(answer, l
 @pytest.mark.parametrize(
     "question", ["Why has Saturn moons?", "Which moons has Saturn?", "Describe the moons of Saturn."]
 )
-def test_explanations_and_lists_are_held_against_nothing(question):
-    assert found_elsewhere(question, Draft("It has 82 moons [1]."), SOURCES, Reads(0.1, 0.99, 0.1)) is None
+def test_of_explanations_and_lists_the_citation_alone_counts(question):
+    """They say the same in other words too often for their words to be compared."""
+    says_so = Draft("It has 274 moons [1].")
+    found = found_elsewhere(question, says_so, SOURCES, Reads(0.1, 0.99, 0.2))
+    assert (found.n, found.answer, found.likeliest) == (2, "", (2, 3))
+    assert found_elsewhere(question, says_so, SOURCES, Reads(0.995, 0.99, 0.2)) is None
+    reason = escalation(SUPPORTED, SOURCES, 1, found)["reason"]
+    assert "does not cite answers the question likelier than those it cites; the likeliest 1 of those" in reason
+
+
+def test_what_answers_likeliest_is_read_again_in_one_part():
+    found = found_elsewhere(QUESTION, SUPPORTED, SOURCES, Reads(0.2, 0.95, 0.1))
+    assert second_partitions(SUPPORTED, SOURCES, 1, 64, found) == [[2]]
+    assert second_partitions(SUPPORTED, SOURCES, 2, 64, found) == [[2, 3]]
 
 
 def test_a_verdict_is_held_against_a_verdict():
@@ -149,7 +161,7 @@ def test_a_first_answer_is_one_from_which_the_turn_went_on():
     assert first_answer(SUPPORTED.dump(), [step]) == SUPPORTED
     assert first_answer(SUPPORTED.dump(), []) is None
     assert first_answer(Draft("", found=False).dump(), [step]) is None
-    assert first_stands(step, failed=0, silent=True) | {"reason": ""} == {
+    assert first_stands(step, read=1, left=2, failed=0, silent=True) | {"reason": ""} == {
         "from": "map_reduce",
         "to": "plain",
         "reason": "",

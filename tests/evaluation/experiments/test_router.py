@@ -8,6 +8,8 @@ import pytest
 
 from evaluation.experiments import router
 from evaluation.runs import Run
+from evaluation.samples import Sample
+from preflight_rag.routing.model_profile import ModelProfile
 
 SUBJECTS = ("harbours", "glaciers", "bakeries", "railways", "orchards", "lighthouses")
 MARKED = "Its keeper was paid in barrels of salted herring."
@@ -42,5 +44,37 @@ def test_place_is_that_of_the_passage_with_the_marked_span(report):
 def test_reader_that_loses_nothing_gains_nothing_by_parts(report):
     rows = {row.arm: row for row in report.rows if row.condition == "loses nothing"}
     assert {row.score for row in rows.values()} == {0.9}
-    assert rows["never"].details["calls"] == rows["router"].details["calls"] == 1
+    assert rows["never"].details["calls"] == 1
     assert rows["always"].details["calls"] > 2
+
+
+def case(place, notices=(True, True, True), alarms=(True, True, True), reaches=True):
+    """A question over 16 passages, which four parts hold."""
+    return router.Case(Sample("q", "?"), 0.1, 0.5, place, place, 16, notices, alarms, reaches)
+
+
+FLAT_LOW = ModelProfile("m", "test", {0.0: 0.9, 2 / 15: 0.9, 2 / 15 + 1e-9: 0.4, 1.0: 0.4}, 0.9)
+
+
+def test_a_second_reading_costs_two_calls_for_wrong_answers_and_for_right_ones():
+    """Of .4 right and .6 wrong at the tenth place all are read again; the .5 that the place lost comes back."""
+    found = router._expected("router", case(10), FLAT_LOW)
+    assert (found.right, found.calls, found.again) == pytest.approx((0.9, 3.0, 1.0))
+    quiet = router._expected("router", case(10, alarms=(False,) * 3), FLAT_LOW)
+    assert (quiet.right, quiet.calls) == pytest.approx((0.9, 1 + 0.6 * 2))
+
+
+def test_a_second_reading_that_misses_the_passage_regains_nothing():
+    found = router._expected("router", case(10, reaches=False), FLAT_LOW)
+    assert (found.right, found.calls) == pytest.approx((0.4, 3.0))
+
+
+def test_a_question_without_its_passage_costs_calls_and_is_right_by_no_way():
+    found = router._expected("router", case(None), FLAT_LOW)
+    assert (found.right, found.calls) == (0.0, 3.0)
+
+
+def test_the_bound_spends_half_of_the_calls_where_most_is_gained():
+    never = [router.Expected(right, 1.0) for right in (0.4, 0.5, 0.9)]
+    always = [router.Expected(0.9, 5.0, 1.0)] * 3
+    assert [each.right for each in router._bound(never, always)] == [0.9, 0.5, 0.9]  # 7.5 calls, of which 3 are needed

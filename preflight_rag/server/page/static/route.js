@@ -72,7 +72,9 @@ function differing(reason, relations) {
 }
 
 function escalated(route, then, size) {
-  const why = /verified/.test(then) ? "none of its quotes stood in the documents" : /does not cite says/.test(then) ? "another passage says something else" : "that found nothing";
+  const why = /verified/.test(then) ? "none of its quotes stood in the documents" : /does not cite says/.test(then) ? "another passage says something else" : /likelier than those it cites/.test(then) ? "another passage seems to answer it better" : "that found nothing";
+  const likeliest = /the likeliest (\d+) of those/.exec(then);
+  if (likeliest) return `First read in one go; ${why}, so the likeliest of the other passages were read again (${likeliest[1]}).`;
   const rest = /the (\d+) passages that it does not cite/.exec(then);
   if (!rest) return `First read in one go; ${why}, so it was read again in ${plural(parts(route, size), "part")}.`;
   return `First read in one go; ${why}, so the other ${rest[1]} passages were read in ${plural(Math.ceil(rest[1] / size), "part")}.`;
