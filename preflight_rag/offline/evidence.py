@@ -151,7 +151,9 @@ class SentenceReader:
                 [(encodable(sentences[i].title), encodable(sentences[i].text)) for i in chosen]
             )
         )
-        similarities = (vectors @ _unit(self.embedder.encode_query(encodable(question)))).tolist()
+        cosines = (vectors @ _unit(self.embedder.encode_query(encodable(question)))).tolist()
+        floor = self.embedder.unrelated_cosine
+        similarities = [(cosine - floor) / (1 - floor) for cosine in cosines]
         scored = [
             Scored(sentences[i], similarity, shares[i], vector)
             for i, similarity, vector in zip(chosen, similarities, vectors, strict=True)
@@ -219,8 +221,8 @@ def sentences_of(sources: Sequence[Source]) -> list[Sentence]:
     for source in sources:
         quotes = [quote for span in sentence_spans(source.text) for quote in quotable(source.text[slice(*span)])]
         title = words(source.title)
-        own = [quote for quote in quotes if quote.endswith(".") or words(quote) != title] or quotes
-        stating = [quote for quote in own if not quote.endswith("?") and len(words(quote)) > 2]
+        own = [quote for quote in quotes if quote.endswith((".", "。")) or words(quote) != title] or quotes
+        stating = [quote for quote in own if not quote.endswith(("?", "？")) and len(words(quote)) > 2]
         title_terms = frozenset(title)
         found += [
             Sentence(source.n, quote, source.title, frozenset(words(quote)), title_terms) for quote in stating or own
@@ -317,7 +319,7 @@ def nearest_quotes(
 def _is_title(sentence: Sentence) -> bool:
     """Whether a stretch is nothing but its document's title or a part of it, which says nothing by itself."""
     text, title = " ".join(sentence.text.split()).casefold(), " ".join(sentence.title.split()).casefold()
-    return bool(title) and text[-1:] not in ".!?" and text in title
+    return bool(title) and text[-1:] not in ".!?。！？．" and text in title
 
 
 def _is_shown(sentence: str, shown: Mapping[int, str]) -> bool:
@@ -329,9 +331,10 @@ def _is_shown(sentence: str, shown: Mapping[int, str]) -> bool:
 def unread_quotes(
     question: str, sources: Sequence[Source], sentences: SentenceReader, most: int = MAX_QUOTED
 ) -> list[tuple[int, str]]:
-    """Return the sentences most like the question, one a passage and each once, where nothing reads its language."""
+    """Return the sentences most like the question, one a passage and each once, where nothing reads their language."""
     nearest: dict[int, str] = {}
-    for item in sentences.rank(question, sentences_of(sources)):
+    found = sentences_of(sources)
+    for item in sentences.rank(question, [sentence for sentence in found if not _is_title(sentence)] or found):
         if not _is_shown(item.sentence.text, nearest):
             nearest.setdefault(item.sentence.n, item.sentence.text)
     return list(nearest.items())[:most]
