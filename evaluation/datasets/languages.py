@@ -1,7 +1,7 @@
 """Questions in another language than the documents that answer them.
 
-The documents are XQuAD's 240 English paragraphs, and twenty short ones of our own in German, French, Spanish, Chinese
-and Japanese (`language_documents.jsonl`), all in one library. Fifty of XQuAD's questions were translated by us, ten to
+The documents are XQuAD's English paragraphs, and twenty short ones of our own in German, French, Spanish, Chinese and
+Japanese (`language_documents.jsonl`), all in one library. Fifty of XQuAD's questions were translated by us, ten to
 each of these languages (`language_questions.jsonl`), and are asked in English too; about our own documents 26 questions
 are asked in English. A question's `label` says in which language it is asked, and in which it is answered.
 """

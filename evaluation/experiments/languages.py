@@ -1,7 +1,8 @@
 """Experiment `languages`: does a question find the document that answers it where that is in another language?
 
-`--embedder` takes several, with commas between; of each the dense ranking and the product's fused one are measured, and
-BM25's, which no embedder changes. Hit@k: the document is that of one of the first k passages, each document once.
+`--embedder` takes several, with commas between; of each the dense and the fused ranking are measured, and the order in
+which a turn reads, behind its second stage; and BM25's, which no embedder changes. Hit@k: the document is among the
+first k, each from its best passage.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ from evaluation.rows import Row
 from evaluation.runs import Run
 from evaluation.samples import DataSet, Sample
 from evaluation.searching import collection_library, inputs, search_all
+from preflight_rag.conversation.questions import normalised
+from preflight_rag.library import Library
+from preflight_rag.library.search.retrieval import retrieve_passages
+from preflight_rag.state.context import Settings
 
 DEPTHS = (1, 5, 10)
 DEPTH = 50
@@ -35,8 +40,10 @@ def run(found: DataSet, run: Run) -> Report:
         with collection_library(found, replace(run, embedder=name)) as library:
             asked = search_all(library, samples, run.progress, name=f"{found.name}, {name or 'default'}", k=DEPTH)
             searched = {sample.id: rankings for sample, rankings in asked}
+            turns = {sample.id: _turn(library, sample) for sample in samples}
             given[name or "default"] = inputs(found, library, k=DEPTH)
         for sample in samples:
+            rows += _hits(sample, f"{name or 'default'}, turn", gold_ranks(turns[sample.id], found.relevant(sample.id)))
             for ranking, ranked in ARMS.items():
                 arm = ranking if ranking == "BM25" else f"{name or 'default'}, {ranking}"
                 if ranking != "BM25" or name == names[0]:
@@ -61,6 +68,12 @@ def run(found: DataSet, run: Run) -> Report:
         figures=figures,
         inputs=given,
     )
+
+
+def _turn(library: Library, sample: Sample) -> list[str]:
+    """The documents in the order in which a turn with the settings as they are reads them."""
+    chosen = retrieve_passages(library, [normalised(sample.question)], Settings()).chosen
+    return list(dict.fromkeys(candidate.passage.document_id for candidate in chosen))
 
 
 def _hits(sample: Sample, arm: str, ranks: list[int]) -> list[Row]:

@@ -36,6 +36,7 @@ from preflight_rag.state.errors import DatabaseCorrupt, LibraryCorrupt, LibraryE
 from preflight_rag.state.memory import LEAST_MEGABYTES, need_memory
 from preflight_rag.state.values import Document
 from preflight_rag.text.boolean import Expression, Operation, Term, parse
+from preflight_rag.text.languages import UNKNOWN, language_of
 from preflight_rag.text.words import unicode_text
 
 if TYPE_CHECKING:
@@ -263,10 +264,12 @@ class Library(FolderCollection):
         index = self._index.get()
         vector = self.embedder.encode_query(query)
         rows = None if where is None else self._filters.rows(where)
+        language = language_of(query) if self.embedder.multilingual else UNKNOWN
 
         def searched(index: Index) -> Rankings:
             sizes = {"k": k, "candidates": candidates, "rrf_k": rrf_k}
-            return hybrid_search(self._store, index, query, vector, **sizes, fusion=fusion, rows=rows)
+            settings = {"fusion": fusion, "rows": rows, "language": language}
+            return hybrid_search(self._store, index, query, vector, **sizes, **settings)
 
         try:
             found = searched(index)

@@ -183,7 +183,7 @@ class Judgement:
 
 
 _LANGUAGE_SAMPLE = 600
-"""Characters of a passage by which its language is told: of 2,463 English ones of 20 published sets one was mistaken."""
+"""Characters by which a passage's language is told: one of 2,463 English passages of published sets was mistaken."""
 
 
 def _is_read(source: Source) -> bool:
@@ -225,7 +225,9 @@ class AnswerReader:
             made = self.draft(question, readable) if readable else NOTHING
             if (made.claims and made.found) or _is_read(min(sources, key=lambda source: source.n)):
                 return made
-            return evidence(unread_quotes(question, sources, self.sentences), UNREAD_LANGUAGE, why_unclaimed("passages"))
+            return evidence(
+                unread_quotes(question, sources, self.sentences), UNREAD_LANGUAGE, why_unclaimed("passages")
+            )
         form, verdicts = form_of(question), verdict_options(options)
         fit = SentenceFit(question, sources)
         if not options and (compared := compare(question, fit, CLOSEST)):

@@ -39,6 +39,7 @@ class Embedder(Embeddings):
         dimension: Length of a vector.
         max_tokens: Tokens that the model reads of a passage, special tokens included, a passage prompt not.
         special_tokens: How many of them the tokenizer adds itself, such as [CLS] and [SEP].
+        multilingual: Whether a text is near to one in another language that says the same.
         unrelated_cosine: About the cosine of a query and a passage that have nothing to do with each other.
         normalized: Whether vectors have length 1, so that the inner product is the cosine.
         spec: What `open_embedder` takes to open this embedder again, or None for an object of the caller's.
@@ -49,6 +50,7 @@ class Embedder(Embeddings):
     dimension: int
     max_tokens: int
     special_tokens: int
+    multilingual: bool = False
     unrelated_cosine: float = 0.0
     normalized: bool = True
     spec: str | None = None

