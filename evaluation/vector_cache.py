@@ -47,6 +47,7 @@ class CachedEmbedder(Embedder):
         self.embedder = embedder
         self.name, self.revision, self.spec = embedder.name, embedder.revision, embedder.spec
         self.dimension, self.normalized = embedder.dimension, embedder.normalized
+        self.multilingual, self.unrelated_cosine = embedder.multilingual, embedder.unrelated_cosine
         self.max_tokens, self.special_tokens = embedder.max_tokens, embedder.special_tokens
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)

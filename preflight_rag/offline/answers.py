@@ -183,6 +183,15 @@ class Judgement:
             self._features[i] = {**self._features[i], SUPPORTED: supported(reading)}
 
 
+_LANGUAGE_SAMPLE = 600
+"""Characters by which a passage's language is told: one of 2,463 English passages of published sets was mistaken."""
+
+
+def _is_read(source: Source) -> bool:
+    """Whether a passage is in a language that the reader reads, or in none that is known."""
+    return language_of(source.text[:_LANGUAGE_SAMPLE]) in READ_LANGUAGES
+
+
 class AnswerReader:
     """Reads short answers out of passages. Deterministic; of the order of the passages only their numbers matter.
 
@@ -211,17 +220,19 @@ class AnswerReader:
         if not options and language_of(question) not in READ_LANGUAGES:
             quotes = named_lines(question, sources) or unread_quotes(question, sources, self.sentences)
             return evidence(quotes, UNREAD_LANGUAGE, why_unclaimed("language"))
+        readable = sources if options else [source for source in sources if _is_read(source)]
+        if len(readable) < len(sources):
+            # What stands in another language is shown where the search has put it first, and never claimed.
+            made = self.draft(question, readable) if readable else NOTHING
+            if (made.claims and made.found) or _is_read(min(sources, key=lambda source: source.n)):
+                return made
+            return evidence(
+                unread_quotes(question, sources, self.sentences), UNREAD_LANGUAGE, why_unclaimed("passages")
+            )
         form, verdicts = form_of(question), verdict_options(options)
         fit = SentenceFit(question, sources)
-        if not options and (compared := compare(question, fit, CLOSEST)):
-            return compared
-        if not options and (rows := compared_rows(question, sources, CLOSEST)):
-            return rows
-        looks_up = not options and form not in ("explanation", "verdict") and not fit.denying
-        if looks_up and (extreme := table_extreme(question, sources, CLOSEST)):
-            return extreme
-        if looks_up and (cell := table_answer(question, sources)):
-            return _cell(cell)
+        if not options and (found := _from_tables(question, sources, fit)):
+            return found
         read = self.read(question, sources)
         terms = question_terms(question, self.library, sources)
         if (verdicts or (form == "verdict" and not options)) and any(item.reading.verdict for item in read):
@@ -322,6 +333,18 @@ class AnswerReader:
         n, quote = best.quotes()[0]
         text = f"{choice} {best.marks}\n\n{plain(quote)} [{n}]" if choice.strip() else f"{plain(quote)} [{n}]"
         return Draft(text, tuple(best.quotes()), choice=choice, short=choice)
+
+
+def _from_tables(question: str, sources: Sequence[Source], fit: SentenceFit) -> Draft | None:
+    """Return what rows and cells of tables say by rule, before anything is read; None where they say nothing."""
+    if compared := compare(question, fit, CLOSEST) or compared_rows(question, sources, CLOSEST):
+        return compared
+    if form_of(question) in ("explanation", "verdict") or fit.denying:
+        return None
+    if extreme := table_extreme(question, sources, CLOSEST):
+        return extreme
+    cell = table_answer(question, sources)
+    return _cell(cell) if cell else None
 
 
 def _cell(found: TableAnswer) -> Draft:

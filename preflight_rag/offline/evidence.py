@@ -151,7 +151,9 @@ class SentenceReader:
                 [(encodable(sentences[i].title), encodable(sentences[i].text)) for i in chosen]
             )
         )
-        similarities = (vectors @ _unit(self.embedder.encode_query(encodable(question)))).tolist()
+        cosines = (vectors @ _unit(self.embedder.encode_query(encodable(question)))).tolist()
+        floor = self.embedder.unrelated_cosine
+        similarities = [(cosine - floor) / (1 - floor) for cosine in cosines]
         scored = [
             Scored(sentences[i], similarity, shares[i], vector)
             for i, similarity, vector in zip(chosen, similarities, vectors, strict=True)
@@ -219,8 +221,8 @@ def sentences_of(sources: Sequence[Source]) -> list[Sentence]:
     for source in sources:
         quotes = [quote for span in sentence_spans(source.text) for quote in quotable(source.text[slice(*span)])]
         title = words(source.title)
-        own = [quote for quote in quotes if quote.endswith(".") or words(quote) != title] or quotes
-        stating = [quote for quote in own if not quote.endswith("?") and len(words(quote)) > 2]
+        own = [quote for quote in quotes if quote.endswith((".", "。")) or words(quote) != title] or quotes
+        stating = [quote for quote in own if not quote.endswith(("?", "？")) and len(words(quote)) > 2]
         title_terms = frozenset(title)
         found += [
             Sentence(source.n, quote, source.title, frozenset(words(quote)), title_terms) for quote in stating or own
@@ -323,7 +325,7 @@ def _is_shown(sentence: str, shown: Mapping[int, str]) -> bool:
 def unread_quotes(
     question: str, sources: Sequence[Source], sentences: SentenceReader, most: int = MAX_QUOTED
 ) -> list[tuple[int, str]]:
-    """Return the sentences most like the question, one a passage and each once, where nothing reads its language."""
+    """Return the sentences most like the question, one a passage and each once, where nothing reads their language."""
     nearest: dict[int, str] = {}
     ranked = sentences.rank(question, sentences_of(sources))
     for item in [item for item in ranked if not is_title(item.sentence.text, item.sentence.title)] or ranked:

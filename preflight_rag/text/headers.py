@@ -73,6 +73,7 @@ UNCLAIMED = {
     "explanation": "The question asks for an explanation; without a language model the passages are shown as they are.",
     "verdict": "A yes or no is claimed only where the passages deny something clearly.",
     "language": "The question is not in English, which is all that the reader without a language model reads.",
+    "passages": "The passage that fits best is not in English, which is all that the reader without a model reads.",
     "nothing": "No passage holds a short answer to the question.",
     "unlikely": "The likeliest answer, “{answer}”, is {probability} sure; one is claimed from {least} on.",
     "subject": "The likeliest answer, “{answer}”, stands in a sentence about something else.",

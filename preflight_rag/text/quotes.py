@@ -199,7 +199,7 @@ def trim_quote(text: str, start: int, end: int, wanted: Collection[str]) -> Span
 def is_title(text: str, title: str) -> bool:
     """Return whether a stretch is nothing but its document's title or a part of it, which says nothing by itself."""
     text, title = " ".join(text.split()).casefold(), " ".join(title.split()).casefold()
-    return bool(title) and text[-1:] not in (".", "!", "?") and text in title
+    return bool(title) and text[-1:] not in ".!?。！？．" and text in title
 
 
 def _around(text: str, first: int, last: int, start: int, end: int) -> Span:

@@ -20,7 +20,7 @@ Span = tuple[int, int]
 
 _LINE = re.compile(r"[^\n\r\x0b\x0c\x85\u2028\u2029]+")
 _LIST_ITEM = re.compile(r"\s*(?:[-*+•·‣◦▪●■–—]\s|\(?\d{1,3}[.)]\s|\(?[A-Za-z][.)]\s|[#|>])")
-_TERMINAL = re.compile(r"[.!?:;…。！？؟۔।][\"'”’»)\]]*$")
+_TERMINAL = re.compile(r"[.!?:;…。！？．｡؟۔।][\"'”’»)\]」』）】》〉]*$")
 _CONTINUES = re.compile(
     r"(?:[,\-–/(]|\b(?:a|an|and|as|at|by|for|from|in|into|is|nor|of|on|or|that|the|to|was|were|which|with|than))$",
     re.IGNORECASE,
@@ -35,6 +35,22 @@ _CITATION = re.compile(r"\s?(?:\[\d+(?:\s?[,;–-]\s?\d+)*\]|\(\d+(?:\s?[,;–-]
 _NOTE_MARK = re.compile(r"(?<=[a-z)]{2})[.!?](?:\d{1,3}(?:[,–-]\d{1,3})*)(?=\s+[A-Z])")
 _WINDOW = 10_000
 """Characters of a line that are segmented at once; no paragraph of print is as long."""
+_EAST_ASIAN = r"\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+"""Signs of Chinese and Japanese, between which no spaces stand."""
+_EAST_ASIAN_END = re.compile(r"(?:[。！？｡]|(?<![\d０-９])．)[。！？｡…\"'”’」』）】》〉)\]]*")
+_QUOTED_ON = re.compile(
+    r"[」』](?=(?:と|って|など|は(?![いじ])|が|を|に|の|も(?![うし])|で(?![きもは])|だ|へ|から|まで)[^、])"
+)
+"""A sentence in quotation marks that Japanese goes on behind: 「…。」と書いてある。"""
+_FULLWIDTH_NUMBER = re.compile(r"[\d０-９]．$")
+"""The wide full stop behind a figure is a decimal point or numbers something: 図1．, ３．５."""
+_EAST_ASIAN_LINE = re.compile(rf"[{_EAST_ASIAN}、，；：]$")
+_EAST_ASIAN_ITEM = re.compile(
+    rf"\s*(?:第?[一二三四五六七八九十百\d]+[、章条節节項项]|[（(][一二三四五六七八九十\d]+[）)]|[①-⑳・])|\s*(?![{_EAST_ASIAN}「『（《])"
+)
+"""What no wrapped line begins with: an item of a list, or something that is no sign of these languages."""
+_WRAPPED_SIGNS = 20
+"""Signs from which on a line may go on in the next one, which must not be longer: each is as wide as two letters."""
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
@@ -102,6 +118,10 @@ def _is_wrapped(text: str, block: Span, start: int, line: str) -> bool:
     if len(gap) > 2 or gap.count("\n") > 1 or _LIST_ITEM.match(line) or is_row(line) or is_log_line(line):
         return False
     last = text[max(block[0], block[1] - _TAIL) : block[1]].rsplit("\n", 1)[-1].rstrip()
+    if _EAST_ASIAN_LINE.search(last):
+        # A title is shorter than the line under it; the lines of a paragraph are equally long but for the last one.
+        longest = max(len(last.strip()), _WRAPPED_SIGNS - 1)
+        return _WRAPPED_SIGNS <= longest >= len(line.strip()) - 1 and not _EAST_ASIAN_ITEM.match(line)
     if len(last.strip()) < _WRAPPED_LINE or last.lstrip().startswith(("#", "|", ">")) or is_row(last):
         return False
     if is_log_line(last) or is_code(last) or is_code(line) or (is_setting(last) and is_setting(line)):
@@ -135,6 +155,8 @@ def _block_spans(text: str, start: int, end: int) -> list[Span]:
 def _proposed_bounds(line: str) -> list[int]:
     """Offsets at which a new sentence may begin: sentencex's, and those behind reference marks (`grew.12 They`)."""
     bounds = {match.end() for match in _NOTE_MARK.finditer(line)}
+    if not line.isascii():
+        bounds |= {match.end() for match in _EAST_ASIAN_END.finditer(line)}
     position = 0
     for piece in _segments(line):
         position += len(piece)
@@ -167,6 +189,8 @@ def _belongs_together(left: str, right: str) -> bool:
     if _MARKER.fullmatch(left) or not any(char.isalnum() for char in right):
         return True
     if not _TERMINAL.search(left) and right[0].islower():
+        return True
+    if _QUOTED_ON.match(left[-1] + right) or _FULLWIDTH_NUMBER.search(left):
         return True
     return _abbreviation_continues(left, right)
 

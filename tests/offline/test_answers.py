@@ -226,6 +226,20 @@ async def test_in_other_languages_passages_are_shown_and_nothing_is_claimed(read
     assert all(quote in text for _, quote in draft.quotes)
 
 
+GERMAN = "Die Stadt Broken Bow in Nebraska hat nach der letzten Zählung 3.506 Einwohner und liegt an der Bahn."
+
+
+async def test_a_passage_in_another_language_is_never_claimed_from(reader):
+    """Found first, it is shown; an English one behind it that answers is claimed, as by itself."""
+    marked = reader(**{GERMAN: (0.99, ("3.506", 9.0)), NEBRASKA: (0.99, ("3,506", 9.0))})
+    alone = (await marked.answer(question=QUESTION, sources=sources(GERMAN, BREAD))).value
+    assert (outcome(alone), alone.quotes[0]) == ("evidence", (1, GERMAN))
+    assert alone.text.startswith(UNREAD_LANGUAGE)
+    both = (await marked.answer(question=QUESTION, sources=sources(GERMAN, NEBRASKA))).value
+    by_itself = (await marked.answer(question=QUESTION, sources=sources(BREAD, NEBRASKA))).value
+    assert (both.claims, both.short, both.quotes) == (True, by_itself.short, by_itself.quotes)
+
+
 @pytest.mark.parametrize("question", [QUESTION, "Why is it so?", "Which gases are there?"])
 async def test_partitions_give_what_one_answer_gives(reader, question):
     """Each hands on its likeliest sentence, so that what these are worth is judged over all of them."""

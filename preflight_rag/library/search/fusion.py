@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -52,8 +52,15 @@ def reciprocal_rank_fusion(
     return sorted(scores.items(), key=lambda entry: (-entry[1], best[entry[0]], entry[0]))
 
 
-def fuse_ranks(rankings: Sequence[np.ndarray], *, k: int = RRF_K) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def fuse_ranks(
+    rankings: Sequence[np.ndarray], *, k: int = RRF_K, by_first: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return `reciprocal_rank_fusion` as arrays, for rankings of numbers that are unique within each ranking.
+
+    Args:
+        rankings: Best first.
+        k: The constant.
+        by_first: Keys that the other rankings cannot judge: their place in the first ranking counts for all of them.
 
     Returns:
         Keys (n,), best first, scores (n,), and the place of each in each ranking (m, n), from 1; 0 where it has none.
@@ -65,15 +72,20 @@ def fuse_ranks(rankings: Sequence[np.ndarray], *, k: int = RRF_K) -> tuple[np.nd
     for row, ranking in zip(ranks, rankings, strict=True):
         row[columns[begin : begin + len(ranking)]] = np.arange(1, len(ranking) + 1)
         begin += len(ranking)
-    is_there = ranks > 0
-    scores = np.where(is_there, 1.0 / (k + ranks), 0.0).sum(axis=0)
-    best = np.where(is_there, ranks, begin + 1).min(axis=0)
+    places = ranks if by_first is None else np.where(np.isin(keys, by_first), ranks[0], ranks)
+    is_there = places > 0
+    scores = np.where(is_there, 1.0 / (k + places), 0.0).sum(axis=0)
+    best = np.where(is_there, places, begin + 1).min(axis=0)
     order = np.lexsort((keys, best, -scores))
     return keys[order], scores[order], ranks[:, order]
 
 
 def comb_sum(
-    dense: Mapping[Key, float], lexical: Mapping[Key, float], *, weight: float = DENSE_WEIGHT
+    dense: Mapping[Key, float],
+    lexical: Mapping[Key, float],
+    *,
+    weight: float = DENSE_WEIGHT,
+    by_dense: Collection[Key] = (),
 ) -> list[tuple[Key, float]]:
     """Fuse scores: an item's weighted sum of its dense and its lexical score, each brought to [0, 1] over the items.
 
@@ -84,11 +96,13 @@ def comb_sum(
         dense: Score by item.
         lexical: Score by item.
         weight: Of the dense scores, in [0, 1]; the lexical ones have the rest.
+        by_dense: Items that words cannot judge: their dense score counts for both.
 
     Returns:
         `(item, score)`, best first. Ties go to the smaller item.
     """
     first, second = _shares(dense), _shares(lexical)
+    second |= {item: first.get(item, 0.0) for item in by_dense}
     scores = {
         item: weight * first.get(item, 0.0) + (1 - weight) * second.get(item, 0.0) for item in {**first, **second}
     }

@@ -15,6 +15,7 @@ from preflight_rag.library.search.two_at_once import two_at_once
 from preflight_rag.state.errors import LibraryCorrupt, PassageGone
 from preflight_rag.state.retrieval import Candidate, Columns, Pool
 from preflight_rag.state.values import Hit, Passage
+from preflight_rag.text.languages import UNKNOWN, language_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 COUNTED_UP_TO = 200_000
 """Passages up to which all of them are counted after each write to the database, in a few milliseconds; of more, each
 search asks for those that it found. A guess."""
+FIRST = 5
+"""Fused passages of which one in another language has the order by words left alone; a guess."""
+LANGUAGE_SAMPLE = 300
+"""Characters of a passage by which its language is told; a guess."""
 TRIES = 5
 """How often a search is made where an ingest replaces what it found before that is read; a guess: an ingest takes much
 longer than a search, so the second try is nearly always the last."""
@@ -112,6 +117,8 @@ class Rankings:
         dense_scores: Cosine of query and passage for every passage of `fused`, from the stored vectors.
         note: What the filter left out; empty without one.
         problems: What went wrong on the way and left something out, one line each.
+        across: Whether one of the first fused passages is in another language than the question, so that words should
+            not order them anew.
         unread: The candidates of `fused`, their texts not read yet, where the index holds all else that ranks them;
             mostly a `Pool`.
     """
@@ -122,6 +129,7 @@ class Rankings:
     dense_scores: Mapping[str, float]
     note: str = ""
     problems: tuple[str, ...] = ()
+    across: bool = False
     unread: Sequence[Candidate] | None = field(default=None, compare=False, repr=False)
 
     def candidates(self, passages: Sequence[Passage]) -> list[Candidate]:
@@ -163,12 +171,28 @@ def again_where_replaced(search: Callable[[], V]) -> V:
 
 
 def hybrid_search(
-    store: Store, index: Index, query: SearchQuery, vector: np.ndarray, rows: np.ndarray | None = None
+    store: Store,
+    index: Index,
+    query: SearchQuery,
+    vector: np.ndarray,
+    rows: np.ndarray | None = None,
+    language: str = UNKNOWN,
 ) -> Rankings:
     """Search both indices for a query and its vector, and fuse what they give, of all passages or of those in `rows`.
 
+    A passage in another language than the query's is judged by its vector alone, since it can hold none of the query's
+    words but names, and common words of the query's language mean something else in it.
+
     For the fusion of scores, what only BM25 found has its cosine from the stored vector; what only the vectors found
     counts as the least of what BM25 found.
+
+    Args:
+        store: The database.
+        index: Both indices.
+        query: What is looked for.
+        vector: The vector of its text.
+        rows: Those that are searched; None for all.
+        language: The query's, where the vectors are of a model for many languages; else unknown.
 
     Raises:
         LibraryCorrupt: The index points to passages that the database does not hold.
@@ -190,11 +214,14 @@ def hybrid_search(
 
     at_once = among is None and not index.dense.is_exact  # a large library, in which each takes a millisecond or more
     dense, lexical = two_at_once(near, worded) if at_once else (near(), worded())
+    foreign = _in_other_languages(store, language, dense, lexical)
     if query.fusion == "rrf":
-        found, scores, ranks = fuse_ranks([dense.keys, lexical.keys], k=query.rrf_k)
+        found, scores, ranks = fuse_ranks([dense.keys, lexical.keys], k=query.rrf_k, by_first=foreign)
         fused, (dense_rank, lexical_rank) = Scored(found, scores).best(k), ranks[:, :k]
     else:
-        fused = Scored.of(comb_sum(_cosines_of(store, index, vector, dense, lexical), dict(lexical.pairs()))).best(k)
+        by_dense = () if foreign is None else foreign.tolist()
+        cosines_ = _cosines_of(store, index, vector, dense, lexical)
+        fused = Scored.of(comb_sum(cosines_, dict(lexical.pairs()), by_dense=by_dense)).best(k)
         dense_rank, lexical_rank = (_ranks(part.keys, fused.keys) for part in (dense, lexical))
     # A place behind the k-th is none of the ranking that is given.
     dense_rank, lexical_rank = (np.where(part <= k, part, 0) for part in (dense_rank, lexical_rank))
@@ -209,7 +236,23 @@ def hybrid_search(
         unread = Pool(columns, positions, index.terms, index.places)
     by_name = ScoresByName(Scored(fused.keys, cosines), names)
     ranked = Ranked(dense, names), Ranked(lexical, names), Ranked(fused, names)
-    return Rankings(*ranked, by_name, unread=unread)
+    across = foreign is not None and bool(np.isin(fused.keys[:FIRST], foreign).any())
+    return Rankings(*ranked, by_name, across=across, unread=unread)
+
+
+def _in_other_languages(store: Store, language: str, dense: Scored, lexical: Scored) -> np.ndarray | None:
+    """Return the rows of passages that are in another known language; None where there are none, or none is asked in.
+
+    It takes a tenth of a millisecond a passage, so only searches by models for many languages ask.
+    """
+    import numpy as np
+
+    if language == UNKNOWN:
+        return None
+    rows = np.union1d(dense.keys, lexical.keys)
+    begins = store.beginnings(rows.tolist(), LANGUAGE_SAMPLE)
+    foreign = [row for row, text in begins.items() if language_of(text) not in (language, UNKNOWN)]
+    return np.array(foreign, np.int64) if foreign else None
 
 
 def copies_of(store: Store, index: Index, rows: np.ndarray | None = None) -> Copies:

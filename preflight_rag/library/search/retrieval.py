@@ -155,6 +155,8 @@ def _retrieved(
     live: _Live,
 ) -> Retrieval:
     """Return what `retrieve_passages` gives, of what NCBI had; all of it from one generation of the index."""
+    from preflight_rag.models.reranking.feature_reranker import FeatureReranker
+
     try:
         found = [_search(library, query, settings, where) for query in queries]
     except LibraryEmpty as error:
@@ -174,7 +176,10 @@ def _retrieved(
             pool = _merged(library, query, list(pool), live, settings, where)
         if found_by is not None:
             pool = [candidate for candidate in pool if found_by.fits({FOUND_BY: candidate.found_by})]
-        pools.append(_ordered(query, pool, retrieval, relevance, settings, extractive))
+        second = _second_stage(settings, extractive)
+        if part.across and isinstance(second, FeatureReranker):
+            second = None  # most of its features are words
+        pools.append(_ordered(query, pool, retrieval, relevance, settings, second))
     ranked = exact_first(library, queries[0], _shared(_joined(pools), settings), where, settings.k)
     retrieval.chosen = _read(library, _selected(library, ranked, settings))
     retrieval.relevance = relevance.of(retrieval.chosen)
@@ -241,10 +246,9 @@ def _ordered(
     retrieval: Retrieval,
     relevance: _Relevance,
     settings: Settings,
-    extractive: ExtractiveReader | None,
+    reranker: Reranker | None,
 ) -> Sequence[Candidate]:
     """Return the candidates for one question by the second stage, and by their age where that counts."""
-    reranker = _second_stage(settings, extractive)
     if reranker is not None and pool:
         pool = _reranked(reranker, question, pool, retrieval, relevance, settings)
     if settings.recency:

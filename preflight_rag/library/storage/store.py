@@ -324,6 +324,11 @@ class Store(CopyTables):
         sql = "SELECT row, id, document_id FROM passages WHERE row IN ({marks})"
         return {row[0]: (row[1], row[2]) for row in self._rows_in(sql, list(rows))}
 
+    def beginnings(self, rows: Sequence[int], characters: int) -> dict[int, str]:
+        """Return the first characters of the passage at each row that exists."""
+        sql = f"SELECT row, substr(text, 1, {int(characters)}) FROM passages WHERE row IN ({{marks}})"  # noqa: S608
+        return {row[0]: row[1] for row in self._rows_in(sql, list(rows))}
+
     def holds(self, rows: Sequence[int]) -> bool:
         """Return whether there is a passage at each of these different rows, be it a retired one."""
         found = self._rows_in("SELECT count(*) FROM passages WHERE row IN ({marks})", list(rows))

