@@ -90,8 +90,8 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         )
         seconds = sorted(row["seconds"] for row in own)[len(own) // 2]
         what = f"{key[0]:28} {key[1]:8} {key[2]:7} {good} of {len(own)} usable, {calls / len(own):.2f} calls"
-        said = f", {right} of {quotes} quotes found" if key[1] == "answer" else ""
-        lines.append(f"{what}, {tokens / len(own):.0f} tokens, {seconds:.0f} s (median){said}")
+        quoted = f", {right} of {quotes} quotes found" if key[1] == "answer" else ""
+        lines.append(f"{what}, {tokens / len(own):.0f} tokens, {seconds:.0f} s (median){quoted}")
     return "\n".join(lines)
 
 

@@ -63,7 +63,7 @@ class StreamedStatements:
     def __init__(self) -> None:
         self._undecided: str | None = ""
         self._is_json = False
-        self._key = self._string = self._escape = self._number = self._held = ""
+        self._key = self._string = self._escape = self._number = self._waiting = ""
         self._in_string = self._is_value = self._over = False
         self._statements = 0
 
@@ -118,7 +118,7 @@ class StreamedStatements:
                 return ""
             self._escape = ""
         elif char == '"':
-            self._in_string, self._held = False, ""
+            self._in_string, self._waiting = False, ""
             return ""
         else:
             text = char
@@ -133,10 +133,10 @@ class StreamedStatements:
         before = " " if opens and self._statements else ""
         self._statements += opens
         if text in ". \n":
-            self._held += text
+            self._waiting += text
             return before
-        held, self._held = self._held, ""
-        return before + held + text
+        waiting, self._waiting = self._waiting, ""
+        return before + waiting + text
 
 
 def _may_become(begun: str) -> bool:

@@ -162,7 +162,7 @@ class Settings(BaseModel):
     answer_seconds: float = Field(
         default=60.0,
         ge=0,
-        description="Seconds in which a turn is planned to end where its model is known to be slow; 0: no plan.",
+        description="Seconds in which a turn is planned to end where its model is slow; 0: no plan.",
     )
     turn_calls: int = Field(default=200, ge=1, description="Most model calls of one turn.")
     turn_tokens: int = Field(default=1_000_000, ge=1, description="Most tokens of one turn's prompts and replies.")

@@ -347,19 +347,22 @@ class ChatReader:
         """
         # Passages stand best first by their numbers; parts of the passages in the order of these.
         ranked = sorted(given, key=lambda each: each.n if isinstance(each, Source) else 0)
-        reply: Reply[V]
-        try:
-            return await ask(given)
-        except ContextOverflow as error:
-            if len(given) < 2:
-                raise
-            first = ranked[: (len(given) + 1) // 2]
-            before, why = Usage.of_failed(error.spent), f"the prompt was too long for {self.name}"
-            reply = await _after(before, ask([each for each in given if each in first]))
-        except ReadsTooSlowly as error:
-            first = ranked[: self._count_within(error.room, ranked)]
-            before, why = Usage.of_failed(error.spent), f"{self.name} reads slowly here"
-            reply = await _after(before, self._fitting([each for each in given if each in first], ask))
+        first, before, why, is_halved = ranked, Usage(), "", False
+        while True:
+            try:
+                reply: Reply[V] = await _after(before, ask([each for each in given if each in first]))
+                break
+            except ContextOverflow as error:
+                if len(first) < 2 or is_halved:
+                    raise
+                count, before, is_halved = (len(first) + 1) // 2, Usage.of_failed(error.spent), True
+                why = f"the prompt was too long for {self.name}"
+            except ReadsTooSlowly as error:
+                count, before = self._count_within(error.room, first), Usage.of_failed(error.spent)
+                why = f"{self.name} reads slowly here"
+            first = ranked[:count]
+        if not why:
+            return reply
         what = "passages" if isinstance(first[0], Source) else "parts of the passages"
         note = f"{why}: it read the first {len(first)} of {len(given)} {what}"
         return Reply(reply.value, before + reply.usage, (note, *reply.notes))

@@ -282,13 +282,17 @@ class ModelCalls:
             return None
         loop = asyncio.get_running_loop()
 
+        def end_by(when: float) -> None:
+            if not end.expired():  # a call that is being ended anyway takes no other time
+                end.reschedule(min(end.when() or inf, when))
+
         def hurry() -> None:
             budget.hurry()
-            end.reschedule(min(end.when() or inf, loop.time() + max(budget.seconds_left(), 0.0)))
+            end_by(loop.time() + max(budget.seconds_left(), 0.0))
 
         def give_up() -> None:
             budget.hurry()
-            end.reschedule(loop.time())
+            end_by(loop.time())
 
         def begins(seconds: float) -> None:
             watch.ended()
@@ -312,7 +316,7 @@ class ModelCalls:
         written = kind(LONGEST_REPLY, lambda: end.reschedule(loop.time()))
         tokens = count_tokens_approximately(prompt)
         watch = self._watched(tokens, written, end, divisible=divisible)
-        told = reading.set(watch.progress if watch else None)
+        listening = reading.set(watch.progress if watch else None)
         self._shared.in_flight += 1
         alone = self._shared.in_flight == 1
         try:
@@ -333,7 +337,7 @@ class ModelCalls:
         finally:
             alone = alone and self._shared.in_flight == 1
             self._shared.in_flight -= 1
-            reading.reset(told)
+            reading.reset(listening)
             if watch is not None:
                 watch.ended()
         usage = _usage_of(prompt, message, perf_counter() - started)
