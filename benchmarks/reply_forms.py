@@ -8,7 +8,7 @@ that a run that was ended goes on. An answer is from the three passages that ran
 the first two (map/reduce), relations are of the first three (COrg). An extract or an answer can be used where it says
 that there is nothing, or cites passages, and none that it was not given; relations where all three contexts are noted
 and both others related. Quotes are of answers: how many there are, and how many stand word for word in the passage that
-they name. What a reply says is not judged.
+they name. What a reply says is not judged, and one that is cut by --deadline says little of its form.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import Any
 from preflight_rag import Preflight
 from preflight_rag.models.chat.chat_models import model_name, open_chat_model
 from preflight_rag.models.chat.chat_reader import ChatReader
+from preflight_rag.models.unfinished import unfinished
 from preflight_rag.state.context import ReplyForm
 from preflight_rag.state.errors import ModelError
 from preflight_rag.state.reading import Source
@@ -52,7 +53,10 @@ async def measured(reader: ChatReader, stage: str, question: str, sources: list[
     began, row = time.perf_counter(), {"usable": False, "quotes": 0, "found": 0, "error": ""}
     try:
         if stage == "answer":
-            answer = await reader.answer(question=question, sources=sources)
+            try:
+                answer = await reader.answer(question=question, sources=sources)
+            except ModelError as error:  # as a turn does with a reply that did not come to its end
+                answer, row["error"] = unfinished(error), error.message
             usage, draft = answer.usage, answer.value
             row["usable"] = not draft.found or cites(draft.text, 3)
             row["quotes"], row["found"] = len(draft.quotes), found(draft.quotes, sources)
@@ -128,7 +132,12 @@ def main() -> None:
     parser.add_argument("--rows", type=Path, default=Path("reply-forms.jsonl"))
     parser.add_argument("--stage", action="append", choices=STAGES)
     parser.add_argument("--limit", type=int, default=40, help="questions")
-    parser.add_argument("--deadline", type=float, default=90.0, help="seconds of a call")
+    parser.add_argument(
+        "--deadline",
+        type=float,
+        default=240.0,
+        help="seconds of a call",
+    )
     parser.add_argument("--context", type=int, default=4096, help="tokens of a call, of a model in this process")
     asyncio.run(run(parser.parse_args()))
 

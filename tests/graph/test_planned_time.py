@@ -138,9 +138,20 @@ def test_a_first_turn_whose_model_says_nothing_ends_with_what_the_documents_say(
     with ScriptedServer(default=SLOW) as server:
         with opened(broken_bow, fresh(server), route=route, answer_seconds=5) as app:
             answer = app.ask(QUESTION)
-    assert answer.incomplete == "budget"
+    assert answer.gaps[0].stage in ("budget", "no_reply")
+    assert "PREFLIGHT_ANSWER_SECONDS" in answer.gaps[0].error
     assert answer.answer.strip()
     assert time.monotonic() - began < 90, "the reply takes 100 s, and a call may take 120"
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_of_documents_that_disagree_a_slow_model_is_not_given_some(broken_bow):
+    """The server answers from one passage; over several it is silent, and the turn goes on without it over all."""
+    with ScriptedServer([('<passage n="2"', SLOW), ("Context2", SLOW)], default=IN_TIME) as server:
+        with opened(broken_bow, fresh(server), route="corg", answer_seconds=20) as app:
+            answer = app.ask(QUESTION)
+    assert "people live there" not in answer.answer
+    assert len({citation.document_id for citation in answer.citations}) > 1
 
 
 @pytest.mark.usefixtures("own_cache")
