@@ -25,6 +25,7 @@ from langgraph.config import get_config
 from langgraph.constants import TAG_NOSTREAM
 from langgraph.graph.message import push_message
 
+from preflight_rag.prompts.answer_json import StreamedStatements
 from preflight_rag.prompts.leaks import LeakGuard
 from preflight_rag.prompts.visible import VisibleText
 from preflight_rag.state.answer_text import UNREAD, answer_text
@@ -66,6 +67,7 @@ class AnswerStream(BaseCallbackHandler):
         self._screen = Screen()
         self._guard: LeakGuard | None = None
         self._message: str | None = None
+        self._statements = StreamedStatements()
         self._kept: str | None = None
 
     def keep_back(self) -> None:
@@ -89,12 +91,17 @@ class AnswerStream(BaseCallbackHandler):
     def on_llm_new_token(self, token: Any, *, chunk: Any = None, run_id: Any = None, **kwargs: Any) -> None:
         """Show the text that has become readable with a new piece of the model's reply."""
         if self._answering and isinstance(chunk, ChatGenerationChunk):
-            self._message, piece = chunk.message.id or str(run_id), str(chunk.message.text)
+            message = chunk.message.id or str(run_id)
+            if message != self._message:
+                self._message, self._statements = message, StreamedStatements()
+            piece = self._statements.feed(str(chunk.message.text))
             self._show(self._screen.feed(self._message, self._guard.feed(piece) if self._guard else piece))
 
     def ended(self, update: Mapping[str, Any]) -> None:
         """Show the rest of the reply, and of the answer where the stage's update holds it."""
         if self._answering:
+            if left := self._statements.finish():
+                self._show(self._screen.feed(self._message, self._guard.feed(left) if self._guard else left))
             if self._guard:
                 self._show(self._screen.feed(self._message, self._guard.finish()))
             self._show(self._screen.finish())

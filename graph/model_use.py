@@ -17,6 +17,7 @@ from preflight_rag.state.errors import (
     ModelTimeout,
     ModelUnavailable,
     PreflightError,
+    ReadsTooSlowly,
     UnknownModel,
 )
 from preflight_rag.state.values import Gap
@@ -33,8 +34,10 @@ NO_REPLY = "no_reply"
 def is_lost(error: PreflightError) -> bool:
     """Return whether a turn can go on without its model after this error.
 
-    A reply that no model server sends counts as well.
+    A reply that no model server sends counts as well; a model that reads too slowly is there.
     """
+    if isinstance(error, ReadsTooSlowly):
+        return False
     return isinstance(error, LOST) or (isinstance(error, BadReply) and error.reason == "malformed")
 
 

@@ -26,7 +26,7 @@ from preflight_rag.graph.requests import Ask
 from preflight_rag.graph.tracing import TurnSpan
 from preflight_rag.models.budget import Budget
 from preflight_rag.models.chat.chat_models import OFFLINE
-from preflight_rag.models.planning import within_time
+from preflight_rag.models.planning import slow_seconds, within_time
 from preflight_rag.models.protocol import Reader, limited, sampled
 from preflight_rag.models.reading.extractive_reader import NO_READER
 from preflight_rag.models.unfinished import may_be_spared
@@ -279,6 +279,7 @@ class RunningTurn:
             purses=use.purses,
             reply_tokens=settings.reply_tokens,
             time_setting=f"PREFLIGHT_{'ANSWER' if planned else 'TURN'}_SECONDS",
+            slow_seconds=slow_seconds(start.ask.settings),
         )
         asked = start.ask.settings.k
         reader = limited(sampled(start.reader, use.sampling), self._budget)

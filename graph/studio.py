@@ -11,7 +11,9 @@ import os
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, cast
+from uuid import uuid4
 
+from langgraph.config import get_config
 from pydantic import ConfigDict, Field
 
 from preflight_rag.graph.build import build_graph
@@ -19,7 +21,9 @@ from preflight_rag.graph.offered import Offered
 from preflight_rag.graph.readers import extractive_for, open_reader
 from preflight_rag.library import Library
 from preflight_rag.library.opening import LibraryPlace, open_library
-from preflight_rag.models.protocol import Reader
+from preflight_rag.models.budget import Budget
+from preflight_rag.models.planning import slow_seconds, within_time
+from preflight_rag.models.protocol import Reader, limited
 from preflight_rag.pubmed import EntrezClient
 from preflight_rag.state.calls import RERANKERS, checked_choices, narrowed
 from preflight_rag.state.context import ABOUT, ASKING, ENVIRONMENT_PREFIX, Context, ReplyForm, Settings
@@ -110,7 +114,32 @@ def resolve(given: Any) -> Context:
     library = _library(OFFERED.library(studio.library))
     reader = _reader(library, studio.model, settings.extractive_reader, *of_model)
     extractive = extractive_for(reader, settings.extractive_reader)
-    return Context(reader, library, settings, _entrez() if settings.pubmed else None, extractive)
+    planned = within_time(settings, reader)
+    reader = limited(reader, _budget(_run_id(), settings))
+    pubmed = _entrez() if settings.pubmed else None
+    return Context(reader, library, planned, pubmed, extractive, asked_k=settings.k)
+
+
+def _run_id() -> str:
+    """Return the id of the run that the server has begun; outside of one, an id of its own."""
+    try:
+        config = get_config()
+    except RuntimeError:
+        return uuid4().hex
+    places = config, config.get("configurable") or {}, config.get("metadata") or {}
+    return next((str(place["run_id"]) for place in places if place.get("run_id")), uuid4().hex)
+
+
+@lru_cache(maxsize=256)
+def _budget(run_id: str, settings: Settings) -> Budget:
+    """Return what a run may spend, the same for all of its stages."""
+    return Budget(
+        calls=settings.turn_calls,
+        tokens=settings.turn_tokens,
+        seconds=settings.turn_seconds,
+        reply_tokens=settings.reply_tokens,
+        slow_seconds=slow_seconds(settings),
+    )
 
 
 @cache

@@ -12,8 +12,16 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from preflight_rag.prompts import fences
-from preflight_rag.prompts.replies import ANSWER_TOKENS, NOT_FOUND, QUOTE_TOKENS, clean, parse_draft, tokens_of
+from preflight_rag.prompts import answer_json, fences
+from preflight_rag.prompts.replies import (
+    ANSWER_TOKENS,
+    NOT_FOUND,
+    QUOTE_TOKENS,
+    clean,
+    parse_draft,
+    statements_as_text,
+    tokens_of,
+)
 from preflight_rag.state.reading import Draft, Source
 
 SYSTEM = f"""\
@@ -51,10 +59,13 @@ _LABEL = re.compile(
 _BULLET = re.compile(rf"^{_SPACE}(?:[-*•·]|\d{{1,2}}[.)])[^\S\n]++", re.MULTILINE)
 
 
-def render(*, question: str, sources: Sequence[Source], instructions: str = "") -> list[BaseMessage]:
-    """Return the messages for the model; `question` is inserted as it is."""
+def render(
+    *, question: str, sources: Sequence[Source], instructions: str = "", as_json: bool = False
+) -> list[BaseMessage]:
+    """Return the messages for the model; with `as_json`, for a reply in the form of `answer_json.schema`."""
     values = {"question": fences.fenced(question), "passages": fences.passages(sources)}
-    return [SystemMessage(SYSTEM + fences.instructions(instructions)), HumanMessage(USER.format(**values))]
+    user = USER.format(**values) + (f"\n\n{answer_json.ASK}" if as_json else "")
+    return [SystemMessage(SYSTEM + fences.instructions(instructions)), HumanMessage(user)]
 
 
 def render_plural(*, question: str) -> list[BaseMessage]:
@@ -84,7 +95,7 @@ def parse_plural(reply: str) -> str | None:
 
 def parse(reply: str) -> Draft:
     """Parse the answers, one a line, without headings and list marks, and their quotes."""
-    draft = parse_draft(reply)
+    draft = parse_draft(statements_as_text(clean(reply), "\n"))
     text = _BULLET.sub("", _LABEL.sub("", draft.text)).strip()
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return Draft("\n".join(lines), draft.quotes, draft.found and bool(lines))

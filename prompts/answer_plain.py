@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from preflight_rag.prompts import fences
+from preflight_rag.prompts import answer_json, fences
 from preflight_rag.prompts.replies import ANSWER_TOKENS, NOT_FOUND, QUOTE_TOKENS, parse_draft
 from preflight_rag.state.reading import Draft, Source
 
@@ -34,15 +34,21 @@ Question: {question}{options}"""
 
 
 def render(
-    *, question: str, sources: Sequence[Source], options: Sequence[str] = (), instructions: str = ""
+    *,
+    question: str,
+    sources: Sequence[Source],
+    options: Sequence[str] = (),
+    instructions: str = "",
+    as_json: bool = False,
 ) -> list[BaseMessage]:
-    """Return the messages for the model."""
+    """Return the messages for the model; with `as_json`, for a reply in the form of `answer_json.schema`."""
     values = {
         "question": fences.fenced(question),
         "passages": fences.passages(sources),
         "options": fences.options(options),
     }
-    return [SystemMessage(SYSTEM + fences.instructions(instructions)), HumanMessage(USER.format(**values))]
+    user = USER.format(**values) + (f"\n\n{answer_json.ASK}" if as_json else "")
+    return [SystemMessage(SYSTEM + fences.instructions(instructions)), HumanMessage(user)]
 
 
 def reply_tokens(passages: int) -> int:

@@ -99,6 +99,48 @@ def object_schema(**properties: Any) -> dict[str, Any]:
     }
 
 
+_STATEMENTS = re.compile(r"\s*+\{\s*+\"statements\"")
+
+
+def is_statements(reply: str) -> bool:
+    """Return whether a reply is an answer as JSON (`answer_json`), whole or cut off."""
+    return bool(_STATEMENTS.match(reply))
+
+
+def statements_as_text(reply: str, between: str = " ") -> str:
+    """Return an answer as JSON in the text form that it stands for; any other reply as it is.
+
+    Of one that was cut off, what is whole of it.
+
+    Args:
+        reply: The model's text.
+        between: What stands between two statements.
+    """
+    if not is_statements(reply):
+        return reply
+    statements, quotes = [], []
+    for part in (part for value in json_values(reply) for part in _parts(value)):
+        if "statement" in part:
+            marks = "".join(f"[{n}]" for n in part.get("passages") or () if isinstance(n, int))
+            text = without_marks(" ".join(str(part["statement"]).split())).rstrip(" .")
+            statements.append(f"{text} {marks}.")
+        elif "quote" in part and isinstance(part.get("passage"), int):
+            quotes.append(f'[{part["passage"]}] "{" ".join(str(part["quote"]).split())}"')
+    answer = between.join(statements) or ("" if '"quotes"' not in reply else NOT_FOUND)
+    return "\n".join([answer, "QUOTES", *quotes]) if '"quotes"' in reply else answer
+
+
+def _parts(value: Any) -> list[dict[str, Any]]:
+    """Return the statements and quotes in a value: of the whole reply, or of what is whole of one that was cut off."""
+    if isinstance(value, list):
+        return [part for each in value for part in _parts(each)]
+    if not isinstance(value, dict):
+        return []
+    if "statements" in value or "quotes" in value:
+        return [part for name in ("statements", "quotes") for part in _parts(value.get(name) or [])]
+    return [value]
+
+
 def says(phrase: str, text: str) -> bool:
     """Return whether a reply is the phrase: alone or as its first words, in any case, with or without punctuation."""
     plain = re.sub(r"[^a-z]+", " ", text.lower()).strip()
@@ -118,7 +160,8 @@ def clean(reply: str) -> str:
 
 def parse_draft(reply: str, options: Sequence[str] = ()) -> Draft:
     """Parse an answer: its text with `[n]` marks, its quotes, its choice, and whether it found anything."""
-    text, choice = split_choice(clean(reply), options) if options else (clean(reply), None)
+    reply = statements_as_text(clean(reply))
+    text, choice = split_choice(reply, options) if options else (reply, None)
     text, quotes = split_quotes(text)
     text = _ANSWER_LABEL.sub("", text, count=1)
     text = separate_marks(text).strip()
@@ -146,7 +189,7 @@ def before_cut_quotes(reply: str) -> str | None:
 
     None where it was cut before its QUOTES heading, since the answer itself is not whole then.
     """
-    lines = clean(reply).splitlines()
+    lines = statements_as_text(clean(reply)).splitlines()
     at = next((i for i, line in enumerate(lines) if QUOTES_HEADING.match(line)), None)
     if at is None or not "".join(lines[:at]).strip():
         return None

@@ -242,7 +242,7 @@ class Settings(BaseModel):
     answer_seconds: Annotated[float, About(panel="Reading", who="operator")] = Field(
         default=60.0,
         ge=0,
-        description="Seconds in which a turn is planned to end where its model is known to be slow; 0: no plan.",
+        description="Seconds in which a turn is planned to end where its model is slow; 0: no plan.",
     )
     turn_calls: Annotated[int, About(who="operator")] = Field(
         default=200, ge=1, description="Most model calls of one turn."

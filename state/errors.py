@@ -35,6 +35,7 @@
     │   ├── ModelUnavailable       (retryable)
     │   ├── LocalModelError        (retryable) a model's file is missing, damaged, or larger than the memory there is
     │   ├── ModelTimeout           (retryable)
+    │   │   └── ReadsTooSlowly     (retryable) a model on this machine needs longer for its prompt than its turn has
     │   ├── ModelRateLimited       (retryable)
     │   ├── ContextOverflow
     │   ├── BadReply               cut off, refused, filtered, empty, or not a completion at all
@@ -254,6 +255,16 @@ class LocalModelError(ModelError, RetryableError):
 
 class ModelTimeout(ModelError, RetryableError):
     """No complete reply within the deadline."""
+
+
+class ReadsTooSlowly(ModelTimeout):
+    """A model on this machine would not have read its prompt in the turn's time.
+
+    Attributes:
+        room: Tokens of a prompt that it is expected to read in the time that is left.
+    """
+
+    room: int = 0
 
 
 class ModelRateLimited(ModelError, RetryableError):

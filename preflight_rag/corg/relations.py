@@ -42,7 +42,7 @@ from preflight_rag.corg.agreement import same_answer
 from preflight_rag.corg.entities import note_by_rule
 from preflight_rag.models.protocol import Reader
 from preflight_rag.state.context import CorgMode, Settings
-from preflight_rag.state.errors import ModelError
+from preflight_rag.state.errors import ModelError, ReadsTooSlowly
 from preflight_rag.state.reading import ContextNote, RelationReply, Reply, Source
 from preflight_rag.state.values import Relation, RelationKind, Usage
 
@@ -148,9 +148,16 @@ def _graph(contexts: Sequence[int], mode: CorgMode, *, by_rule: bool) -> Relatio
 async def _compare(
     reader: Reader, question: str, pivot: Source, others: Sequence[Source], *, printed: bool
 ) -> Reply[RelationReply]:
-    """Return the reader's reply about a pivot; a failed call gives an empty reply that keeps its cost and error."""
+    """Return the reader's reply about a pivot; a failed call gives an empty reply that keeps its cost and error.
+
+    Raises:
+        ReadsTooSlowly: The model has no time for the contexts. It would answer from some of them, as if no other
+            contradicted these; so the turn goes on without it, over all of them.
+    """
     try:
         return await reader.relate(question=question, pivot=pivot, others=others, printed=printed)
+    except ReadsTooSlowly:
+        raise
     except ModelError as error:
         return Reply(RelationReply({}, {}), Usage.of_failed(error.spent), (str(error),))
 

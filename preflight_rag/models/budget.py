@@ -35,6 +35,8 @@ class Budget:
         spent: What the turn spent before it was cut off and resumed.
         purses: Others that pay for the same calls.
         time_setting: The setting that the seconds come from.
+        slow_seconds: How long calls of a model on this machine may be made that turns out to be slow; 0: as long as
+            those of any other.
         reply_tokens: Least limit of a reply's tokens; a prompt that asks for more has its own.
 
     Attributes:
@@ -51,9 +53,12 @@ class Budget:
         purses: Sequence[Purse] = (),
         reply_tokens: int = 0,
         time_setting: str = "PREFLIGHT_TURN_SECONDS",
+        slow_seconds: float = 0.0,
     ) -> None:
         self._calls, self._tokens, self._seconds = calls, tokens, seconds
-        self._end = time.monotonic() + seconds
+        self._began = time.monotonic()
+        self._end = self._began + seconds
+        self._slow_seconds = slow_seconds
         self._made = spent.calls if spent else 0
         self._used = spent.input_tokens + spent.output_tokens if spent else 0
         self._purses = tuple(purses)
@@ -100,6 +105,16 @@ class Budget:
     def seconds_left(self) -> float:
         """Return how long the turn may still call its model."""
         return self._end - time.monotonic()
+
+    def seconds_if_slow(self) -> float | None:
+        """Return how long a slow model may still be called; None where that is as long as any other."""
+        return self._began + self._slow_seconds - time.monotonic() if self._slow_seconds else None
+
+    def hurry(self) -> None:
+        """End with what a slow model's turn may take, since this is one."""
+        if self._slow_seconds and self._began + self._slow_seconds < self._end:
+            self._seconds, self._end = self._slow_seconds, self._began + self._slow_seconds
+            self._time_setting = "PREFLIGHT_ANSWER_SECONDS"
 
     def out_of_time(self) -> BudgetUsedUp:
         """Return the error of a call for which no time is left."""

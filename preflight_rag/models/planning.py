@@ -19,6 +19,9 @@ ANSWER_TOKENS, EXTRACT_TOKENS, NOTE_TOKENS = 200, 100, 30
 scripted models and of SmolLM2 had 50 to 400."""
 SHARE = 0.8
 """Of the time that is planned with: searching, and what other programs take meanwhile, need the rest. A guess."""
+MODEL_SHARE = 0.85
+"""Of the time, what the model may take: then its citations are checked, or the documents are read without it. On two
+busy cores that took three to nine seconds. A guess."""
 FAST_READING = 500.0
 """Tokens a second from which on nothing is planned: servers with graphics cards, or that are paid for, read faster, and
 their calls run beside each other. Processors of laptops read 20 to 300. Set by hand."""
@@ -92,10 +95,15 @@ def within_time(settings: Settings, reader: object) -> Settings:
             "budget_tokens": min(k * (PASSAGE_TOKENS - TAG_TOKENS), settings.budget_tokens or k * PASSAGE_TOKENS),
             "partition_size": max(settings.partition_size, ceil(k / PARTS)),
             "max_concurrency": 1,
-            "deadline": min(settings.deadline, settings.answer_seconds),
-            "turn_seconds": min(settings.turn_seconds, settings.answer_seconds),
+            "deadline": min(settings.deadline, slow_seconds(settings)),
+            "turn_seconds": min(settings.turn_seconds, slow_seconds(settings)),
         }
     )
+
+
+def slow_seconds(settings: Settings) -> float:
+    """Return how long a slow model may be called in a turn; 0 where nothing is planned."""
+    return MODEL_SHARE * settings.answer_seconds
 
 
 def plan_note(reader: object, chosen: int, wanted: int) -> str:

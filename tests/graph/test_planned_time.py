@@ -103,3 +103,69 @@ def test_what_a_call_took_is_measured(broken_bow, tmp_path, monkeypatch):
     tokens = len(server.requests[0].prompt) // 4
     assert 0 < kept["reads"] < tokens / 0.5, "the first word came after half a second at least"
     assert 0 < kept["writes"] < 200
+
+
+SLOW = Reply("too late", delay=100)
+IN_TIME = "1,001 people live there [1]."
+
+
+def fresh(server):
+    return ChatReader(open_chat_model("openai:m", base_url=server.url))
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("PREFLIGHT_CACHE", str(tmp_path))
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_a_model_of_unknown_speed_that_reads_too_slowly_is_given_less_in_its_first_turn(broken_bow):
+    """The server is silent over three passages; over fewer it answers."""
+    with ScriptedServer([('<passage n="3"', SLOW)], default=IN_TIME) as server:
+        with opened(broken_bow, fresh(server), route="plain", answer_seconds=20) as app:
+            answer = app.ask(QUESTION)
+    assert read_passages(server)[0] == 3
+    assert read_passages(server)[-1] < 3
+    assert answer.answer.startswith("1,001 people live there [1]")
+    (note,) = [gap.error for gap in answer.gaps if "reads slowly here" in gap.error]
+    assert note.endswith("of 3 passages")
+
+
+@pytest.mark.usefixtures("own_cache")
+@pytest.mark.parametrize("route", ["plain", "map-reduce", "corg"])
+def test_a_first_turn_whose_model_says_nothing_ends_with_what_the_documents_say(broken_bow, route):
+    began = time.monotonic()
+    with ScriptedServer(default=SLOW) as server:
+        with opened(broken_bow, fresh(server), route=route, answer_seconds=5) as app:
+            answer = app.ask(QUESTION)
+    assert answer.gaps[0].stage in ("budget", "no_reply")
+    assert "PREFLIGHT_ANSWER_SECONDS" in answer.gaps[0].error
+    assert answer.answer.strip()
+    assert time.monotonic() - began < 90, "the reply takes 100 s, and a call may take 120"
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_of_documents_that_disagree_a_slow_model_is_not_given_some(broken_bow):
+    """The server answers from one passage; over several it is silent, and the turn goes on without it over all."""
+    with ScriptedServer([('<passage n="2"', SLOW), ("Context2", SLOW)], default=IN_TIME) as server:
+        with opened(broken_bow, fresh(server), route="corg", answer_seconds=20) as app:
+            answer = app.ask(QUESTION)
+    assert "people live there" not in answer.answer
+    assert len({citation.document_id for citation in answer.citations}) > 1
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_a_fast_server_of_unknown_speed_is_asked_once_with_all_passages(broken_bow):
+    with ScriptedServer(script(FACTS)) as server:
+        with opened(broken_bow, fresh(server), route="plain") as app:
+            answer = app.ask(QUESTION)
+    assert read_passages(server) == [3]
+    assert answer.gaps == ()
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_without_a_time_nothing_is_given_up(broken_bow):
+    with ScriptedServer(default=Reply(IN_TIME, delay=3)) as server:
+        with opened(broken_bow, fresh(server), route="plain", answer_seconds=0) as app:
+            app.ask(QUESTION)
+    assert read_passages(server) == [3]

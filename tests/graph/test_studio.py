@@ -1,6 +1,7 @@
 """The graph in a running LangGraph server, through its own client."""
 
 import contextlib
+import json
 import os
 import shutil
 import socket
@@ -20,9 +21,11 @@ from preflight_rag.graph.build import build_graph
 from preflight_rag.graph.offered import Offered
 from preflight_rag.graph.studio import StudioContext, resolve
 from preflight_rag.library import Library
+from preflight_rag.models.chat.measured_speed import FILE
 from preflight_rag.state.calls import CHOICES
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UsageError
+from preflight_rag.testing import Reply, ScriptedServer
 
 pytestmark = pytest.mark.slow
 
@@ -331,6 +334,41 @@ def test_an_assistants_fields_become_a_context(own_folder, offers):
     context = resolve({"library": own_folder.name, "model": "offline", "k": 4})
     assert (context.settings.k, context.reader.name) == (4, "preflight reader")
     assert resolve(StudioContext(model="offline")).library is context.library
+
+
+@pytest.fixture
+def with_server(own_folder, offers, monkeypatch, tmp_path):
+    """Offers the model of a scripted server, of which nothing is known."""
+
+    def with_server(server):
+        monkeypatch.setenv("PREFLIGHT_CACHE", str(tmp_path))
+        offers(
+            PREFLIGHT_LIBRARY=str(own_folder),
+            PREFLIGHT_MODEL="openai:m",
+            OPENAI_BASE_URL=server.url,
+            OPENAI_API_KEY="k",
+        )
+        return {"library": own_folder.name, "route": "plain"}
+
+    return with_server
+
+
+def test_a_run_of_a_model_that_is_known_to_be_slow_reads_less(with_server, tmp_path):
+    with ScriptedServer(default="464 °C [1].") as server:
+        fields = with_server(server)
+        entry = {f"openai:m {server.url}": {"reads": 20, "writes": 10}}
+        (tmp_path / FILE).write_text(json.dumps(entry), encoding="utf-8")
+        context = resolve({**fields, "k": 9})
+    assert (context.settings.k, context.asked_k, context.is_planned()) == (1, 9, True)
+
+
+async def test_a_first_run_whose_model_reads_too_slowly_gives_it_less(with_server, monkeypatch):
+    monkeypatch.setenv("PREFLIGHT_ANSWER_SECONDS", "20")
+    slow = ScriptedServer([('<passage n="2"', Reply("too late", delay=100))], default="464 °C [1].")
+    with slow as server:
+        made = await studio.graph.ainvoke(QUESTION, context={**with_server(server), "rewrite": "rules"})
+    assert made["answer"].startswith("464 °C [1]")
+    assert [gap["error"] for gap in made["gaps"] if "reads slowly here: it read the first 1 of" in gap["error"]]
 
 
 def test_what_is_not_given_is_as_the_environment_says(offers):

@@ -41,7 +41,7 @@ def test_a_slow_model_reads_what_it_has_time_for():
     planned = within_time(Settings(), LAPTOP)
     assert planned.k == 7
     assert planned.budget_tokens <= 1_480
-    assert (planned.max_concurrency, planned.turn_seconds, planned.deadline) == (1, 60, 60)
+    assert (planned.max_concurrency, planned.turn_seconds, planned.deadline) == (1, 51, 51)
     assert planned.partition_size == 4
 
 
@@ -53,7 +53,7 @@ def test_the_dearer_the_route_the_fewer_its_passages():
 
 def test_a_model_too_slow_for_anything_reads_one_passage_and_ends_in_time():
     planned = within_time(Settings(route="corg"), CROWDED)
-    assert (planned.k, planned.turn_seconds) == (1, 60)
+    assert (planned.k, planned.turn_seconds) == (1, 51)
 
 
 @given(st.floats(1, 499), st.floats(1, 500), st.integers(1, 60), st.floats(1, 600))

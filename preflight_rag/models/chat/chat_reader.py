@@ -13,8 +13,10 @@ from langchain_core.messages.utils import count_tokens_approximately
 from preflight_rag.models.chat.context_window import ContextWindow
 from preflight_rag.models.chat.model_calls import ModelCalls, Received
 from preflight_rag.models.chat.runnables import AnyModel, name_of
+from preflight_rag.models.protocol import PROMPT_TOKENS, TAG_TOKENS
 from preflight_rag.prompts import (
     answer_group,
+    answer_json,
     answer_plain,
     condense,
     converse,
@@ -27,7 +29,7 @@ from preflight_rag.prompts import (
 from preflight_rag.prompts.leaks import NOTHING_ELSE, without_leaks
 from preflight_rag.prompts.replies import LINE_TOKENS, choices_line, match_option, without_cut_end
 from preflight_rag.state.context import ReplyForm
-from preflight_rag.state.errors import ContextOverflow, ModelError
+from preflight_rag.state.errors import ContextOverflow, ModelError, ReadsTooSlowly
 from preflight_rag.state.reading import (
     ContextNote,
     Draft,
@@ -55,6 +57,8 @@ G = TypeVar("G", Source, Extract)
 V = TypeVar("V")
 DEFAULT_FORM: ReplyForm = "schema"
 """Of extracts and relations where nobody says; which is better was measured with small models (docs/RESULTS.md)."""
+ANSWER_FORM: ReplyForm = "text"
+"""Of answers with their quotes where nobody says."""
 
 
 class ChatReader:
@@ -149,8 +153,12 @@ class ChatReader:
         own = self._instructions
 
         async def ask(some: Sequence[Source]) -> Reply[Draft]:
-            prompt = answer_plain.render(question=question, sources=some, options=options, instructions=own)
-            return await self._draft(prompt, options, answer_plain.reply_tokens(len(some)))
+            schema = answer_json.schema(some) if self._quotes_by_schema() and not options else None
+            prompt = answer_plain.render(
+                question=question, sources=some, options=options, instructions=own, as_json=schema is not None
+            )
+            limit = answer_plain.reply_tokens(len(some))
+            return await self._draft(prompt, options, limit, divisible=len(some) > 1, schema=schema)
 
         return await self._fitting(sources, ask)
 
@@ -161,7 +169,8 @@ class ChatReader:
             schema = map_context.schema([source.n for source in some]) if self._by_schema() else None
             prompt = map_context.render(question=question, sources=some, options=options, as_json=schema is not None)
             limit = map_context.reply_tokens(len(some))
-            received = await self._calls.ask(prompt, limit=limit, whole=False, schema=schema)
+            many = len(some) > 1
+            received = await self._calls.ask(prompt, limit=limit, whole=False, schema=schema, divisible=many)
             text = _whole_of(received)
             return Reply(map_context.parse(text, options), received.usage, received.notes)
 
@@ -173,7 +182,7 @@ class ChatReader:
 
         async def ask(some: Sequence[Extract]) -> Reply[Draft]:
             prompt = reduce_context.render(question=question, extracts=some, options=options, instructions=own)
-            return await self._draft(prompt, options, reduce_context.reply_tokens())
+            return await self._draft(prompt, options, reduce_context.reply_tokens(), divisible=len(some) > 1)
 
         reply = await self._fitting(extracts, ask)
         draft = reduce_context.settled(reply.value)
@@ -193,7 +202,7 @@ class ChatReader:
         prompt = relate_contexts.render(question=question, contexts=contexts, printed=printed, as_json=as_json)
         # A model may well copy the example's lines; what is shown of a reply are the notes, which are looked at below.
         limit = relate_contexts.reply_tokens(len(contexts))
-        received = await self._calls.ask(prompt, limit=limit, guarded=False, whole=False, schema=schema)
+        received = await self._calls.ask(prompt, limit=limit, guarded=False, whole=False, schema=schema, divisible=True)
         text, usage = received.text, received.usage
         reply = relate_contexts.parse(_whole_of(received), len(contexts))
         missing = [n for n in range(2, len(contexts) + 1) if n not in reply.kinds]
@@ -221,8 +230,12 @@ class ChatReader:
         asked, before = await self.plural(question) if plural and len(sources) > 1 else (question, Usage())
 
         async def ask(some: Sequence[Source]) -> Reply[Draft]:
-            prompt = answer_group.render(question=asked, sources=some, instructions=self._instructions)
-            received = await self._calls.ask(prompt, limit=answer_group.reply_tokens(len(some)))
+            schema = answer_json.schema(some) if self._quotes_by_schema() else None
+            prompt = answer_group.render(
+                question=asked, sources=some, instructions=self._instructions, as_json=schema is not None
+            )
+            limit = answer_group.reply_tokens(len(some))
+            received = await self._calls.ask(prompt, limit=limit, divisible=len(some) > 1, schema=schema)
             return Reply(answer_group.parse(received.text), received.usage, received.notes)
 
         reply = await _after(before, self._fitting(sources, ask))
@@ -284,8 +297,16 @@ class ChatReader:
         """Return tokens of a text, estimated (about four characters each)."""
         return count_tokens_approximately([HumanMessage(text)])
 
-    async def _draft(self, prompt: list[BaseMessage], options: Sequence[str], limit: int) -> Reply[Draft]:
-        received = await self._calls.ask(prompt, limit=limit)
+    async def _draft(
+        self,
+        prompt: list[BaseMessage],
+        options: Sequence[str],
+        limit: int,
+        *,
+        divisible: bool,
+        schema: Mapping[str, Any] | None = None,
+    ) -> Reply[Draft]:
+        received = await self._calls.ask(prompt, limit=limit, divisible=divisible, schema=schema)
         draft = answer_plain.parse(received.text, options)
         if not options or draft.choice or not draft.found:
             return Reply(draft, received.usage, received.notes)
@@ -303,6 +324,11 @@ class ChatReader:
         form = DEFAULT_FORM if self._form == "auto" else self._form
         return form == "schema" and self._calls.wants_schema()
 
+    def _quotes_by_schema(self) -> bool:
+        """Return whether answers and their quotes are asked for as JSON of a schema."""
+        form = ANSWER_FORM if self._form == "auto" else self._form
+        return form == "schema" and self._calls.wants_schema()
+
     async def _repair(self, prompt: list[BaseMessage], reply: str, ask: str, limit: int) -> tuple[str, Usage]:
         return await self._call([*prompt, AIMessage(reply), HumanMessage(ask)], limit)
 
@@ -316,20 +342,39 @@ class ChatReader:
     async def _fitting(self, given: Sequence[G], ask: Callable[[Sequence[G]], Awaitable[Reply[V]]]) -> Reply[V]:
         """Return the reply to all that is given.
 
-        Where that is too long for the model, once more to the first half of it.
+        Where that is too long for the model, once more to the first half of it; where the model turns out to read too
+        slowly for it, to as much as it has time for.
         """
-        try:
-            return await ask(given)
-        except ContextOverflow as error:
-            if len(given) < 2:
-                raise
-            # Passages stand best first by their numbers; parts of the passages in the order of these.
-            first = sorted(given, key=lambda each: each.n if isinstance(each, Source) else 0)[: (len(given) + 1) // 2]
-            before = Usage.of_failed(error.spent)
-        reply: Reply[V] = await _after(before, ask([each for each in given if each in first]))
+        # Passages stand best first by their numbers; parts of the passages in the order of these.
+        ranked = sorted(given, key=lambda each: each.n if isinstance(each, Source) else 0)
+        first, before, why, is_halved = ranked, Usage(), "", False
+        while True:
+            try:
+                reply: Reply[V] = await _after(before, ask([each for each in given if each in first]))
+                break
+            except ContextOverflow as error:
+                if len(first) < 2 or is_halved:
+                    raise
+                count, before, is_halved = (len(first) + 1) // 2, Usage.of_failed(error.spent), True
+                why = f"the prompt was too long for {self.name}"
+            except ReadsTooSlowly as error:
+                count, before = self._count_within(error.room, first), Usage.of_failed(error.spent)
+                why = f"{self.name} reads slowly here"
+            first = ranked[:count]
+        if not why:
+            return reply
         what = "passages" if isinstance(first[0], Source) else "parts of the passages"
-        note = f"the prompt was too long for {self.name}: it read the first {len(first)} of {len(given)} {what}"
+        note = f"{why}: it read the first {len(first)} of {len(given)} {what}"
         return Reply(reply.value, before + reply.usage, (note, *reply.notes))
+
+    def _count_within(self, room: int, ranked: Sequence[G]) -> int:
+        """Return how many of them go into a prompt of so many tokens; at least one, and never all."""
+        left = room - PROMPT_TOKENS
+        for count, each in enumerate(ranked[:-1]):
+            left -= self.count_tokens(each.text) + TAG_TOKENS
+            if left < 0:
+                return max(count, 1)
+        return max(len(ranked) - 1, 1)
 
     def _with(self, calls: ModelCalls) -> ChatReader:
         reader = copy(self)

@@ -30,6 +30,7 @@ from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from pydantic import PrivateAttr
 
 from preflight_rag.models.chat.gguf_file import GGUFFile, read_gguf
+from preflight_rag.models.chat.watched_reading import reading
 from preflight_rag.state.errors import ContextOverflow, LocalModelError, ModelError, ModelTimeout, first_line
 from preflight_rag.state.extras import require_extra
 from preflight_rag.state.memory import available_bytes
@@ -241,7 +242,7 @@ class LocalModel(BaseChatModel):
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
         pieces: asyncio.Queue[Any] = asyncio.Queue()
-        loop = asyncio.get_running_loop()
+        loop, tell = asyncio.get_running_loop(), reading.get()
 
         def put(piece: Any) -> None:
             if not loop.is_closed():
@@ -254,6 +255,8 @@ class LocalModel(BaseChatModel):
                         piece = await pieces.get()
                 except TimeoutError:
                     raise self._late() from None
+                if tell is not None and isinstance(piece, Mapping) and (progress := piece.get("prompt_progress")):
+                    tell(progress["processed"], progress["total"])
                 if (chunk := self._chunk(piece)) is _END:
                     return
                 if run_manager is not None and chunk.text:

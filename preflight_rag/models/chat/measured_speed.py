@@ -45,6 +45,7 @@ class MeasuredSpeed:
         self._path = (folder or cache_dir()) / FILE
         self._speed = _speed_of(_read(self._path).get(model))
         self._kept = self._speed
+        self._reading: tuple[int, float] | None = None
         taken = _read(self._path).get(model)
         self.takes_schema: bool | None = taken.get("schema") if isinstance(taken, dict) else None
 
@@ -59,6 +60,13 @@ class MeasuredSpeed:
         """Tokens a second; None where nothing was measured yet."""
         return self._speed
 
+    def has_read(self, tokens: int, seconds: float) -> None:
+        """Take in how fast it read the prompt of a call that was given up before it wrote anything.
+
+        The call that follows finds most of that prompt read already, and says nothing of the speed of reading.
+        """
+        self._reading = tokens, seconds
+
     def measured(self, *, read: int, seconds_to_first: float, written: int, seconds_after: float) -> None:
         """Take in what a call took.
 
@@ -68,6 +76,9 @@ class MeasuredSpeed:
             written: Tokens of the reply.
             seconds_after: From its first piece to its last.
         """
+        if read < LEAST_READ and self._reading is not None:
+            (tokens, seconds), self._reading = self._reading, None
+            read, seconds_to_first = LEAST_READ, seconds * LEAST_READ / tokens
         if read < LEAST_READ or written < LEAST_WRITTEN or seconds_to_first <= 0 or seconds_after <= 0:
             return
         new, old = Speed(reads=read / seconds_to_first, writes=written / seconds_after), self._speed

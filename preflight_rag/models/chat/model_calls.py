@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from math import inf
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -16,7 +17,7 @@ from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.outputs import ChatGenerationChunk
 
 from preflight_rag.models.chat.loop_clients import LoopLocalClients
-from preflight_rag.models.chat.measured_speed import MeasuredSpeed
+from preflight_rag.models.chat.measured_speed import LEAST_READ, MeasuredSpeed
 from preflight_rag.models.chat.model_errors import (
     in_our_words,
     is_empty_stream,
@@ -41,6 +42,7 @@ from preflight_rag.models.chat.runnables import (
     config_for,
     is_openais,
     may_take_schemas,
+    runs_here,
     takes_options,
     with_handler,
     with_newer_limit,
@@ -49,8 +51,10 @@ from preflight_rag.models.chat.runnables import (
     without_streams,
     without_temperature,
 )
+from preflight_rag.models.chat.watched_reading import WatchedReading, reading
+from preflight_rag.models.planning import FAST_READING
 from preflight_rag.prompts.leaks import NOTE, without_leaks
-from preflight_rag.state.errors import BadReply, FellShort, ModelError, ModelTimeout
+from preflight_rag.state.errors import BadReply, FellShort, ModelError, ModelTimeout, ReadsTooSlowly
 from preflight_rag.state.values import Speed, Usage
 from preflight_rag.text.circles import CircleDetector, before_circles
 from preflight_rag.text.inert import inert
@@ -173,6 +177,7 @@ class ModelCalls:
         guarded: bool = True,
         whole: bool = True,
         schema: Mapping[str, Any] | None = None,
+        divisible: bool = False,
     ) -> Received:
         """Return a whole reply, or what is whole of it, within the turn's budget.
 
@@ -184,12 +189,15 @@ class ModelCalls:
             schema: Of the reply, as JSON, where the model's server takes one.
             whole: Whether a reply without an end is an error; else what there is of it is given, and a note.
             guarded: Whether a reply that repeats the instructions is cut; a partial one, which is shown, always is.
+            divisible: Whether the call is given up where its model needs too long to read the prompt: less can be
+                given to it.
 
         Raises:
             ModelError: There is no whole reply.
         """
         try:
-            received = await (self if schema is None else self._in_form(schema))._with_room_to_think(prompt, limit)
+            calls = self if schema is None else self._in_form(schema)
+            received = await calls._with_room_to_think(prompt, limit, divisible=divisible)
         except ModelError as error:
             error.partial = inert(without_leaks(error.partial, prompt))
             if whole or error.reason not in BROKEN_OFF or not error.partial.strip():
@@ -214,7 +222,7 @@ class ModelCalls:
         calls._schema = schema_option(schema)
         return calls
 
-    async def _with_room_to_think(self, prompt: list[BaseMessage], limit: int | None) -> Received:
+    async def _with_room_to_think(self, prompt: list[BaseMessage], limit: int | None, *, divisible: bool) -> Received:
         """Return a reply within its limit of tokens.
 
         Of a model that turns out to spend that on its thoughts, one without.
@@ -222,18 +230,18 @@ class ModelCalls:
         least = self._budget.reply_tokens if self._budget else 0
         most = None if limit is None or self._shared.thinks else max(limit, least)
         try:
-            return await self._within_budget(prompt, most)
+            return await self._within_budget(prompt, most, divisible=divisible)
         except _OnlyThought as thought:
             self._shared.thinks = True
             before = Usage.of_failed(thought.spent)
         try:
-            received = await self._within_budget(prompt, None)
+            received = await self._within_budget(prompt, None, divisible=False)
         except ModelError as error:
             error.spent = (before + Usage.of_failed(error.spent)).model_dump()
             raise
         return replace(received, usage=before + received.usage)
 
-    async def _within_budget(self, prompt: list[BaseMessage], limit: int | None) -> Received:
+    async def _within_budget(self, prompt: list[BaseMessage], limit: int | None, *, divisible: bool) -> Received:
         """Return a whole reply, or what is whole of it, that the turn's budget has room for."""
         budget = self._budget
         if budget is None:
@@ -241,7 +249,9 @@ class ModelCalls:
         tokens = spent = count_tokens_approximately(prompt)
         await budget.begin(tokens)
         try:
-            received = await self._reply_within(prompt, limit, min(self.deadline, max(budget.seconds_left(), 0.0)))
+            self._hurry_if_slow(budget)
+            seconds = min(self.deadline, max(budget.seconds_left(), 0.0))
+            received = await self._reply_within(prompt, limit, seconds, divisible=divisible)
             spent = received.usage.input_tokens + received.usage.output_tokens
         except ModelError as error:
             used = Usage.model_validate(error.spent or {})
@@ -255,7 +265,47 @@ class ModelCalls:
             await budget.end(tokens, spent)
         return received
 
-    async def _reply_within(self, prompt: list[BaseMessage], limit: int | None, seconds: float) -> Received:
+    def _hurry_if_slow(self, budget: Budget) -> None:
+        """Let the turn end in the time that the person has set, where its model is here and known to be slow."""
+        speed = self.speed()
+        if speed is not None and speed.reads < FAST_READING and runs_here(self.chat_model):
+            budget.hurry()
+
+    def _watched(
+        self, tokens: int, written: _Written, end: asyncio.Timeout, *, divisible: bool
+    ) -> WatchedReading | None:
+        """Return what watches the model read a prompt, where it may be slow and says when it is done."""
+        speed, budget = self.speed(), self._budget
+        left = budget.seconds_if_slow() if budget else None
+        is_fast = speed is not None and speed.reads >= FAST_READING
+        if budget is None or left is None or is_fast or not written.streams or not runs_here(self.chat_model):
+            return None
+        loop = asyncio.get_running_loop()
+
+        def end_by(when: float) -> None:
+            if not end.expired():  # a call that is being ended anyway takes no other time
+                end.reschedule(min(end.when() or inf, when))
+
+        def hurry() -> None:
+            budget.hurry()
+            end_by(loop.time() + max(budget.seconds_left(), 0.0))
+
+        def give_up() -> None:
+            budget.hurry()
+            end_by(loop.time())
+
+        def begins(seconds: float) -> None:
+            watch.ended()
+            if tokens >= LEAST_READ and tokens / seconds < FAST_READING:
+                hurry()
+
+        watch = WatchedReading(tokens, left, give_up if divisible else hurry)
+        written.on_first = begins
+        return watch
+
+    async def _reply_within(
+        self, prompt: list[BaseMessage], limit: int | None, seconds: float, *, divisible: bool = False
+    ) -> Received:
         """Return a whole reply, or what is whole of it.
 
         Every other way in which one can fall short is an error of ours.
@@ -264,6 +314,9 @@ class ModelCalls:
         loop = asyncio.get_running_loop()
         kind = _WantsStream if always_streams(self.chat_model) and self._shared.streams else _Written
         written = kind(LONGEST_REPLY, lambda: end.reschedule(loop.time()))
+        tokens = count_tokens_approximately(prompt)
+        watch = self._watched(tokens, written, end, divisible=divisible)
+        listening = reading.set(watch.progress if watch else None)
         self._shared.in_flight += 1
         alone = self._shared.in_flight == 1
         try:
@@ -272,14 +325,9 @@ class ModelCalls:
         except Exception as error:
             failure = in_our_words(error, self.name, base_url=base_url_of(self.chat_model))
             text, took = written.text(), perf_counter() - started
-            if isinstance(failure, ModelTimeout) and written.too_much:
-                failure = too_long(self.name, text)
-            elif isinstance(failure, ModelTimeout) and written.circles:
-                failure = in_circles(self.name, before_circles(text))
-            elif isinstance(failure, ModelTimeout) and text.strip():
-                problem = f"{self.name} did not come to an end within {seconds:g} s"
-                failure = ModelTimeout(problem, help="Try again, or raise PREFLIGHT_DEADLINE.")
-                failure.reason, failure.partial = "deadline", text
+            if isinstance(failure, ModelTimeout):
+                given_up = watch if divisible and watch is not None and watch.gave_up else None
+                failure = self._ended(failure, written, given_up, seconds if took >= seconds else round(took))
             estimate = [AIMessage(text)] if text else []
             usage = _estimated(prompt if text else [], estimate, took)
             failure.spent = usage.model_dump()
@@ -289,6 +337,9 @@ class ModelCalls:
         finally:
             alone = alone and self._shared.in_flight == 1
             self._shared.in_flight -= 1
+            reading.reset(listening)
+            if watch is not None:
+                watch.ended()
         usage = _usage_of(prompt, message, perf_counter() - started)
         if alone:
             self._measure(usage, written, started, cached=_cached(message))
@@ -304,6 +355,35 @@ class ModelCalls:
                 raise thought from error
             raise
         return Received(text, usage, (*notes, *unread_note(self.name, prompt, usage)))
+
+    def _ended(
+        self, failure: ModelTimeout, written: _Written, given_up: WatchedReading | None, seconds: float
+    ) -> ModelError:
+        """Return why a call was ended, with what had been written of its reply."""
+        text = written.text()
+        if given_up is not None:
+            return self._reads_too_slowly(given_up)
+        if written.too_much:
+            return too_long(self.name, text)
+        if written.circles:
+            return in_circles(self.name, before_circles(text))
+        if not text.strip():
+            return failure
+        problem = f"{self.name} did not come to an end within {seconds:g} s"
+        late = ModelTimeout(problem, help="Try again, or raise PREFLIGHT_DEADLINE.")
+        late.reason, late.partial = "deadline", text
+        return late
+
+    def _reads_too_slowly(self, watch: WatchedReading) -> ReadsTooSlowly:
+        """Return the error of a prompt that takes too long to read, and note how fast that was."""
+        if watch.has_read is not None:
+            self._shared.speed.has_read(*watch.has_read)
+        error = ReadsTooSlowly(
+            f"{self.name} needs longer to read its passages than the turn has",
+            help="Ask with a smaller k, or raise PREFLIGHT_ANSWER_SECONDS.",
+        )
+        error.room = watch.room()
+        return error
 
     def _measure(self, usage: Usage, written: _Written, started: float, *, cached: int) -> None:
         """Note how fast the model was at a streamed call that was alone."""
@@ -380,8 +460,12 @@ class _Written(BaseCallbackHandler):
     Args:
         most: Characters after which it is asked to stop.
         stop: Ends the call.
+
+    Attributes:
+        on_first: Called with the seconds until the first piece, once.
     """
 
+    streams = False
     run_inline = True  # in the order of the tokens
 
     def __init__(self, most: int, stop: Callable[[], None]) -> None:
@@ -393,6 +477,8 @@ class _Written(BaseCallbackHandler):
         self.circles = False
         self.first: float | None = None
         self.last: float | None = None
+        self.on_first: Callable[[float], None] | None = None
+        self._began, self._calls = perf_counter(), 0
 
     def on_chat_model_start(self, serialized: dict[str, Any], messages: list[list[BaseMessage]], **kwargs: Any) -> None:
         """Nothing; without this LangChain writes the whole prompt as a text, for a listener that wants no messages."""
@@ -401,16 +487,28 @@ class _Written(BaseCallbackHandler):
         """Note a piece; one of another attempt begins anew."""
         if run_id != self._run:
             self._run, self._pieces, self._length = run_id, [], 0
-            self._detector, self.circles, self.first = CircleDetector(), False, None
+            self._detector, self.circles, self.first, self._calls = CircleDetector(), False, None, 0
         piece = str(chunk.message.text) if isinstance(chunk, ChatGenerationChunk) else str(token)
-        if piece:
-            self.last = perf_counter()
-            self.first = self.last if self.first is None else self.first
+        self._note_time(piece)
         self._pieces.append(piece)
         self._length += len(piece)
         self.circles = self.circles or self._detector.feed(piece)
         if self.too_much or self.circles:
             self._stop()
+
+    def _note_time(self, piece: str) -> None:
+        """Note when the model began to write, and when it wrote last; its thoughts come as pieces without text.
+
+        Some servers send a first piece without text before they have read the prompt.
+        """
+        self._calls += 1
+        if not piece and self._calls < 2:
+            return
+        self.last = perf_counter()
+        if self.first is None:
+            self.first = self.last
+            if self.on_first is not None:
+                self.on_first(self.first - self._began)
 
     @property
     def too_much(self) -> bool:
@@ -424,6 +522,8 @@ class _Written(BaseCallbackHandler):
 
 class _WantsStream(_Written):
     """The same; that it has these methods is what makes LangChain stream a call, whoever else listens."""
+
+    streams = True
 
     def tap_output_aiter(self, run_id: UUID, output: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Return the stream as it is."""

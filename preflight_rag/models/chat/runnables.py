@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from ipaddress import ip_address
 from typing import Any
+from urllib.parse import urlsplit
 
 from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
 from langchain_core.language_models import BaseChatModel
@@ -69,6 +71,23 @@ def base_url_of(model: AnyModel) -> str | None:
     """Return the address that the chat model which is asked first was given, where it is no provider's own."""
     found = getattr(next(iter(models_in(model)), None), "openai_api_base", None)
     return str(found) if found else None
+
+
+def runs_here(model: AnyModel) -> bool:
+    """Return whether all that is asked is on this machine: in this process, or a server at an address of its own."""
+    inside = models_in(model)
+    return bool(inside) and all(
+        inner._llm_type == "gguf" or _is_own_host(getattr(inner, "openai_api_base", None)) for inner in inside
+    )
+
+
+def _is_own_host(base_url: object) -> bool:
+    host = urlsplit(str(base_url or "")).hostname or ""
+    if host in ("localhost", "host.docker.internal"):
+        return True
+    with suppress(ValueError):
+        return ip_address(host).is_loopback
+    return False
 
 
 def without_temperature(model: AnyModel) -> AnyModel:

@@ -130,3 +130,26 @@ def test_the_doctor_tries_a_schema_once_and_says_what_is_kept(refuses, default, 
     assert first["model: replies by schema"] == again["model: replies by schema"] == found
     assert by_schema(server) == [False, True, False]
     assert first["model: speed"] == "not measured yet"
+
+
+ANSWER = {
+    "statements": [{"statement": "Planet 7 has 407 degrees", "passages": [7]}],
+    "quotes": [{"passage": 7, "quote": "Planet 7 has 407 degrees."}],
+}
+
+
+@pytest.mark.parametrize("stage", ["answer", "answer_group"])
+async def test_an_answer_by_schema_has_quotes_of_its_passages_alone(stage):
+    options = {"plural": False} if stage == "answer_group" else {}
+    with ScriptedServer(default=json.dumps(ANSWER)) as server:
+        reply = await getattr(reader(server), stage)(question=QUESTION, sources=SOURCES, **options)
+    validate(ANSWER, server.requests[0].body["response_format"]["json_schema"]["schema"])
+    assert reply.value.text == "Planet 7 has 407 degrees [7]."
+    assert reply.value.quotes == ((7, "Planet 7 has 407 degrees."),)
+
+
+async def test_an_answer_is_asked_for_as_text_where_nobody_says_and_where_one_is_chosen():
+    with ScriptedServer(default="Planet 7 [7].\nCHOICE: A") as server:
+        await reader(server, "auto").answer(question=QUESTION, sources=SOURCES)
+        await reader(server).answer(question=QUESTION, sources=SOURCES, options=["seven", "three"])
+    assert by_schema(server) == [False, False]

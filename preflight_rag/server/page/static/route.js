@@ -101,6 +101,7 @@ const SIGNALS = {
 const GAPS = {
   model: "The language model could not be reached, so this was answered without it.",
   budget: "What may be spent on the language model is used up, so this was answered without it.",
+  late: "The language model was not done in the time that a turn has here, so this was answered without it.",
   time: "The language model is slow here, so it read fewer passages.",
   route: "The route chosen gave nothing in time, so fewer passages were read at once.",
   no_reply: "The language model gave no reply that can be used, so this was answered without it.",
@@ -117,7 +118,10 @@ const GAPS = {
 };
 
 /** What is missing from an answer, one line for each kind. */
-export const gapsInWords = (gaps) => [...new Set(gaps.map(({ stage, item }) => GAPS[item] ?? GAPS[stage] ?? "Part of the work did not go as usual."))];
+export const gapsInWords = (gaps) => [...new Set(gaps.map((gap) => GAPS[isLate(gap) ? "late" : gap.item] ?? GAPS[gap.stage] ?? "Part of the work did not go as usual."))];
+
+/** Whether the time of a slow model's turn has run out, and nothing else that may be spent. */
+const isLate = ({ stage, error }) => ["budget", "no_reply"].includes(stage) && /PREFLIGHT_ANSWER_SECONDS/.test(error);
 
 /** The numbers behind the sentence, for those who open them. */
 export function numbers(route) {
