@@ -21,6 +21,7 @@ from preflight_rag.server import (
     library,
     model_entry,
     openai,
+    overviews,
     responses,
     suggestions,
     threads,
@@ -85,7 +86,7 @@ def create_app(preflight: Preflight, options: ServerOptions | None = None, worke
     )
     app.state.service = service
     errors.register(app)
-    for module in (turns, suggestions, threads, library, uploads, info, model_entry, openai, responses):
+    for module in (turns, suggestions, threads, library, overviews, uploads, info, model_entry, openai, responses):
         app.include_router(module.router)
     app.include_router(page_router())
     describe_as_it_behaves(app)

@@ -7,10 +7,12 @@ import hashlib
 import json
 import logging
 import math
+import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Depends, Request
@@ -43,6 +45,8 @@ SHARED_SECONDS = 15.0
 """How long a request waits to be counted, which takes milliseconds, before it is refused; a guess."""
 WAITING = 4  # turns that may wait for each one that runs: a guess
 REMEMBERED = 10_000  # conversations of OpenAI clients: a guess, about 2 MB
+OVERVIEWS_FILE = "overviews.json"
+OVERVIEWS = 500  # of documents that are remembered: a guess, about a megabyte
 WRONG_KEY_COST = 20.0  # requests that a wrong key counts as: 30 guesses a minute at the default rate
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 # Buckets of seconds: from a static file to a turn of a slow local model.
@@ -302,6 +306,11 @@ class RunningTurns:
             finally:
                 self._metrics.running.dec()
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a turn is being taken, or waits."""
+        return bool(self._turns)
+
     def of(self, thread_id: str) -> RunningTurn | None:
         """Return the turn that a thread takes now; of several, of which all but one wait for the thread, the first."""
         found = [turn for turn in self._turns if turn.thread_id == thread_id]
@@ -381,6 +390,72 @@ def _hash(user: str, history: Sequence[tuple[str, str]]) -> str:
     return hashlib.sha256(json.dumps(messages).encode()).hexdigest()
 
 
+class Overviews:
+    """Questions that were found to be answered, by document: once for a state of the library, one at a time.
+
+    Args:
+        path: The file that keeps them, so that a server that is started again asks none of them again.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._made: dict[tuple[int, str], asyncio.Task[list[str]]] = {}
+        self._one_at_a_time = asyncio.Lock()
+        self._closing = False
+
+    async def get(self, generation: int, name: str, make: Callable[[], list[str]]) -> list[str]:
+        """Return what `make` returns in a worker thread, or has returned for this name and state of the library.
+
+        Raises:
+            Refused: The server is stopping.
+        """
+
+        async def made() -> list[str]:
+            async with self._one_at_a_time:
+                if self._closing:
+                    raise Refused(503, "the server is stopping", help="Ask again.")
+                return await asyncio.to_thread(self._kept_or_made, generation, name, make)
+
+        key = (generation, name)
+        task = self._made.get(key)
+        if task is None:
+            self._made = {other: each for other, each in self._made.items() if other[0] == generation}
+            while len(self._made) >= OVERVIEWS:
+                self._made.pop(next(iter(self._made)))
+            task = self._made[key] = asyncio.create_task(made())
+        try:
+            return await asyncio.shield(task)
+        except Exception:
+            self._made.pop(key, None)
+            raise
+
+    def _kept_or_made(self, generation: int, name: str, make: Callable[[], list[str]]) -> list[str]:
+        kept = self._read(generation)
+        if name in kept:
+            return kept[name]
+        made = make()
+        if not self._closing:  # one that was cut short is not all that there is
+            text = json.dumps({"generation": generation, "questions": {**kept, name: made}}, ensure_ascii=False)
+            with suppress(OSError, UnicodeEncodeError):  # in a folder that cannot be written they are found anew
+                written = self._path.with_suffix(f".{os.getpid()}.new")
+                written.write_text(text, encoding="utf-8")
+                written.replace(self._path)
+        return made
+
+    def _read(self, generation: int) -> dict[str, list[str]]:
+        try:
+            found = json.loads(self._path.read_text(encoding="utf-8"))
+            questions = found["questions"] if found["generation"] == generation else {}
+            return {str(name): [str(each) for each in kept] for name, kept in questions.items()}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):  # none yet, or not as it was written
+            return {}
+
+    async def close(self) -> None:
+        """Begin no further one, and wait for the one that is being made, which ends after its question."""
+        self._closing = True
+        await asyncio.gather(*self._made.values(), return_exceptions=True)
+
+
 class Service:
     """One server's parts; made by `create_app`, closed when it ends. The `Preflight` is the caller's to close."""
 
@@ -400,6 +475,7 @@ class Service:
         self.conversations = Conversations()
         self.uploads = Uploads()
         self.kept_files = KeptFiles(preflight.folder.absolute() / UPLOADS)
+        self.overviews = Overviews(preflight.folder.absolute() / OVERVIEWS_FILE)
         self.suggested: dict[str, asyncio.Task[list[str]]] = {}
         self.watch = ModelWatch(preflight, options.wanted, options.problem)
         self.entered: ModelEntry | None = None
@@ -510,6 +586,7 @@ class Service:
         memory until the garbage collector comes by.
         """
         self.closing = True
+        await self.overviews.close()
         await self.running.close()
         await self.watch.close()
         async with self.changing:

@@ -26,6 +26,7 @@ whenKeyIsWanted(login);
 
 let info = { limits: {} };
 let suggestions = [];
+let suggested = "";
 const sources = new Sources();
 const settings = new Settings(sources, loadInfo);
 const evidence = new Evidence({ onOpen: () => panel("evidence", true), onClose: () => panel("evidence", false), partitionSize: () => settings.partitionSize(), withoutModel: () => withoutModel(info, loadInfo) });
@@ -34,7 +35,7 @@ const threads = new Threads({
   onDeleted: (id) => id === chat.id && go("#/"),
   onRenamed: (id, title) => id === chat.id && (find("chat-title").textContent = title),
 });
-const library = new Library({ onChange: loadInfo, onPaste: paste, limits: () => info.limits ?? {}, onAsk: () => go("#/"), onAskOf: askOf, onGone: () => sources.checked().catch(() => {}) });
+const library = new Library({ onChange: loadInfo, onPaste: paste, limits: () => info.limits ?? {}, onAsk: () => go("#/"), onAskOf: askOf, onQuestion: askThat, onGone: () => sources.checked().catch(() => {}) });
 const chat = new Chat({ evidence, settings, threads, go, welcome: () => welcome({ library: info.library, write: info.write ?? true, suggestions, onAsk: (question) => chat.ask(question), onFiles: addFiles, onPaste: paste }) });
 
 /** What the server is, what it offers, and what could be asked first. */
@@ -47,21 +48,39 @@ async function loadInfo() {
   library.allow(info.write ?? true);
   const { name, documents } = info.library;
   find("where").textContent = `${name} · ${plural(documents, "document")}`;
-  const { documents: some } = documents ? await call("/api/documents?limit=20") : { documents: [] };
-  suggestions = some.filter(isTitled).slice(0, 3).map(({ title }) => `Tell me about “${title.replace(/\.$/, "")}”.`);
   if (!chat.id && !chat.runs.size && find("turns").querySelector(".welcome")) chat.startNew();
+  suggest();
 }
 
-/** Whether a document has a title of its own: a file's name in its place says nothing to ask about. */
-function isTitled({ title, name }) {
-  const letters = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "");
-  return Boolean(title) && title.includes(" ") && letters(title) !== letters(name.replace(/\.[^.]{1,9}$/, ""));
+/** Questions to begin with, which the server has asked before it names them: they come when they come. */
+async function suggest() {
+  const { name, documents } = info.library;
+  const library = `${name} ${documents}`;
+  if (suggested === library) return;
+  suggested = library;
+  suggestions = [];
+  if (!documents) return;
+  try {
+    const { questions } = await call("/api/suggestions");
+    if (suggested !== library) return;
+    suggestions = questions;
+    find("turns").querySelector(".welcome")?.dispatchEvent(new CustomEvent("suggestions", { detail: questions }));
+  } catch {
+    suggested = ""; // a page is whole without; they are asked for again when it is next loaded
+  }
 }
 
 /** Ask of one document alone. */
 function askOf(id, name) {
   sources.only(id, name);
   go("#/");
+}
+
+/** Ask one document a question at once. */
+function askThat(id, name, question) {
+  sources.only(id, name);
+  go("#/");
+  chat.ask(question);
 }
 
 /** Say above the question that the language model is away, and why; null takes that back. */

@@ -47,6 +47,11 @@ export class Uploads {
     for (const parcel of parcels(mine.filter(({ stage }) => stage === "sending"))) await this.#send(parcel);
   }
 
+  /** Whether files are on their way. */
+  isGoing() {
+    return this.sending.some((one) => !isOver(one)) || [...this.known.values()].some(({ over }) => !over);
+  }
+
   async #send(parcel) {
     const body = new FormData();
     for (const { file } of parcel) body.append("files", file);
@@ -133,12 +138,15 @@ export class Uploads {
     const ready = files.filter(({ stage }) => stage === "ready").length;
     const counts = [[count("added"), "added"], [count("updated"), "updated"], [count("skipped"), "there already"], [failed, "not read"]];
     const counted = counts.filter(([many]) => many).map(([many, word]) => `${many} ${word}`).join(", ");
-    const text = going ? `${ready} of ${plural(files.length, "file")} ready${failed ? `, ${failed} not read` : ""}` : `${counted || "Nothing added"}.`;
-    if (this.head.dataset.text === text) return;
-    this.head.dataset.text = text;
+    // One file's own row says how far it is; a count over it would say the same again.
+    const many = files.length > 1 ? `${ready} of ${plural(files.length, "file")} ready${failed ? `, ${failed} not read` : ""}` : "";
+    const text = going ? many : `${counted || "Nothing added"}.`;
+    const drawn = `${going} ${text}`;
+    if (this.head.dataset.text === drawn) return;
+    this.head.dataset.text = drawn;
     const stop = h("button.quiet-button", { type: "button", onclick: () => this.#drop() }, icon("close"), going ? "Stop" : "Hide");
     const ask = ready ? h("button.quiet-button", { type: "button", onclick: () => this.page.onAsk() }, icon("chat"), "Ask about it") : null;
-    this.head.replaceChildren(...[h("strong", {}, text), ask, stop].filter(Boolean));
+    this.head.replaceChildren(...[text ? h("strong", {}, text) : null, ask, stop].filter(Boolean));
   }
 
   /** Stop what is going on, or put away what is over. */
