@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from contextlib import ExitStack
 from functools import partial
 from math import ceil
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -20,13 +23,21 @@ from preflight_rag.cli.main import (
     command,
 )
 from preflight_rag.cli.options import TURN, with_settings
+from preflight_rag.library.opening import LibraryPlace
 from preflight_rag.models.chat.chat_models import OFFLINE, model_name
-from preflight_rag.state.errors import LibraryMissing, LocalModelError, ModelError, ModelTimeout, ModelUnavailable
+from preflight_rag.state.errors import (
+    LibraryMissing,
+    LocalModelError,
+    ModelError,
+    ModelTimeout,
+    ModelUnavailable,
+    UsageError,
+)
+from preflight_rag.state.extras import require_extra
 
 if TYPE_CHECKING:
     from preflight_rag.app import Preflight
-    from preflight_rag.library.opening import LibraryPlace
-from preflight_rag.state.extras import require_extra
+    from preflight_rag.server import ServerOptions
 
 MOST_WORKERS = 64
 """A guess, far above the cores that one machine of this use has."""
@@ -37,6 +48,10 @@ MOST_WORKERS = 64
 @with_settings(*TURN)
 def serve(
     library: LibraryOption = DEFAULT_LIBRARY,
+    libraries: Annotated[
+        Path | None,
+        typer.Option("--libraries", help="Serve every library in this folder instead; people choose on the page."),
+    ] = None,
     host: Annotated[
         str, typer.Option("--host", help="Address to listen on; any but this machine's own needs a key.")
     ] = ("127.0.0.1"),
@@ -63,6 +78,15 @@ def serve(
     kept_mb: Annotated[
         int, typer.Option("--kept-mb", min=1, help="Most space for all uploads together, in megabytes.")
     ] = 20_000,
+    fetch_from: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fetch-from", help="Documents may be added by web addresses that begin so: https://example.org/; repeat."
+        ),
+    ] = None,
+    fetch_private: Annotated[
+        bool, typer.Option("--fetch-private", help="Such an address may be in a private network.")
+    ] = False,
     workers: Annotated[
         int,
         typer.Option(
@@ -83,6 +107,10 @@ def serve(
     require_extra("serve", "preflight serve")
     from preflight_rag.server.workers import Worker, run_workers
 
+    if libraries is not None and workers > 1:
+        raise UsageError(
+            "--libraries takes no --workers", help="Serve one library with several workers, or several with one."
+        )
     worker = Worker.this()
     if worker is None and workers > 1:
         if code := run_workers(workers, host=host, port=port, started=_tell, tell=partial(typer.echo, err=True)):
@@ -92,14 +120,14 @@ def serve(
     from preflight_rag.server import ServerOptions
     from preflight_rag.server.access import is_local
     from preflight_rag.server.app import serve as run
-    from preflight_rag.server.connected_model import ModelEntry
     from preflight_rag.server.service import MEGABYTE
+    from preflight_rag.server.several import libraries_in
+    from preflight_rag.server.web_fetch import checked_prefixes
 
-    try:
-        preflight, problem = _opened(library, model, embedder=embedder, create=create, threads=threads, **settings)
-    except LibraryMissing as error:
-        help = "Make one with `preflight ingest PATH`, or an empty one with --create."
-        raise LibraryMissing(error.message, help=help) from None
+    allowed = checked_prefixes(fetch_from or ())
+    how = {"embedder": embedder, "create": create, "threads": threads, **settings}
+    opened = _opened_all({"": library} if libraries is None else libraries_in(libraries), model, **how)
+    preflight, problem = next(iter(opened.values()))
     options = ServerOptions(
         require_keys=not is_local(host),
         cors=tuple(cors or ()),
@@ -112,20 +140,19 @@ def serve(
         turns=ceil(turns / workers),
         upload_bytes=upload_mb * MEGABYTE,
         kept_bytes=kept_mb * MEGABYTE,
+        fetch_from=allowed,
+        fetch_private=fetch_private,
         entered=model is None and "PREFLIGHT_MODEL" not in os.environ,
     )
-    with preflight:
+    with ExitStack() as stack:
+        for each, _ in opened.values():
+            stack.enter_context(each)
         if worker is not None and not worker.first:  # the first one has said all that
             run(preflight, host=host, port=port, options=options, access_log=not quiet, worker=worker)
             return
-        show.model_line(preflight.reader.name)
-        if options.entered and preflight.reader.by_rule and (entry := ModelEntry.read(preflight.folder)):
-            typer.echo(f"preflight: the model that was connected on the page is taken: {entry.model}", err=True)
-        for note in preflight.notes:
-            typer.echo(f"note: {note}", err=True)
-        if problem:
-            typer.echo(f"preflight: {problem} Until then answers show what the documents say.", err=True)
-        run(preflight, host=host, port=port, options=options, access_log=not quiet, started=_tell, worker=worker)
+        _announce(opened, options)
+        served = preflight if libraries is None else {name: each for name, (each, _) in opened.items()}
+        run(served, host=host, port=port, options=options, access_log=not quiet, started=_tell, worker=worker)
     if worker is None:
         typer.echo("preflight: the server has ended", err=True)
 
@@ -136,8 +163,39 @@ def _opened(library: LibraryPlace, model: str | None, **how: Any) -> tuple[Prefl
 
     try:
         return Preflight.open(library, model, **how), None
+    except LibraryMissing as error:
+        help = "Make one with `preflight ingest PATH`, or an empty one with --create."
+        raise LibraryMissing(error.message, help=help) from None
     except (ModelUnavailable, ModelTimeout, LocalModelError) as error:
         return Preflight.open(library, OFFLINE, **how), error
+
+
+def _opened_all(
+    places: Mapping[str, LibraryPlace | Path], model: str | None, **how: Any
+) -> dict[str, tuple[Preflight, ModelError | None]]:
+    """Return the applications over several libraries, all of them or none."""
+    with ExitStack() as stack:
+        opened = {}
+        for name, place in places.items():
+            opened[name] = _opened(LibraryPlace.read(place), model, **how)
+            stack.enter_context(opened[name][0])
+        stack.pop_all()
+    return opened
+
+
+def _announce(opened: Mapping[str, tuple[Preflight, ModelError | None]], options: ServerOptions) -> None:
+    """Say what answers, and what is amiss."""
+    from preflight_rag.server.connected_model import ModelEntry
+
+    preflight, problem = next(iter(opened.values()))
+    show.model_line(preflight.reader.name)
+    if options.entered and preflight.reader.by_rule and (entry := ModelEntry.read(preflight.folder)):
+        typer.echo(f"preflight: the model that was connected on the page is taken: {entry.model}", err=True)
+    for each, _ in opened.values():
+        for note in each.notes:
+            typer.echo(f"note: {note}", err=True)
+    if problem:
+        typer.echo(f"preflight: {problem} Until then answers show what the documents say.", err=True)
 
 
 def _tell(url: str) -> None:

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 log = logging.getLogger("preflight.server")
 router = APIRouter(prefix="/api", tags=["library"])
 MOST = 3
-SECONDS = 30.0  # after which a document's questions are those that were found: a guess at what somebody waits
-TRIED = 8  # questions of a document that are asked before it is shown with fewer: a guess
+WAIT = 1.0  # seconds that a request waits for what is not found out yet: a guess
+SECONDS = 20.0  # after which a document's questions are those that were found: a guess at what somebody waits
+TRIED = 6  # questions of a document that are asked before it is shown with fewer: a guess
 TRIED_OF_EACH = 3  # of each document, for the questions that a conversation can begin with: a guess
 DOCUMENTS = 12  # the latest, of which those questions are: a guess
 PAUSE = 0.1  # seconds between looks whether a person's turn is still running: it goes first
@@ -51,9 +52,13 @@ class OverviewRow(BaseModel):
 
 
 class AnsweredQuestions(BaseModel):
-    """Questions that are answered, since each was asked before; at most three, none where none was found."""
+    """Questions that are answered, since each was asked before; at most three, none where none was found.
+
+    `ready` is false while they are still being asked: whoever comes again finds them.
+    """
 
     questions: list[str]
+    ready: bool = True
 
 
 @router.get("/documents/overview")
@@ -72,15 +77,16 @@ def overview(id: str, service: ServiceOf, _user: UserOf) -> OverviewRow:
 async def document_questions(id: str, service: ServiceOf, _user: UserOf) -> AnsweredQuestions:
     """Three questions that a document answers, asked of it alone before they are named; that takes seconds."""
     entry, generation = await asyncio.to_thread(lambda: (_entry(id, service), service.catalogue.generation()))
-    made = service.overviews.get(generation, entry.id, lambda: _questions(entry, service))
-    return AnsweredQuestions(questions=await made)
+    made = await service.overviews.get(generation, entry.id, lambda: _questions(entry, service), WAIT)
+    return AnsweredQuestions(questions=made or [], ready=made is not None)
 
 
 @router.get("/suggestions")
 async def starting_questions(service: ServiceOf, _user: UserOf) -> AnsweredQuestions:
     """Questions to begin a conversation with, of the latest documents, each answered when it was asked before."""
     generation = await asyncio.to_thread(service.catalogue.generation)
-    return AnsweredQuestions(questions=await service.overviews.get(generation, "", lambda: _starting(service)))
+    made = await service.overviews.get(generation, "", lambda: _starting(service), WAIT)
+    return AnsweredQuestions(questions=made or [], ready=made is not None)
 
 
 def _entry(id: str, service: Service) -> CatalogueEntry:

@@ -75,6 +75,9 @@ class ServerOptions:
         turn_seconds: How long one turn may take in all.
         heartbeat_seconds: A silent stream is kept open with a comment this often.
         session_seconds: How long the page stays signed in.
+        libraries: Names of all libraries behind the address, this one among them; none where it is the only one.
+        fetch_from: Web addresses below which documents may be added by URL, such as "https://example.org/"; none: off.
+        fetch_private: Whether these may be in a private network, which is never so for others.
         entered: Whether the model that was connected on the page is taken again, where there is no other.
     """
 
@@ -94,6 +97,9 @@ class ServerOptions:
     turn_seconds: float = 900.0
     heartbeat_seconds: float = 15.0
     session_seconds: float = 12 * 3600.0
+    libraries: tuple[str, ...] = ()
+    fetch_from: tuple[str, ...] = ()
+    fetch_private: bool = False
     entered: bool = True
 
 
@@ -403,31 +409,28 @@ class Overviews:
         self._one_at_a_time = asyncio.Lock()
         self._closing = False
 
-    async def get(self, generation: int, name: str, make: Callable[[], list[str]]) -> list[str]:
+    async def get(self, generation: int, name: str, make: Callable[[], list[str]], seconds: float) -> list[str] | None:
         """Return what `make` returns in a worker thread, or has returned for this name and state of the library.
 
-        Raises:
-            Refused: The server is stopping.
+        None where that takes longer than so many seconds: whoever asks again finds it.
         """
 
         async def made() -> list[str]:
             async with self._one_at_a_time:
-                if self._closing:
-                    raise Refused(503, "the server is stopping", help="Ask again.")
-                return await asyncio.to_thread(self._kept_or_made, generation, name, make)
+                return [] if self._closing else await asyncio.to_thread(self._kept_or_made, generation, name, make)
 
         key = (generation, name)
-        task = self._made.get(key)
-        if task is None:
+        if (task := self._made.get(key)) is None:
             self._made = {other: each for other, each in self._made.items() if other[0] == generation}
             while len(self._made) >= OVERVIEWS:
                 self._made.pop(next(iter(self._made)))
             task = self._made[key] = asyncio.create_task(made())
-        try:
-            return await asyncio.shield(task)
-        except Exception:
+        await asyncio.wait([task], timeout=seconds)
+        if not task.done():
+            return None
+        if task.exception() is not None:
             self._made.pop(key, None)
-            raise
+        return task.result()
 
     def _kept_or_made(self, generation: int, name: str, make: Callable[[], list[str]]) -> list[str]:
         kept = self._read(generation)

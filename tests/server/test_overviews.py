@@ -1,6 +1,7 @@
 """Overviews and questions to begin with, from the server: each question is answered when a person asks it."""
 
 import json
+import time
 
 import pytest
 from serving import running
@@ -38,13 +39,23 @@ def folder(tmp_path, embedder):
     return tmp_path / "lib"
 
 
+def questions_of(client, path, **params):
+    """Questions, once the server has found them out."""
+    for _ in range(600):
+        found = client.get(path, params=params).json()
+        if found["ready"]:
+            return found["questions"]
+        time.sleep(0.2)
+    raise TimeoutError(path)
+
+
 def test_each_document_has_an_overview_with_questions_that_it_answers(folder, embedder, client_of):
     with Preflight.open(folder, "offline", embedder=embedder) as app, running(app) as url:
         client = client_of(url)
         told = {}
         for each in client.get("/api/documents").json()["documents"]:
             about = client.get("/api/documents/overview", params={"id": each["id"]}).json()
-            questions = client.get("/api/documents/questions", params={"id": each["id"]}).json()["questions"]
+            questions = questions_of(client, "/api/documents/questions", id=each["id"])
             told[each["name"]] = about["what"], about["audience"], questions
             for question in questions:
                 answer = client.ask(question, where=[f'id in ("{each["id"]}")']).json()
@@ -62,7 +73,7 @@ def test_each_document_has_an_overview_with_questions_that_it_answers(folder, em
 
 def test_questions_to_begin_with_name_what_they_are_about_and_are_kept(folder, embedder, client_of):
     with Preflight.open(folder, "offline", embedder=embedder) as app, running(app) as url:
-        found = client_of(url).get("/api/suggestions").json()["questions"]
+        found = questions_of(client_of(url), "/api/suggestions")
         for question in found:
             assert client_of(url).ask(question).json()["outcome"] in ("answered", "evidence")
     assert set(found) >= {"When was the Harrow suspension bridge opened?", "What is the price of Workshop?"}
@@ -71,9 +82,9 @@ def test_questions_to_begin_with_name_what_they_are_about_and_are_kept(folder, e
     assert json.loads(kept.read_text(encoding="utf-8"))["questions"][""] == found
     kept.write_text("{", encoding="utf-8")
     with Preflight.open(folder, "offline", embedder=embedder) as app, running(app) as url:
-        assert client_of(url).get("/api/suggestions").json()["questions"] == found
+        assert questions_of(client_of(url), "/api/suggestions") == found
 
 
 def test_an_empty_library_has_no_questions(tmp_path, embedder, client_of):
     with Preflight.open(tmp_path / "l", "offline", embedder=embedder, create=True) as app, running(app) as url:
-        assert client_of(url).get("/api/suggestions").json() == {"questions": []}
+        assert questions_of(client_of(url), "/api/suggestions") == []

@@ -1,6 +1,6 @@
 /** The page: puts its parts together, and says which view is shown, which panels are open, which keys do what. */
 
-import { call, whenKeyIsWanted } from "./api.js";
+import { call, lookAt, questionsOf, whenKeyIsWanted } from "./api.js";
 import { Chat, welcome } from "./chat.js";
 import { withoutModel } from "./connect.js";
 import { announce, deadEnd, find, h, wayTo } from "./dom.js";
@@ -8,7 +8,7 @@ import { Evidence } from "./evidence.js";
 import { lay, lift, readdress } from "./layers.js";
 import { Library } from "./library.js";
 import { login } from "./login.js";
-import { pastedText } from "./paste.js";
+import { fromAddress, pastedText } from "./paste.js";
 import { Settings } from "./settings.js";
 import { Sources } from "./sources.js";
 import { Threads } from "./threads.js";
@@ -18,6 +18,11 @@ import { plural, sentences } from "./words.js";
 const paste = async () => {
   const file = await pastedText();
   if (file) addFiles([file]);
+};
+/** Have the server fetch a document. */
+const fetchAddress = async () => {
+  const upload = await fromAddress(info.fetch_from ?? []);
+  if (upload) library.follow(upload);
 };
 const threadsColumn = matchMedia("(min-width: 760px)");
 const evidenceColumn = matchMedia("(min-width: 1180px)");
@@ -35,12 +40,12 @@ const threads = new Threads({
   onDeleted: (id) => id === chat.id && go("#/"),
   onRenamed: (id, title) => id === chat.id && (find("chat-title").textContent = title),
 });
-const library = new Library({ onChange: loadInfo, onPaste: paste, limits: () => info.limits ?? {}, onAsk: () => go("#/"), onAskOf: askOf, onQuestion: askThat, onGone: () => sources.checked().catch(() => {}) });
+const library = new Library({ onChange: loadInfo, onPaste: paste, onAddress: fetchAddress, limits: () => info.limits ?? {}, onAsk: () => go("#/"), onAskOf: askOf, onQuestion: askThat, onGone: () => sources.checked().catch(() => {}) });
 const chat = new Chat({ evidence, settings, threads, go, welcome: () => welcome({ library: info.library, write: info.write ?? true, suggestions, onAsk: (question) => chat.ask(question), onFiles: addFiles, onPaste: paste }) });
 
 /** What the server is, what it offers, and what could be asked first. */
 async function loadInfo() {
-  info = await call("/api/info");
+  info = await offered();
   settings.offered(info);
   tellOfModel(info.model_problem);
   const alone = withoutModel(info, loadInfo);
@@ -52,6 +57,35 @@ async function loadInfo() {
   suggest();
 }
 
+/** What the server is; the library that this tab looked at may be gone, then the first one is shown. */
+async function offered() {
+  try {
+    const found = await call("/api/info");
+    lookAt(found.libraries?.length > 1 ? found.library.name : "");
+    choices(found);
+    return found;
+  } catch (error) {
+    if (error.status !== 404) throw error;
+    lookAt("");
+    return call("/api/info");
+  }
+}
+
+/** Let people choose among the libraries that the server has. */
+function choices({ libraries = [], library: { name } }) {
+  const several = libraries.length > 1;
+  find("library-choice").hidden = !several;
+  find("choose-library").replaceChildren(...(several ? libraries : []).map((one) => h("option", { value: one, selected: one === name }, one)));
+}
+
+/** Look at another library: the page begins anew there, as every link within it does. */
+function chooseLibrary({ target: { value } }) {
+  lookAt(value);
+  document.cookie = `preflight_library=${encodeURIComponent(value)}; path=/; samesite=strict; max-age=31536000`;
+  history.replaceState(null, "", "#/");
+  location.reload();
+}
+
 /** Questions to begin with, which the server has asked before it names them: they come when they come. */
 async function suggest() {
   const { name, documents } = info.library;
@@ -61,7 +95,7 @@ async function suggest() {
   suggestions = [];
   if (!documents) return;
   try {
-    const { questions } = await call("/api/suggestions");
+    const questions = await questionsOf("/api/suggestions", () => suggested === library);
     if (suggested !== library) return;
     suggestions = questions;
     find("turns").querySelector(".welcome")?.dispatchEvent(new CustomEvent("suggestions", { detail: questions }));
@@ -233,6 +267,7 @@ async function begin() {
   themed();
   dropping();
   find("new-thread").addEventListener("click", () => go("#/"));
+  find("choose-library").addEventListener("change", chooseLibrary);
   find("open-threads").addEventListener("click", () => panel("threads", true));
   find("close-threads").addEventListener("click", () => panel("threads", false));
   find("open-evidence").addEventListener("click", () => panel("evidence", true));

@@ -1,6 +1,6 @@
 /** The library: adding files, what is in it, taking documents out. */
 
-import { call } from "./api.js";
+import { call, questionsOf } from "./api.js";
 import { announce, confirmed, find, h, icon, promptFor, toast } from "./dom.js";
 import { Uploads } from "./uploads.js";
 import { asSentence, basename, dateOf, isWeb, plural, sentences } from "./words.js";
@@ -33,7 +33,7 @@ function overview(id, name, onQuestion) {
       const address = `id=${encodeURIComponent(id)}`;
       const { what, gist, audience } = await call(`/api/documents/overview?${address}`);
       waits.before(h("p", {}, h("strong", {}, what), audience ? ` · for ${audience}` : ""), ...(gist ? [h("p.gist", {}, `“${gist}”`)] : []));
-      const { questions } = await call(`/api/documents/questions?${address}`);
+      const questions = await questionsOf(`/api/documents/questions?${address}`, () => node.isConnected);
       const list = questions.map((one) => h("li", {}, h("button", { type: "button", onclick: () => onQuestion(one) }, one)));
       waits.replaceWith(...(list.length ? [h("p.meta", {}, "It answers, for example:"), h("ul.suggestions", {}, list)] : []));
     } catch (error) {
@@ -64,7 +64,7 @@ export class Library {
 
   #build() {
     const pick = h("input.sr-only", { type: "file", multiple: true, id: "files", onchange: () => this.#picked(pick) });
-    this.drop = h("div.drop.large", {}, pick, icon("upload"), h("label", { for: "files" }, h("strong", {}, "Choose files"), " or drop them here"), " ", h("button.quiet-button", { type: "button", onclick: () => this.page.onPaste() }, "Paste text"), h("p.meta", {}, "PDF, Word and other office documents, web pages, e-books, mail, text, tables, records of PubMed"));
+    this.drop = h("div.drop.large", {}, pick, icon("upload"), h("label", { for: "files" }, h("strong", {}, "Choose files"), " or drop them here"), " ", h("button.quiet-button", { type: "button", onclick: () => this.page.onPaste() }, "Paste text"), " ", h("button.quiet-button", { type: "button", onclick: () => this.page.onAddress() }, "Add from the web"), h("p.meta", {}, "PDF, Word and other office documents, web pages, e-books, mail, text, tables, records of PubMed"));
     this.uploads = new Uploads({ limits: this.page.limits, onReady: () => this.#grown(), onAsk: () => this.page.onAsk() });
     this.figures = h("dl.figures");
     this.search = h("input", { type: "search", id: "document-search", placeholder: "Search documents", autocomplete: "off" });
@@ -189,12 +189,22 @@ export class Library {
     if (files.length) this.upload(files);
   }
 
+  /** What is listed before documents are added, so that those which come are known as new. */
+  async #before() {
+    if (this.uploads.isGoing()) return;
+    const listed = await call("/api/documents?limit=500").catch(() => ({ documents: [] }));
+    [this.known, this.opened] = [new Set(listed.documents.map(({ id }) => id)), new Set()];
+  }
+
+  /** Show what becomes of something that the server fetches. */
+  async follow(upload) {
+    await this.#before();
+    this.uploads.follow(upload);
+  }
+
   /** Add files; what has become of them is shown as it comes. */
   async upload(files) {
-    if (!this.uploads.isGoing()) {
-      const listed = await call("/api/documents?limit=500").catch(() => ({ documents: [] }));
-      [this.known, this.opened] = [new Set(listed.documents.map(({ id }) => id)), new Set()];
-    }
+    await this.#before();
     return this.uploads.add(files);
   }
 }

@@ -1,6 +1,6 @@
 /** Files on their way into the library: sent by this page, read by the server, found again after a reload. */
 
-import { ApiError, call, OFFLINE } from "./api.js";
+import { ApiError, call, forLibrary, OFFLINE } from "./api.js";
 import { find, h, icon, toast } from "./dom.js";
 import { plural, sentences } from "./words.js";
 
@@ -45,6 +45,13 @@ export class Uploads {
     for (const one of mine) if (one.file.size > limit) Object.assign(one, { stage: "failed", note: `larger than ${size(limit)}, which is the most that this server takes` });
     this.#draw();
     for (const parcel of parcels(mine.filter(({ stage }) => stage === "sending"))) await this.#send(parcel);
+  }
+
+  /** What the server fetches itself is on its way like a file that was sent. */
+  follow(upload) {
+    this.known.set(upload.id, upload);
+    this.#draw();
+    this.#poll();
   }
 
   /** Whether files are on their way. */
@@ -219,6 +226,7 @@ function sent(body, progress) {
     const request = new XMLHttpRequest();
     request.open("POST", "/api/documents");
     request.setRequestHeader("Prefer", "respond-async");
+    for (const [name, value] of Object.entries(forLibrary())) request.setRequestHeader(name, value);
     request.upload.addEventListener("progress", ({ loaded }) => progress(loaded));
     request.addEventListener("error", () => reject(new ApiError(OFFLINE)));
     request.addEventListener("load", () => {
