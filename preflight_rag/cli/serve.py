@@ -125,7 +125,7 @@ def serve(
     from preflight_rag.server.web_fetch import checked_prefixes
 
     allowed = checked_prefixes(fetch_from or ())
-    how = {"embedder": embedder, "create": create, "threads": threads, **settings}
+    how: dict[str, Any] = {"embedder": embedder, "create": create, "threads": threads, **settings}
     opened = _opened_all({"": library} if libraries is None else libraries_in(libraries), model, **how)
     preflight, problem = next(iter(opened.values()))
     options = ServerOptions(
@@ -151,7 +151,9 @@ def serve(
             run(preflight, host=host, port=port, options=options, access_log=not quiet, worker=worker)
             return
         _announce(opened, options)
-        served = preflight if libraries is None else {name: each for name, (each, _) in opened.items()}
+        served: Preflight | Mapping[str, Preflight] = (
+            preflight if libraries is None else {name: each for name, (each, _) in opened.items()}
+        )
         run(served, host=host, port=port, options=options, access_log=not quiet, started=_tell, worker=worker)
     if worker is None:
         typer.echo("preflight: the server has ended", err=True)

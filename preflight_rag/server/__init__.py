@@ -7,6 +7,8 @@
     workers.py, siblings.py, relay.py    several processes behind one port, and what they hand on to each other
     shared.py      what several servers share: sessions of the page, buckets of requests and tokens
     turns.py, threads.py, library.py, uploads.py, info.py    routes under /api
+    overviews.py, web_fetch.py    what documents are and answer; documents by their web address
+    several.py     several libraries behind one address
     openai.py      routes under /v1
     service.py     what the routes share: options, metrics, and the turns that are being taken
     errors.py      errors as responses; markdown.py answers as HTML

@@ -9,6 +9,7 @@ import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
+from typing import cast
 
 import uvicorn
 from fastapi import FastAPI
@@ -219,8 +220,8 @@ class _Server(EndingServer):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the turns, then the connections."""
         app = self.config.app
-        for each in app.apps.values() if isinstance(app, Several) else [app]:
-            each.state.service.running.stop_all()  # type: ignore[union-attr]
+        for each in list(app.apps.values()) if isinstance(app, Several) else [cast("FastAPI", app)]:
+            each.state.service.running.stop_all()
         await super().shutdown(sockets)
 
 

@@ -137,11 +137,29 @@ export class Library {
     for (const row of rows) if (this.opened.has(row.dataset.id)) row.querySelector("details.overview").open = true;
     if (more) this.list.append(...rows);
     else this.list.replaceChildren(...rows);
+    this.#shownOnce();
     this.shown = offset + rows.length;
     this.more.hidden = this.shown >= found.total;
     this.none.hidden = found.total > 0;
     this.none.textContent = query ? `No document holds “${query}” in its title or source.` : "Nothing here yet.";
     if (aloud) announce(plural(found.total, "document"));
+  }
+
+  /** A file with the text of another one stands with that one, as where else it is. */
+  #shownOnce() {
+    const all = new Map([...this.list.querySelectorAll("li[data-id]")].map((row) => [row.dataset.id, row]));
+    for (const row of [...this.list.children]) {
+      const original = all.get(row.dataset.copyOf);
+      if (!original || original === row || original.contains(row)) continue;
+      let copies = original.querySelector(":scope > div > details.copies");
+      if (!copies) {
+        copies = h("details.copies", {}, h("summary.meta"), h("ul.documents"));
+        original.querySelector(":scope > div").append(copies);
+      }
+      copies.lastChild.append(row);
+      const names = [...copies.lastChild.children].map(({ dataset: { name } }) => name);
+      copies.firstChild.replaceChildren(h("span.show", {}, `Also in ${names.join(", ")}`), " · the same text, searched once");
+    }
   }
 
   #row({ read = null, tags = [], id, title, name: file_name, source, date, saved, file, gone, url, copy_of: copyOf = "" }) {
@@ -155,7 +173,7 @@ export class Library {
     const heading = to ? h("a", { href: to, target: "_blank", rel: "noopener noreferrer" }, name) : name;
     const meta = [origin !== name && origin, dateOf({ date, file_saved: saved }), gone && "its file is no longer there", copyOf && `same text as ${basename(copyOf)}, searched once`].filter(Boolean).join(" · ");
     const about = overview(id, name, (question) => this.page.onQuestion(id, name, question));
-    return h("li", { "data-id": id }, icon("file"), h("div", {}, h("h2", {}, heading), h("p.meta", {}, meta), tags.length ? h("p.tags", {}, tags.map((one) => h("span.tag", {}, one))) : null, readReport(read), about), h("span.row-acts", {}, ask, this.write ? [label, remove] : null));
+    return h("li", { "data-id": id, "data-copy-of": copyOf || null, "data-name": origin }, icon("file"), h("div", {}, h("h2", {}, heading), h("p.meta", {}, meta), tags.length ? h("p.tags", {}, tags.map((one) => h("span.tag", {}, one))) : null, readReport(read), about), h("span.row-acts", {}, ask, this.write ? [label, remove] : null));
   }
 
   async #tag(id, name, tags) {
