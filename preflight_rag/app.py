@@ -62,6 +62,7 @@ class Preflight:
         self.settings = settings
         self._loop = BackgroundLoop("preflight-loop")
         self._turns: Turns | None = None
+        self._untold: Any = None  # the graph without a checkpointer, made at its first use
         self._resources = AsyncExitStack()
         self._opening = threading.RLock()
         self._opening_readers = threading.Lock()
@@ -293,6 +294,31 @@ class Preflight:
         """
         request = self._ask(question, options, history, model, discard, settings)
         return self._answer(request, thread_id, on_event)
+
+    def try_question(self, question: str, **settings: Unpack[GivenSettings]) -> Answer:
+        """Return what a turn without a language model comes to, which no conversation and no ledger keeps.
+
+        Args:
+            question: What to ask.
+            **settings: As for `ask`.
+
+        Raises:
+            PreflightError: As `ask`.
+        """
+        from langchain_core.messages import HumanMessage
+
+        from preflight_rag.graph.build import build_graph
+        from preflight_rag.graph.outcome import answer_of
+
+        numbers, reader = self._settings(settings), self.reader_of(OFFLINE)
+        extractive = extractive_for(reader, numbers.extractive_reader)
+        context = Context(reader, self.library, numbers, extractive=extractive, calls_ahead=False)
+        if self._untold is None:
+            self._untold = build_graph().compile(name="preflight-untold")
+        asked: Any = {"messages": [HumanMessage(question)], "options": []}
+        how: Any = {"recursion_limit": numbers.max_steps, "max_concurrency": numbers.max_concurrency}
+        state = self._loop.call(self._untold.ainvoke(asked, how, context=context))
+        return answer_of(state, reader=reader, settings=numbers)
 
     async def aask(
         self,

@@ -22,7 +22,13 @@ from preflight_rag.server.connections import configured
 @contextmanager
 def running(preflight, options=None):
     """The URL of a server over the application."""
-    app = create_app(preflight, options)
+    with running_app(create_app(preflight, options)) as url:
+        yield url
+
+
+@contextmanager
+def running_app(app):
+    """The URL of a server with an ASGI application."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(512)

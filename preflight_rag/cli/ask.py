@@ -138,7 +138,7 @@ def chat(
     with _opened(library, model, embedder, settings, threads) as preflight:
         show.model_line(preflight.reader.name)
         _notes(preflight)
-        thread_id = new_thread_id("chat") if thread is None else thread
+        thread_id = new_thread_id("terminal") if thread is None else thread
         _pick_up(preflight, thread_id)
         while question := _next_line():
             if question.startswith("/"):

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,15 +21,20 @@ from preflight_rag.cli.main import (
     command,
 )
 from preflight_rag.cli.options import TURN, with_settings
+from preflight_rag.library.opening import LibraryPlace
 from preflight_rag.models.chat.chat_models import OFFLINE, model_name
-from preflight_rag.state.errors import LibraryMissing, LocalModelError, ModelError, ModelTimeout, ModelUnavailable
+from preflight_rag.state.errors import (
+    LibraryMissing,
+    LocalModelError,
+    ModelError,
+    ModelTimeout,
+    ModelUnavailable,
+)
+from preflight_rag.state.extras import require_extra
 
 if TYPE_CHECKING:
     from preflight_rag.app import Preflight
-    from preflight_rag.library.opening import LibraryPlace
-from preflight_rag.state.extras import require_extra
-
-"""A guess, far above the cores that one machine of this use has."""
+    from preflight_rag.server import ServerOptions
 
 
 @app.command(epilog="Example: preflight serve --library my-library --port 8765")
@@ -34,6 +42,10 @@ from preflight_rag.state.extras import require_extra
 @with_settings(*TURN)
 def serve(
     library: LibraryOption = DEFAULT_LIBRARY,
+    libraries: Annotated[
+        Path | None,
+        typer.Option("--libraries", help="Serve every library in this folder instead; people choose on the page."),
+    ] = None,
     host: Annotated[
         str, typer.Option("--host", help="Address to listen on; any but this machine's own needs a key.")
     ] = ("127.0.0.1"),
@@ -60,6 +72,15 @@ def serve(
     kept_mb: Annotated[
         int, typer.Option("--kept-mb", min=1, help="Most space for all uploads together, in megabytes.")
     ] = 20_000,
+    fetch_from: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fetch-from", help="Documents may be added by web addresses that begin so: https://example.org/; repeat."
+        ),
+    ] = None,
+    fetch_private: Annotated[
+        bool, typer.Option("--fetch-private", help="Such an address may be in a private network.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not print a line for each request.")] = False,
     embedder: EmbedderOption = None,
     threads: ThreadsOption = None,
@@ -71,14 +92,14 @@ def serve(
     from preflight_rag.server import ServerOptions
     from preflight_rag.server.access import is_local
     from preflight_rag.server.app import serve as run
-    from preflight_rag.server.connected_model import ModelEntry
     from preflight_rag.server.options import MEGABYTE
+    from preflight_rag.server.several import libraries_in
+    from preflight_rag.server.web_fetch import checked_prefixes
 
-    try:
-        preflight, problem = _opened(library, model, embedder=embedder, create=create, threads=threads, **settings)
-    except LibraryMissing as error:
-        help = "Make one with `preflight ingest PATH`, or an empty one with --create."
-        raise LibraryMissing(error.message, help=help) from None
+    allowed = checked_prefixes(fetch_from or ())
+    how: dict[str, Any] = {"embedder": embedder, "create": create, "threads": threads, **settings}
+    opened = _opened_all({"": library} if libraries is None else libraries_in(libraries), model, **how)
+    preflight, problem = next(iter(opened.values()))
     options = ServerOptions(
         require_keys=not is_local(host),
         cors=tuple(cors or ()),
@@ -91,17 +112,18 @@ def serve(
         turns=turns,
         upload_bytes=upload_mb * MEGABYTE,
         kept_bytes=kept_mb * MEGABYTE,
+        fetch_from=allowed,
+        fetch_private=fetch_private,
         entered=model is None and "PREFLIGHT_MODEL" not in os.environ,
     )
-    with preflight:
-        show.model_line(preflight.reader.name)
-        if options.entered and preflight.reader.by_rule and (entry := ModelEntry.read(preflight.folder)):
-            typer.echo(f"preflight: the model that was connected on the page is taken: {entry.model}", err=True)
-        for note in preflight.notes:
-            typer.echo(f"note: {note}", err=True)
-        if problem:
-            typer.echo(f"preflight: {problem} Until then answers show what the documents say.", err=True)
-        run(preflight, host=host, port=port, options=options, access_log=not quiet, started=_tell)
+    with ExitStack() as stack:
+        for each, _ in opened.values():
+            stack.enter_context(each)
+        _announce(opened, options)
+        served: Preflight | Mapping[str, Preflight] = (
+            preflight if libraries is None else {name: each for name, (each, _) in opened.items()}
+        )
+        run(served, host=host, port=port, options=options, access_log=not quiet, started=_tell)
     typer.echo("preflight: the server has ended", err=True)
 
 
@@ -111,8 +133,39 @@ def _opened(library: LibraryPlace, model: str | None, **how: Any) -> tuple[Prefl
 
     try:
         return Preflight.open(library, model, **how), None
+    except LibraryMissing as error:
+        help = "Make one with `preflight ingest PATH`, or an empty one with --create."
+        raise LibraryMissing(error.message, help=help) from None
     except (ModelUnavailable, ModelTimeout, LocalModelError) as error:
         return Preflight.open(library, OFFLINE, **how), error
+
+
+def _opened_all(
+    places: Mapping[str, LibraryPlace | Path], model: str | None, **how: Any
+) -> dict[str, tuple[Preflight, ModelError | None]]:
+    """Return the applications over several libraries, all of them or none."""
+    with ExitStack() as stack:
+        opened = {}
+        for name, place in places.items():
+            opened[name] = _opened(LibraryPlace.read(place), model, **how)
+            stack.enter_context(opened[name][0])
+        stack.pop_all()
+    return opened
+
+
+def _announce(opened: Mapping[str, tuple[Preflight, ModelError | None]], options: ServerOptions) -> None:
+    """Say what answers, and what is amiss."""
+    from preflight_rag.server.connected_model import ModelEntry
+
+    preflight, problem = next(iter(opened.values()))
+    show.model_line(preflight.reader.name)
+    if options.entered and preflight.reader.by_rule and (entry := ModelEntry.read(preflight.folder)):
+        typer.echo(f"preflight: the model that was connected on the page is taken: {entry.model}", err=True)
+    for each, _ in opened.values():
+        for note in each.notes:
+            typer.echo(f"note: {note}", err=True)
+    if problem:
+        typer.echo(f"preflight: {problem} Until then answers show what the documents say.", err=True)
 
 
 def _tell(url: str) -> None:

@@ -6,6 +6,8 @@
     access.py      who may: keys, users, addresses
     shared.py      what several servers share: sessions of the page, buckets of requests and tokens
     turns.py, threads.py, library.py, uploads.py, info.py    routes under /api
+    overviews.py, web_fetch.py    what documents are and answer; documents by their web address
+    several.py     several libraries behind one address
     openai.py      routes under /v1
     service.py     what one server is made of; dependencies.py gives it to the routes, with who asks
     options.py, metrics.py, running_turns.py, conversations.py    its limits, numbers, turns, OpenAI clients' threads

@@ -6,8 +6,10 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import cast
 
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
@@ -20,11 +22,13 @@ from preflight_rag.server import (
     library,
     model_entry,
     openai,
+    overviews,
     responses,
     suggestions,
     threads,
     turns,
     uploads,
+    web_fetch,
 )
 from preflight_rag.server.access import KeyRing, bind, check_bind, url_of
 from preflight_rag.server.connections import (
@@ -39,6 +43,7 @@ from preflight_rag.server.gate import Gate
 from preflight_rag.server.options import ServerOptions
 from preflight_rag.server.page import page_router
 from preflight_rag.server.service import Service
+from preflight_rag.server.several import Several
 from preflight_rag.server.uploads import remove_incoming
 
 
@@ -79,7 +84,19 @@ def create_app(preflight: Preflight, options: ServerOptions | None = None) -> Fa
     )
     app.state.service = service
     errors.register(app)
-    for module in (turns, suggestions, threads, library, uploads, info, model_entry, openai, responses):
+    for module in (
+        turns,
+        suggestions,
+        threads,
+        library,
+        overviews,
+        uploads,
+        web_fetch,
+        info,
+        model_entry,
+        openai,
+        responses,
+    ):
         app.include_router(module.router)
     app.include_router(page_router())
     describe_as_it_behaves(app)
@@ -95,12 +112,23 @@ def create_app(preflight: Preflight, options: ServerOptions | None = None) -> Fa
     return app
 
 
+def create_app_of_several(libraries: Mapping[str, Preflight], options: ServerOptions | None = None) -> Several:
+    """Return one application over several open libraries, of which people choose on the page.
+
+    Args:
+        libraries: By name; they stay the caller's.
+        options: Of each of them.
+    """
+    own = replace(options or ServerOptions(), libraries=tuple(libraries))
+    return Several({name: create_app(preflight, own) for name, preflight in libraries.items()})
+
+
 # How long Ctrl-C waits for open connections; stopping a turn takes up to a second or two.
 GRACE_SECONDS = 4
 
 
 def serve(
-    preflight: Preflight,
+    preflight: Preflight | Mapping[str, Preflight],
     *,
     host: str = "127.0.0.1",
     port: int = 8765,
@@ -111,7 +139,7 @@ def serve(
     """Serve a library until Ctrl-C.
 
     Args:
-        preflight: The application.
+        preflight: The application, or several by name, of which people choose on the page.
         host: An address of this machine; any other than its own needs a key.
         port: 0 for a free one.
         options: Limits, and who may use it.
@@ -121,17 +149,20 @@ def serve(
     Raises:
         UsageError: The address cannot be used, or there is no key for it.
     """
-    keys = KeyRing(preflight.folder)
-    try:
-        check_bind(host, keys)
-    finally:
-        keys.close()
+    for each in preflight.values() if isinstance(preflight, Mapping) else [preflight]:
+        keys = KeyRing(each.folder)
+        try:
+            check_bind(host, keys)
+        finally:
+            keys.close()
     keep_files_private()
     share_freed_memory()
     ask_for_file_handles()
     with bind(host, port) as listening:
         config = configured(
-            create_app(preflight, options),
+            create_app_of_several(preflight, options)
+            if isinstance(preflight, Mapping)
+            else create_app(preflight, options),
             log_config=None,
             access_log=False,
             # Who asks is who connects: a header is believed only of the proxies that the operator names.
@@ -148,8 +179,9 @@ class _Server(EndingServer):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the turns, then the connections."""
-        application = self.config.app
-        application.state.service.running.stop_all()  # type: ignore[union-attr]
+        app = self.config.app
+        for each in list(app.apps.values()) if isinstance(app, Several) else [cast("FastAPI", app)]:
+            each.state.service.running.stop_all()
         await super().shutdown(sockets)
 
 

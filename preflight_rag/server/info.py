@@ -52,11 +52,13 @@ def info(request: Request, service: ServiceOf, user: UserOf) -> dict[str, Any]:
         "model_entry": entry_info(request, service),
         "routes": list(ROUTES),
         "library": _library(service),
+        "libraries": list(options.libraries),
         "user": user.name,
         "write": user.write,
         "auth": service.needs_key(),
         "settings": defaults,
         "limits": {"body_bytes": options.body_bytes, "upload_bytes": options.upload_bytes},
+        "fetch_from": list(options.fetch_from),
     }
 
 

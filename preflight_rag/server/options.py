@@ -29,6 +29,9 @@ class ServerOptions:
         turn_seconds: How long one turn may take in all.
         heartbeat_seconds: A silent stream is kept open with a comment this often.
         session_seconds: How long the page stays signed in.
+        libraries: Names of all libraries behind the address, this one among them; none where it is the only one.
+        fetch_from: Web addresses below which documents may be added by URL, such as "https://example.org/"; none: off.
+        fetch_private: Whether these may be in a private network, which is never so for others.
         entered: Whether the model that was connected on the page is taken again, where there is no other.
     """
 
@@ -48,4 +51,7 @@ class ServerOptions:
     turn_seconds: float = 900.0
     heartbeat_seconds: float = 15.0
     session_seconds: float = 12 * 3600.0
+    libraries: tuple[str, ...] = ()
+    fetch_from: tuple[str, ...] = ()
+    fetch_private: bool = False
     entered: bool = True

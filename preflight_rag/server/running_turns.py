@@ -208,6 +208,11 @@ class RunningTurns:
             finally:
                 self._metrics.running.dec()
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a turn is being taken, or waits."""
+        return bool(self._turns)
+
     def of(self, thread_id: str) -> RunningTurn | None:
         """Return the turn that a thread takes now; of several, of which all but one wait for the thread, the first."""
         found = [turn for turn in self._turns if turn.thread_id == thread_id]

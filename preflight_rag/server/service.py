@@ -15,6 +15,7 @@ from preflight_rag.server.access import KeyRing, Keys
 from preflight_rag.server.connected_model import ModelEntry
 from preflight_rag.server.conversations import Conversations
 from preflight_rag.server.errors import Refused
+from preflight_rag.server.kept_overviews import OVERVIEWS_FILE, Overviews
 from preflight_rag.server.metrics import Metrics
 from preflight_rag.server.model_watch import ModelWatch
 from preflight_rag.server.options import ServerOptions
@@ -57,6 +58,7 @@ class Service:
         self.conversations = Conversations()
         self.uploads = Uploads()
         self.kept_files = KeptFiles(preflight.folder.absolute() / UPLOADS)
+        self.overviews = Overviews(preflight.folder.absolute() / OVERVIEWS_FILE)
         self.suggested: dict[str, asyncio.Task[list[str]]] = {}
         self.watch = ModelWatch(preflight, options.wanted, options.problem)
         self.entered: ModelEntry | None = None
@@ -160,6 +162,7 @@ class Service:
         memory until the garbage collector comes by.
         """
         self.closing = True
+        await self.overviews.close()
         await self.running.close()
         await self.watch.close()
         async with self.changing:

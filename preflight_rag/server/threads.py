@@ -17,6 +17,7 @@ from preflight_rag.server.access import User
 from preflight_rag.server.dependencies import ServiceOf, UserOf
 from preflight_rag.server.markdown import render
 from preflight_rag.server.service import Service
+from preflight_rag.server.turns import PAGE
 from preflight_rag.state.errors import ThreadNotFound
 from preflight_rag.state.values import Answer, Citation
 from preflight_rag.text.citations import MARK
@@ -26,6 +27,7 @@ from preflight_rag.threads.ledger import Feedback, ThreadSummary, Turn
 
 router = APIRouter(prefix="/api/threads", tags=["threads"])
 QUOTE_CHARACTERS = 400  # of a footnote: a guess, a few sentences
+OF_THE_PAGE = (f"{PAGE}-", "chat-")  # the latter of earlier servers
 FOOTNOTE = re.compile(rf"{MARK.pattern} ")
 ROUTES = {
     "plain": "read in one go",
@@ -64,9 +66,9 @@ class FeedbackBody(BaseModel):
 
 @router.get("")
 def threads(service: ServiceOf, user: UserOf, query: str | None = None) -> dict[str, Any]:
-    """The user's conversations, the latest first; with a query, those that hold it."""
+    """The user's conversations, the latest first; with a query, those that hold it. `page`: begun on the page."""
     found = [row for row in service.preflight.ledger.threads(query) if row.thread_id.startswith(user.prefix)]
-    return {"threads": [{**asdict(row), "thread_id": user.shown(row.thread_id)} for row in found]}
+    return {"threads": [_listed(row, user.shown(row.thread_id)) for row in found]}
 
 
 @router.get("/{thread_id:path}/export", response_class=Markdown)
@@ -118,6 +120,10 @@ async def delete(thread_id: str, service: ServiceOf, user: UserOf) -> None:
     await service.running.stop(name)
     if not await asyncio.to_thread(service.preflight.delete_thread, name):
         raise _missing(thread_id)
+
+
+def _listed(row: ThreadSummary, shown: str) -> dict[str, Any]:
+    return {**asdict(row), "thread_id": shown, "page": shown.startswith(OF_THE_PAGE)}
 
 
 def _turns(service: Service, user: User, thread_id: str) -> list[Turn]:

@@ -34,6 +34,8 @@ OWN = ("route", "k", "where", "since", "pubmed", "instructions", "clarify")
 HTML_SECONDS = 0.08  # between two renderings of a growing answer: a dozen a second look smooth
 EARLY_SECONDS = 0.15  # how long a stream's status waits for an error; wrong questions fail within milliseconds
 STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+PAGE = "page"
+"""How ids of conversations begin that the page has begun, which alone asks for HTML."""
 STILL_HERE = b": still here\n\n"
 """A comment, which clients pass over; it keeps proxies from closing a silent stream."""
 
@@ -124,7 +126,7 @@ def with_instructions(settings: dict[str, Any], service: Service, *spoken: str) 
 async def ask(body: AskBody, request: Request, service: ServiceOf, user: UserOf) -> Response:
     """Take a turn: events start, progress, stage, token, html; at last answer, clarify, error or stopped."""
     goes_on = body.turn is None and body.thread_id is not None
-    shown = str(body.thread_id) if goes_on else new_thread_id("chat")
+    shown = str(body.thread_id) if goes_on else new_thread_id(PAGE if body.html else "api")
     thread_id = user.thread(validate_thread_id(shown))
     settings, model = with_instructions(body.turn_settings(service), service), service.model_of(body.model)
 

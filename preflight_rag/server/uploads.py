@@ -93,11 +93,7 @@ async def upload(request: Request, service: ServiceOf, user: WriterOf) -> Respon
     if not files:
         raise Refused(400, "the form holds no file", help="Send files in the field `files`.")
     begun = Upload(user.name, [FileState(each.name) for each in files])
-    service.uploads.add(begun)
-    steps: asyncio.Queue[Step | None] = asyncio.Queue()
-    work = asyncio.create_task(_take_in(service, files, begun, steps))
-    service.working.add(work)
-    work.add_done_callback(service.forget)
+    steps, work = start_taking_in(service, files, begun)
     if "respond-async" in request.headers.get("prefer", ""):
         return JSONResponse(begun.to_json(), 202)
     if "text/event-stream" in request.headers.get("accept", ""):
@@ -108,6 +104,18 @@ async def upload(request: Request, service: ServiceOf, user: WriterOf) -> Respon
     except PreflightError as error:
         return error_response(error, request.url.path)
     return JSONResponse(report.to_json())
+
+
+def start_taking_in(
+    service: Service, files: Sequence[Received], begun: Upload
+) -> tuple[asyncio.Queue[Step | None], asyncio.Task[UploadReport]]:
+    """Begin to take received files into the library; return its steps as they come, and the work itself."""
+    service.uploads.add(begun)
+    steps: asyncio.Queue[Step | None] = asyncio.Queue()
+    work = asyncio.create_task(_take_in(service, files, begun, steps))
+    service.working.add(work)
+    work.add_done_callback(service.forget)
+    return steps, work
 
 
 def _check_room(files: KeptFiles, request: Request, most: int) -> None:

@@ -7,13 +7,14 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 from serving import running
 
 from preflight_rag import Preflight
 from preflight_rag.library import Library
 from preflight_rag.testing.scripted_server import ScriptedServer
 
+expect.set_options(timeout=20_000)  # as the contexts below: a machine may be busy with other tests
 CHROMIUM = Path("/usr/bin/chromium")
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
 VIOLATIONS = """

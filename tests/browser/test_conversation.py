@@ -357,3 +357,19 @@ def test_questions_are_suggested_after_an_answer_unless_switched_off(visit, scri
     ask(page, "How is slate?")
     expect(page.locator(".next")).to_have_count(0)
     assert scripted_url.model.count("Questions to ask next") == asked
+
+
+def test_conversations_of_other_programs_stand_below_those_of_the_page(visit, scripted_url, ask):
+    url = scripted_url(default="Basalt is hard [1].", rewrite="off")
+    scripted_url.app.ask("Which rock is light?", thread_id="from-a-script")
+    page = visit(url)
+    ask(page, "Which rock is hard?")
+    others = page.locator("#other-threads")
+    expect(page.locator("#thread-list li")).to_have_count(1)
+    expect(page.locator("#thread-list")).to_contain_text("Which rock is hard?")
+    expect(others.locator("summary")).to_have_text("From other programs (1)")
+    expect(others.get_by_role("link")).not_to_be_visible()
+    others.locator("summary").click()
+    others.get_by_role("link").click()
+    expect(page.locator(".turn")).to_contain_text("Which rock is light?")
+    expect(others.locator("li")).to_have_class("current")

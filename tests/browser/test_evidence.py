@@ -225,3 +225,22 @@ def test_nothing_overlaps_in_a_picture_of_twelve_documents(visit, scripted_url, 
     page.get_by_role("button", name="Enlarge").click()
     expect(page.get_by_role("dialog").locator(".graph .dot")).to_have_count(12)
     assert page.evaluate(OVERLAPS, "dialog") == APART
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("narrow", [False, True])
+def test_rows_of_a_table_are_shown_as_a_table_with_its_columns(visit, empty_url, tmp_path, ask, narrow):
+    parts = tmp_path / "parts.csv"
+    parts.write_text("sku,part,price_eur\nGX-2290,Check valve,61.20\nGX-3105,Gate valve,92.00\n", encoding="utf-8")
+    page = visit(empty_url, narrow=narrow)
+    page.locator("#first-files").set_input_files([parts])
+    expect(page.get_by_text("2 added.")).to_be_visible(timeout=60_000)
+    page.get_by_role("link", name="Ask").click()
+    ask(page, "What is the price of the check valve?")
+    page.locator(".turn-actions").get_by_role("button", name="Evidence").click()
+    for place in (".answer .rows", "#evidence .quoted .rows"):
+        table = page.locator(place).first
+        expect(table.locator("thead th")).to_have_text(["sku", "part", "price eur"])
+        expect(table.locator("tbody tr").first).to_contain_text("61.20")
+    expect(page.locator(".answer .rows .cite").first).to_be_attached()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

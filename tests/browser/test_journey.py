@@ -1,17 +1,25 @@
 """A first visit from an empty library to a deleted conversation, as a new user would take it."""
 
 import re
+import threading
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from fpdf import FPDF
 from playwright.sync_api import expect
+from serving import running
 
+from preflight_rag import Preflight
 from preflight_rag.cli.demo import DOCUMENTS
+from preflight_rag.server import ServerOptions
 
 HTML = """<!doctype html><html><head><title>The Harrow lighthouse</title></head><body><main>
 <h1>The Harrow lighthouse</h1><p>The Harrow lighthouse stands on Gull Rock, two miles off the coast. It was lit for the
 first time in 1867. Its lamp burned whale oil until 1911, when electricity was laid under the sea. The last keeper, Ada
 Thorne, left the tower in 1984, and since then it has been run from the harbour office.</p></main></body></html>"""
+
+
+MOSSES = "# Mosses of the north\n\nThe moss garden of Kyoto was opened in 1928. Mosses grow slowly there."
 
 
 def make_pdf(path):
@@ -190,13 +198,116 @@ def test_pasted_text_is_a_document_that_can_be_asked(visit, empty_url, ask):
     expect(page.locator(".answer")).to_contain_text("hard")
 
 
-def test_what_was_not_read_stands_first_and_no_files_name_is_suggested(visit, empty_url, tmp_path):
+def test_what_was_not_read_stands_first_and_questions_that_are_answered_are_suggested(visit, empty_url, tmp_path):
     paths = [tmp_path / "scan_0017.txt", tmp_path / "moss.md", tmp_path / "broken.pdf"]
-    for path, text in zip(paths, ("Basalt is hard.", "# Mosses of the north\n\nMosses grow.", "no pdf"), strict=True):
+    for path, text in zip(paths, ("Basalt is hard.", MOSSES, "no pdf"), strict=True):
         path.write_text(text, encoding="utf-8")
     page = visit(empty_url)
     page.locator("#first-files").set_input_files(paths)
     expect(page.get_by_text("2 added, 1 not read.")).to_be_visible(timeout=60_000)
     expect(page.locator(".upload .upload-name").first).to_have_text("broken.pdf")
     page.get_by_role("link", name="Ask").click()
-    expect(page.locator(".suggestions button")).to_have_text(["Tell me about “Mosses of the north”."])
+    suggested = page.locator(".welcome .suggestions button")
+    expect(suggested).to_have_text(["When was the moss garden of Kyoto opened?"], timeout=60_000)
+    suggested.click()
+    page.locator(".turn:last-child .turn-actions").wait_for(timeout=60_000)
+    expect(page.locator(".answer")).to_contain_text("1928")
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_after_an_upload_a_document_says_what_it_is_and_what_it_answers(visit, empty_url, tmp_path, narrow):
+    claim = tmp_path / "claim_form_0231.txt"
+    claim.write_text(
+        "Insured name: Marta Kovac\nPolicy number: HX-20931\nDate of loss: 14 March 2022\n", encoding="utf-8"
+    )
+    page = visit(empty_url, path="/#/library", narrow=narrow)
+    page.locator("#files").set_input_files([claim])
+    overview = page.locator(".documents > li .overview-body")
+    expect(overview).to_contain_text("Claim form · for Marta Kovac", timeout=60_000)
+    expect(page.locator(".documents h2")).to_have_text("claim_form_0231")
+    overview.get_by_role("button", name="What is the policy number?").click(timeout=60_000)
+    expect(page.locator("#sources-summary")).to_have_text("1 document")
+    page.locator(".turn:last-child .turn-actions").wait_for(timeout=60_000)
+    expect(page.locator(".answer")).to_contain_text("HX-20931")
+
+
+def test_one_file_has_one_progress_and_every_kind_of_file_is_counted(visit, empty_url, tmp_path):
+    page = visit(empty_url, path="/#/library")
+    heads = []
+    page.expose_function("noted", lambda text: heads.append(text))
+    page.evaluate(
+        """() => new MutationObserver(() => noted(document.querySelector(".uploads-head").textContent))
+            .observe(document.querySelector(".uploads"), { subtree: true, childList: true })"""
+    )
+    paths = [tmp_path / f"note.{ending}" for ending in ("txt", "md", "html", "csv", "json", "log")]
+    for n, path in enumerate(paths):
+        path.write_text(
+            f'[{{"stone": "granite {n}"}}]' if path.suffix == ".json" else f"stone,kind\ngranite {n},hard\n"
+        )
+    page.locator("#files").set_input_files(paths[:1])
+    expect(page.get_by_text("1 added.")).to_be_visible(timeout=60_000)
+    assert heads
+    assert not [text for text in heads if " of 1 file" in text]
+    page.locator("#files").set_input_files(paths[1:])
+    expect(page.get_by_text("6 added.")).to_be_visible(timeout=60_000)
+    for kind in ("TXT", "MD", "HTML", "CSV", "JSON", "LOG"):
+        expect(page.locator(".figures")).to_contain_text(kind)
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_a_document_is_added_from_the_web_where_the_operator_allows_it(visit, embedder, tmp_path, narrow):
+    (tmp_path / "site" / "docs").mkdir(parents=True)
+    (tmp_path / "site" / "docs" / "lighthouse.html").write_text(HTML, encoding="utf-8")
+    with (
+        ThreadingHTTPServer(("127.0.0.1", 0), QuietSite) as site,
+        Preflight.open(tmp_path / "library", "offline", embedder=embedder, create=True) as app,
+    ):
+        site.folder = tmp_path / "site"
+        thread = threading.Thread(target=site.serve_forever, daemon=True)
+        thread.start()
+        address = f"http://127.0.0.1:{site.server_port}/docs/"
+        with running(app, ServerOptions(fetch_from=(address,), fetch_private=True)) as url:
+            page = visit(url, path="/#/library", narrow=narrow)
+            page.watch.allowed = ["403"]
+            page.get_by_role("button", name="Add from the web").click()
+            page.get_by_label("Address").fill("https://example.org/a.html")
+            page.get_by_role("button", name="Add to the library").click()
+            expect(page.get_by_role("alert")).to_contain_text("is not allowed here")
+            page.get_by_label("Address").fill(f"{address}lighthouse.html")
+            page.get_by_role("button", name="Add to the library").click()
+            expect(page.get_by_text("1 added.")).to_be_visible(timeout=60_000)
+            expect(page.locator(".documents h2")).to_have_text("The Harrow lighthouse")
+        with running(app) as url:
+            page = visit(url, path="/#/library", narrow=narrow)
+            page.get_by_role("button", name="Add from the web").click()
+            expect(page.get_by_role("dialog")).to_contain_text("This server fetches nothing from the web.")
+            page.keyboard.press("Escape")
+        site.shutdown()
+        thread.join()
+
+
+def test_a_file_with_the_text_of_another_stands_with_it(visit, empty_url, tmp_path):
+    text = "# The ferry\n\n" + " ".join(f"On day {n} the ferry carried {n * 7} people to Gull Rock." for n in range(60))
+    for name in ("ferry.md", "ferry-copy.md"):
+        (tmp_path / name).write_text(text + ("\n\nPrinted twice." if "copy" in name else ""), encoding="utf-8")
+    page = visit(empty_url, path="/#/library")
+    page.locator("#files").set_input_files([tmp_path / "ferry.md", tmp_path / "ferry-copy.md"])
+    expect(page.get_by_text("2 added.")).to_be_visible(timeout=60_000)
+    expect(page.locator(".uploads")).to_contain_text("has the text of")
+    expect(page.locator(".library-in > .documents > li")).to_have_count(1)
+    copies = page.locator(".documents .copies")
+    expect(copies.locator("summary").first).to_have_text(
+        re.compile(r"Also in ferry(-copy)?\.md · the same text, searched once")
+    )
+    copies.locator("summary").first.click()
+    expect(copies.get_by_role("button", name=re.compile("^Delete: "))).to_be_visible()
+
+
+class QuietSite(SimpleHTTPRequestHandler):
+    """The files of a folder, over HTTP."""
+
+    def translate_path(self, path):
+        return str(self.server.folder / path.lstrip("/"))
+
+    def log_message(self, *_):
+        """Say nothing."""

@@ -1,8 +1,14 @@
 """The settings of the page: the model that is connected there, instructions, and what goes along with a question."""
 
+from contextlib import ExitStack
+
 import pytest
 from playwright.sync_api import expect
+from serving import running_app
 
+from preflight_rag import Preflight
+from preflight_rag.library import Library
+from preflight_rag.server.app import create_app_of_several
 from preflight_rag.testing.scripted_server import ScriptedServer
 
 pytestmark = pytest.mark.slow
@@ -39,7 +45,8 @@ def test_an_operator_connects_a_model_on_the_page(visit, empty_url, tmp_path, as
         assert "sk-right" not in page.content()
         page.get_by_role("button", name="Disconnect").click()
         page.get_by_role("dialog").last.get_by_role("button", name="Disconnect").click()
-        expect(page.locator("#quick-summary")).to_contain_text("No language model")
+        expect(page.locator("#quick-summary")).to_have_text("Settings")
+        expect(page.locator("#no-model")).to_contain_text("No language model")
 
 
 def test_instructions_go_along_with_each_question(visit, scripted_url, ask):
@@ -63,5 +70,32 @@ def test_that_no_model_writes_is_said_where_one_asks_and_beside_the_evidence(vis
     page.locator(".turn-actions").get_by_role("button", name="Evidence").click()
     beside = page.locator("#evidence .no-model")
     expect(beside).to_be_visible()
+    if not narrow:
+        expect(page.get_by_text("No language model").and_(page.locator(":visible"))).to_have_count(1)
     beside.get_by_role("button", name="Connect a language model").click()
     expect(page.get_by_role("dialog")).to_contain_text("Connect a language model")
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_one_of_several_libraries_is_chosen(visit, embedder, tmp_path, ask, narrow):
+    with ExitStack() as stack:
+        opened = {}
+        for name, text in (("plants", "Moss is a plant that is soft."), ("stones", "Basalt is a rock that is hard.")):
+            (tmp_path / "note.txt").write_text(text, encoding="utf-8")
+            with Library.open(tmp_path / name, embedder=embedder, create=True) as library:
+                library.ingest(tmp_path / "note.txt")
+            opened[name] = stack.enter_context(Preflight.open(tmp_path / name, "offline", embedder=embedder))
+        url = stack.enter_context(running_app(create_app_of_several(opened)))
+        page = visit(url, narrow=narrow)
+        if narrow:
+            page.get_by_role("button", name="Conversations", exact=True).click()
+        page.get_by_label("Library", exact=True).select_option("stones")
+        expect(page.locator("#where")).to_contain_text("stones")
+        ask(page, "What is hard?")
+        expect(page.locator(".answer")).to_contain_text("Basalt")
+        other = page.context.new_page()
+        other.goto(url)
+        expect(other.locator("#where")).to_contain_text("stones")
+        page.reload()
+        expect(page.locator(".turn")).to_have_count(1)
+        page.goto("about:blank")

@@ -3,12 +3,39 @@
 import pytest
 from patterns import long_patterns
 
-from preflight_rag.conversation import follow_ups, intents, lookups, metadata, named_files
+from preflight_rag.conversation import (
+    document_questions,
+    follow_ups,
+    intents,
+    lookups,
+    metadata,
+    named_files,
+    overview,
+)
 from preflight_rag.text.lazy_patterns import LazyPattern
 
-MODULES = (follow_ups, intents, lookups, metadata, named_files)
+MODULES = (document_questions, follow_ups, intents, lookups, metadata, named_files, overview)
 
 EXAMPLES = [
+    (document_questions, "_WHEN_DONE", "The bridge was opened on 4 May 1931", "The bridge was opened by Ruth"),
+    (document_questions, "_WHEN_DID", "The office closed in 1984", "The office closed the door"),
+    (document_questions, "_WHEN_IS", "The deadline is 30 June 2026.", "The deadline is near"),
+    (document_questions, "_HOW_LARGE", "The bridge is 412 metres long", "The bridge is long"),
+    (document_questions, "_HOW_MANY", "Saturn has 145 known moons", "Saturn has known moons"),
+    (document_questions, "_HOW_MUCH", "The pass costs $48", "The pass costs little"),
+    (document_questions, "_AMOUNTS_TO", "The rent is 1,850 EUR", "The bridge is 412 metres long"),
+    (document_questions, "_WHERE_DONE", "The archive is located in Prague", "The pairs were based on means"),
+    (document_questions, "_WHERE_DOES", "The tower stands on Gull Rock", "The tower stands on its own"),
+    (document_questions, "_WHY", "Basalt is dark because it holds iron", "Basalt is dark"),
+    (document_questions, "_WHAT", "Basalt is a rock that is hard", "Basalt is hard"),
+    (document_questions, "_NOT_NAMES", "It was opened", "Italy was founded"),
+    (document_questions, "_CLAUSE", "the plan that failed", "the plan"),
+    (document_questions, "_PERSON", "an engineer of bridges", "an engine"),
+    (document_questions, "_FIELD", "Policy number: HX-20931", "policy number HX-20931"),
+    (document_questions, "_NO_FIELD", "Prepared by", "Policy number"),
+    (document_questions, "_TELLING_LABEL", "Policy number", "Register"),
+    (overview, "_FOR_FIELD", "Bill to: Marta Kovac", "Bill to pay: Marta"),
+    (overview, "_FOR_SENTENCE", "This leaflet is for people at home", "The leaflet is old"),
     (follow_ups, "_CLAUSE", "in which year", "aspirin"),
     (follow_ups, "_DEFINITION", "What is ibuprofen", "What is the dose"),
     (follow_ups, "_PRONOUN", "how does it work", "how does aspirin work"),

@@ -1,6 +1,7 @@
 /** An answer on the page: cards where there are several, and a line under what its sources do not support. */
 
 import { h, icon } from "./dom.js";
+import { tablesOf } from "./rows.js";
 import { byDocument, light, nameOf, ranges, sourceNumbers, yearAndPages } from "./words.js";
 
 /** Sets of groups of which the answer says that their sources contradict each other; any other is a set of its own. */
@@ -30,7 +31,7 @@ function card(group, answer, withQuote) {
     {},
     h("h3", {}, group.entity, group.descriptor ? h("span.descriptor", {}, group.descriptor) : null),
     h("div.card-answer", { class: group.answer.length <= 40 ? "short" : null }, light(group.answer)),
-    withQuote && first ? h("blockquote", {}, first.quote) : null,
+    withQuote && first ? (tablesOf(first.quote) ?? h("blockquote", {}, first.quote)) : null,
     h("p.card-foot", {}, h("span.marks", {}, byDocument(cited).map(mark)), h("span", {}, first ? [nameOf(first), yearAndPages(cited)].filter(Boolean).join(" · ") : "")),
   );
 }

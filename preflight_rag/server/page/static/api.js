@@ -30,9 +30,22 @@ async function problem(response) {
   }
 }
 
+const LIBRARY = "preflight.library";
+/** Which of several libraries this tab looks at; "" where there is one. */
+let library = sessionStorage.getItem(LIBRARY) ?? "";
+
+/** Look at this library from now on. */
+export function lookAt(name) {
+  library = name;
+  sessionStorage.setItem(LIBRARY, name);
+}
+
+/** The header that says which library a request is for. */
+export const forLibrary = () => (library ? { "X-Preflight-Library": encodeURIComponent(library) } : {});
+
 /** One request; `json` is sent as the body. Throws `ApiError`. */
 export async function request(path, { method = "GET", json, body, signal, headers = {} } = {}) {
-  const options = { method, signal, headers: { ...headers }, body };
+  const options = { method, signal, headers: { ...forLibrary(), ...headers }, body };
   if (json !== undefined) {
     options.body = JSON.stringify(json);
     options.headers["Content-Type"] = "application/json";
@@ -55,6 +68,15 @@ export async function request(path, { method = "GET", json, body, signal, header
 export async function call(path, options) {
   const response = await request(path, options);
   return response.status === 204 ? null : response.json();
+}
+
+/** Questions that the server finds out meanwhile: asked for again until they are there, or nobody wants them. */
+export async function questionsOf(path, wanted = () => true) {
+  for (;;) {
+    const { questions, ready } = await call(path);
+    if (ready || !wanted()) return questions;
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+  }
 }
 
 /** A request whose reply is a stream of server-sent events, as `{ name, data }`. */

@@ -1,6 +1,6 @@
 /** The page: puts its parts together, and says which view is shown, which panels are open, which keys do what. */
 
-import { call, whenKeyIsWanted } from "./api.js";
+import { call, lookAt, questionsOf, whenKeyIsWanted } from "./api.js";
 import { Chat, welcome } from "./chat.js";
 import { withoutModel } from "./connect.js";
 import { announce, deadEnd, find, h, wayTo } from "./dom.js";
@@ -8,7 +8,7 @@ import { Evidence } from "./evidence.js";
 import { lay, lift, readdress } from "./layers.js";
 import { Library } from "./library.js";
 import { login } from "./login.js";
-import { pastedText } from "./paste.js";
+import { fromAddress, pastedText } from "./paste.js";
 import { Settings } from "./settings.js";
 import { Sources } from "./sources.js";
 import { Threads } from "./threads.js";
@@ -19,6 +19,11 @@ const paste = async () => {
   const file = await pastedText();
   if (file) addFiles([file]);
 };
+/** Have the server fetch a document. */
+const fetchAddress = async () => {
+  const upload = await fromAddress(info.fetch_from ?? []);
+  if (upload) library.follow(upload);
+};
 const threadsColumn = matchMedia("(min-width: 760px)");
 const evidenceColumn = matchMedia("(min-width: 1180px)");
 
@@ -26,6 +31,7 @@ whenKeyIsWanted(login);
 
 let info = { limits: {} };
 let suggestions = [];
+let suggested = "";
 const sources = new Sources();
 const settings = new Settings(sources, loadInfo);
 const evidence = new Evidence({ onOpen: () => panel("evidence", true), onClose: () => panel("evidence", false), partitionSize: () => settings.partitionSize(), withoutModel: () => withoutModel(info, loadInfo) });
@@ -34,12 +40,12 @@ const threads = new Threads({
   onDeleted: (id) => id === chat.id && go("#/"),
   onRenamed: (id, title) => id === chat.id && (find("chat-title").textContent = title),
 });
-const library = new Library({ onChange: loadInfo, onPaste: paste, limits: () => info.limits ?? {}, onAsk: () => go("#/"), onAskOf: askOf, onGone: () => sources.checked().catch(() => {}) });
+const library = new Library({ onChange: loadInfo, onPaste: paste, onAddress: fetchAddress, limits: () => info.limits ?? {}, onAsk: () => go("#/"), onAskOf: askOf, onQuestion: askThat, onGone: () => sources.checked().catch(() => {}) });
 const chat = new Chat({ evidence, settings, threads, go, welcome: () => welcome({ library: info.library, write: info.write ?? true, suggestions, onAsk: (question) => chat.ask(question), onFiles: addFiles, onPaste: paste }) });
 
 /** What the server is, what it offers, and what could be asked first. */
 async function loadInfo() {
-  info = await call("/api/info");
+  info = await offered();
   settings.offered(info);
   tellOfModel(info.model_problem);
   const alone = withoutModel(info, loadInfo);
@@ -47,21 +53,68 @@ async function loadInfo() {
   library.allow(info.write ?? true);
   const { name, documents } = info.library;
   find("where").textContent = `${name} · ${plural(documents, "document")}`;
-  const { documents: some } = documents ? await call("/api/documents?limit=20") : { documents: [] };
-  suggestions = some.filter(isTitled).slice(0, 3).map(({ title }) => `Tell me about “${title.replace(/\.$/, "")}”.`);
   if (!chat.id && !chat.runs.size && find("turns").querySelector(".welcome")) chat.startNew();
+  suggest();
 }
 
-/** Whether a document has a title of its own: a file's name in its place says nothing to ask about. */
-function isTitled({ title, name }) {
-  const letters = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "");
-  return Boolean(title) && title.includes(" ") && letters(title) !== letters(name.replace(/\.[^.]{1,9}$/, ""));
+/** What the server is; the library that this tab looked at may be gone, then the first one is shown. */
+async function offered() {
+  try {
+    const found = await call("/api/info");
+    lookAt(found.libraries?.length > 1 ? found.library.name : "");
+    choices(found);
+    return found;
+  } catch (error) {
+    if (error.status !== 404) throw error;
+    lookAt("");
+    return call("/api/info");
+  }
+}
+
+/** Let people choose among the libraries that the server has. */
+function choices({ libraries = [], library: { name } }) {
+  const several = libraries.length > 1;
+  find("library-choice").hidden = !several;
+  find("choose-library").replaceChildren(...(several ? libraries : []).map((one) => h("option", { value: one, selected: one === name }, one)));
+}
+
+/** Look at another library: the page begins anew there, as every link within it does. */
+function chooseLibrary({ target: { value } }) {
+  lookAt(value);
+  document.cookie = `preflight_library=${encodeURIComponent(value)}; path=/; samesite=strict; max-age=31536000`;
+  history.replaceState(null, "", "#/");
+  location.reload();
+}
+
+/** Questions to begin with, which the server has asked before it names them: they come when they come. */
+async function suggest() {
+  const { name, documents } = info.library;
+  const library = `${name} ${documents}`;
+  if (suggested === library) return;
+  suggested = library;
+  suggestions = [];
+  if (!documents) return;
+  try {
+    const questions = await questionsOf("/api/suggestions", () => suggested === library);
+    if (suggested !== library) return;
+    suggestions = questions;
+    find("turns").querySelector(".welcome")?.dispatchEvent(new CustomEvent("suggestions", { detail: questions }));
+  } catch {
+    suggested = ""; // a page is whole without; they are asked for again when it is next loaded
+  }
 }
 
 /** Ask of one document alone. */
 function askOf(id, name) {
   sources.only(id, name);
   go("#/");
+}
+
+/** Ask one document a question at once. */
+function askThat(id, name, question) {
+  sources.only(id, name);
+  go("#/");
+  chat.ask(question);
 }
 
 /** Say above the question that the language model is away, and why; null takes that back. */
@@ -214,6 +267,7 @@ async function begin() {
   themed();
   dropping();
   find("new-thread").addEventListener("click", () => go("#/"));
+  find("choose-library").addEventListener("change", chooseLibrary);
   find("open-threads").addEventListener("click", () => panel("threads", true));
   find("close-threads").addEventListener("click", () => panel("threads", false));
   find("open-evidence").addEventListener("click", () => panel("evidence", true));

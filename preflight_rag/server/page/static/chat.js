@@ -380,12 +380,18 @@ export function welcome({ library, write, suggestions, onAsk, onFiles, onPaste }
     ? "Drop PDF, Word, HTML, Markdown or text files here. They stay on this machine."
     : "Answers come from your documents, with each source word for word beside them.";
   const pick = h("input.sr-only", { type: "file", multiple: true, id: "first-files", onchange: (event) => onFiles([...event.target.files]) });
-  return h(
+  // Below the rest, in a place that is kept free: nothing moves when they come.
+  const place = h("div.starting");
+  const offer = (questions) => place.replaceChildren(...(questions.length ? [h("h2", {}, "Your documents answer, for example"), h("ul.suggestions", {}, questions.map((one) => h("li", {}, h("button", { type: "button", onclick: () => onAsk(one) }, one))))] : []));
+  offer(suggestions);
+  const node = h(
     "div.welcome",
     {},
     h("h1", {}, title),
     h("p", {}, text),
-    suggestions.length ? h("ul.suggestions", {}, suggestions.map((one) => h("li", {}, h("button", { type: "button", onclick: () => onAsk(one) }, one)))) : null,
     write ? h("div.drop", {}, pick, h("label", { for: "first-files" }, h("strong", {}, "Choose files"), " or drop them anywhere on this page"), " ", h("button.quiet-button", { type: "button", onclick: onPaste }, "Paste text")) : null,
+    empty ? null : place,
   );
+  node.addEventListener("suggestions", ({ detail }) => offer(detail));
+  return node;
 }

@@ -4,7 +4,7 @@ import { call } from "./api.js";
 import { dialog, find, h } from "./dom.js";
 import { ROUTES } from "./route.js";
 import { modelField } from "./connect.js";
-import { modelName, plural } from "./words.js";
+import { isNone, modelName, plural } from "./words.js";
 
 const KEY = "preflight.settings";
 
@@ -65,7 +65,7 @@ export class Settings {
     find("quick-route").value = this.chosen.route ?? "auto";
     const { where = "", since } = this.chosen;
     const filters = where.split("\n").filter((line) => line.trim()).length + (since ? 1 : 0);
-    const parts = [filters ? plural(filters, "filter") : null, this.body().pubmed ? "PubMed" : null, modelName(this.chosen.model ?? this.info.model)];
+    const parts = [filters ? plural(filters, "filter") : null, this.body().pubmed ? "PubMed" : null, isNone(this.chosen.model ?? this.info.model) ? null : modelName(this.chosen.model ?? this.info.model)];
     find("quick-summary").textContent = parts.filter(Boolean).join(" · ") || "Settings";
   }
 

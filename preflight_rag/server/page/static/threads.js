@@ -11,6 +11,7 @@ export class Threads {
   constructor(page) {
     this.page = page;
     this.list = find("thread-list");
+    this.others = find("other-threads");
     this.search = find("thread-search");
     let pause = 0;
     this.search.addEventListener("input", () => {
@@ -28,7 +29,13 @@ export class Threads {
       return;
     }
     if (query !== this.search.value.trim()) return;
-    this.list.replaceChildren(...found.threads.map((one) => this.#item(one)));
+    const others = found.threads.filter(({ page }) => page === false);
+    this.list.replaceChildren(...found.threads.filter(({ page }) => page !== false).map((one) => this.#item(one)));
+    this.others.hidden = !others.length;
+    this.others.querySelector("summary").textContent = `From other programs (${others.length.toLocaleString("en")})`;
+    this.others.querySelector("ul").replaceChildren(...others.map((one) => this.#item(one)));
+    // What is looked for, or shown, is not hidden in a closed part.
+    if (others.length && (query || others.some(({ thread_id: id }) => id === this.page.current()))) this.others.open = true;
     const none = find("no-threads");
     none.hidden = found.threads.length > 0;
     none.textContent = query ? `No conversation holds “${query}”.` : "Your conversations appear here.";
@@ -37,7 +44,7 @@ export class Threads {
 
   /** Mark the conversation that is shown. */
   mark() {
-    for (const item of this.list.children) this.#marked(item, item.dataset.id);
+    for (const item of document.querySelectorAll(".thread-list li")) this.#marked(item, item.dataset.id);
   }
 
   #marked(item, id) {

@@ -1,6 +1,6 @@
 /** Files on their way into the library: sent by this page, read by the server, found again after a reload. */
 
-import { ApiError, call, OFFLINE } from "./api.js";
+import { ApiError, call, forLibrary, OFFLINE } from "./api.js";
 import { find, h, icon, toast } from "./dom.js";
 import { plural, sentences } from "./words.js";
 
@@ -45,6 +45,18 @@ export class Uploads {
     for (const one of mine) if (one.file.size > limit) Object.assign(one, { stage: "failed", note: `larger than ${size(limit)}, which is the most that this server takes` });
     this.#draw();
     for (const parcel of parcels(mine.filter(({ stage }) => stage === "sending"))) await this.#send(parcel);
+  }
+
+  /** What the server fetches itself is on its way like a file that was sent. */
+  follow(upload) {
+    this.known.set(upload.id, upload);
+    this.#draw();
+    this.#poll();
+  }
+
+  /** Whether files are on their way. */
+  isGoing() {
+    return this.sending.some((one) => !isOver(one)) || [...this.known.values()].some(({ over }) => !over);
   }
 
   async #send(parcel) {
@@ -133,12 +145,15 @@ export class Uploads {
     const ready = files.filter(({ stage }) => stage === "ready").length;
     const counts = [[count("added"), "added"], [count("updated"), "updated"], [count("skipped"), "there already"], [failed, "not read"]];
     const counted = counts.filter(([many]) => many).map(([many, word]) => `${many} ${word}`).join(", ");
-    const text = going ? `${ready} of ${plural(files.length, "file")} ready${failed ? `, ${failed} not read` : ""}` : `${counted || "Nothing added"}.`;
-    if (this.head.dataset.text === text) return;
-    this.head.dataset.text = text;
+    // One file's own row says how far it is; a count over it would say the same again.
+    const many = files.length > 1 ? `${ready} of ${plural(files.length, "file")} ready${failed ? `, ${failed} not read` : ""}` : "";
+    const text = going ? many : `${counted || "Nothing added"}.`;
+    const drawn = `${going} ${text}`;
+    if (this.head.dataset.text === drawn) return;
+    this.head.dataset.text = drawn;
     const stop = h("button.quiet-button", { type: "button", onclick: () => this.#drop() }, icon("close"), going ? "Stop" : "Hide");
     const ask = ready ? h("button.quiet-button", { type: "button", onclick: () => this.page.onAsk() }, icon("chat"), "Ask about it") : null;
-    this.head.replaceChildren(...[h("strong", {}, text), ask, stop].filter(Boolean));
+    this.head.replaceChildren(...[text ? h("strong", {}, text) : null, ask, stop].filter(Boolean));
   }
 
   /** Stop what is going on, or put away what is over. */
@@ -211,6 +226,7 @@ function sent(body, progress) {
     const request = new XMLHttpRequest();
     request.open("POST", "/api/documents");
     request.setRequestHeader("Prefer", "respond-async");
+    for (const [name, value] of Object.entries(forLibrary())) request.setRequestHeader(name, value);
     request.upload.addEventListener("progress", ({ loaded }) => progress(loaded));
     request.addEventListener("error", () => reject(new ApiError(OFFLINE)));
     request.addEventListener("load", () => {

@@ -1,0 +1,333 @@
+"""Questions that a document answers, made by rule of its own words: sentences, cells of tables, fields, its card.
+
+Each comes with the words that its answer has to have, so that whoever offers it can ask it first and see whether the
+reader finds them. Nothing here says that a question is answered; `is_answered` judges what came of asking.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from preflight_rag.conversation.suggestions import parts, topic_of
+from preflight_rag.library.storage.cards import card_id
+from preflight_rag.state.values import Answer, Passage
+from preflight_rag.text.inert import inert_line
+from preflight_rag.text.overlap import compared_words, holds_words
+from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.tables import is_figure, is_row, parse_row
+
+LONGEST_QUESTION = 170
+"""Characters of a question that a person reads at a glance; a guess."""
+LONGEST_SENTENCE = 300
+"""Characters of a sentence that one question can be made of; a guess."""
+FORM_FIELDS = 4
+"""Fields from which a document is a form, whose fields are asked for first; a guess."""
+MOST_OF_A_KIND = 6
+"""Candidates of each kind: each is asked before it is shown, which takes a fraction of a second. A guess."""
+
+_MONTH = (
+    "(?:January|February|March|April|May|June|July|August|September|October|November|December|Jan|Feb|Mar|Apr|Jun|Jul"
+    "|Aug|Sept?|Oct|Nov|Dec)"
+)
+_DATE = rf"(?P<value>(?:\d{{1,2}} )?(?:{_MONTH} )?(?:\d{{1,2}}, )?(?:1\d|20)\d\d)(?![\d–-])"
+_NAME = r"^(?P<name>[A-Z][^,;:()\[\]|\"“”\n]{1,60}?)"
+_BE = r"(?P<be>is|are|was|were)"
+_ABOUT = r"(?:about |around |nearly |roughly |approximately |over |more than |at least |only )?"
+_AMOUNT = r"(?P<value>(?:[$€£¥]|US\$|EUR |USD |GBP )?\d(?:[\d.,]*\d)?(?: ?%)?)"
+_COUNT = (
+    r"(?P<value>\d(?:[\d.,]*\d)?(?: (?:million|billion|thousand))?|two|three|four|five|six|seven|eight|nine|ten|eleven"
+    r"|twelve|fifteen|twenty|thirty|forty|fifty|sixty)"
+)
+_PARTICIPLE = (
+    r"(?P<verb>(?:(?:first|officially|originally|finally) )?(?:[a-z]+ed|built|born|founded|made|held|sold|sent|lit|won"
+    r"|begun|written|given|taken|set|found|left|lost|paid|drawn|grown|broken|put|cut|hit|shot|laid|bought|brought))"
+)
+_PAST = {
+    "opened": "open", "closed": "close", "began": "begin", "started": "start", "ended": "end", "died": "die",
+    "expired": "expire", "launched": "launch", "appeared": "appear", "arrived": "arrive", "retired": "retire",
+    "closes": "close", "expires": "expire", "begins": "begin", "starts": "start", "ends": "end",
+}  # fmt: skip
+_COUNTED = {
+    "has": "have", "have": "have", "had": "have", "contains": "contain", "contain": "contain", "holds": "hold",
+    "hold": "hold", "employs": "employ", "employ": "employ", "employed": "employ", "comprises": "comprise",
+    "included": "include", "includes": "include", "carries": "carry", "seats": "seat", "covers": "cover",
+}  # fmt: skip
+_SINGULAR = frozenset(word for word in _COUNTED if word.endswith("s") and word != "seats") | {"seats", "has"}
+_WHEN_DONE = re.compile(rf"{_NAME} (?P<be>was|were) {_PARTICIPLE}(?P<rest> [^,;:]{{0,40}}?)? (?:on|in) {_DATE}")
+_WHEN_DID = re.compile(rf"{_NAME} (?P<verb>{'|'.join(_PAST)}) (?:on|in) {_DATE}")
+_WHEN_IS = re.compile(rf"{_NAME} {_BE} (?:on )?(?P<value>(?:\d{{1,2}} )?{_MONTH} (?:\d{{1,2}}, )?(?:1\d|20)\d\d)\b")
+_HOW_LARGE = re.compile(
+    rf"{_NAME} {_BE} {_ABOUT}{_AMOUNT} (?:\w+ ){{1,2}}(?P<verb>long|high|tall|wide|deep|old|thick|heavy)\b"
+)
+_HOW_MANY = re.compile(
+    rf"{_NAME} (?P<verb>{'|'.join(_COUNTED)}) {_ABOUT}{_COUNT} (?P<rest>(?:[a-z-]+ ){{0,2}}[a-z]{{3,}}s)\b(?! of\b)"
+)
+_HOW_MUCH = re.compile(rf"{_NAME} (?P<verb>costs?) {_ABOUT}{_AMOUNT}")
+_AMOUNTS_TO = re.compile(
+    rf"{_NAME} {_BE} {_ABOUT}{_AMOUNT}(?=[ .])(?! (?:\w+ ){{1,2}}(?:long|high|tall|wide|deep|old)\b)"
+)
+_PLACE = r"(?:in|on|at|near) (?P<value>(?:the )?[A-Z][^,;.]{2,60})"
+_WHERE_DONE = re.compile(rf"{_NAME} {_BE} (?P<verb>located|situated|based|headquartered) {_PLACE}")
+_WHERE_DOES = re.compile(rf"{_NAME} (?P<verb>stands?|lies?) {_PLACE}")
+_WHY = re.compile(rf"{_NAME} {_BE} (?P<verb>[a-z]+(?: [a-z]+){{0,3}}) because (?P<value>[^,;.]{{8,120}})")
+_WHAT = re.compile(rf"{_NAME} {_BE} (?P<value>(?:an?|the|one of) [^.]{{10,}})")
+_NOT_NAMES = re.compile(
+    r"^(?:it|they|he|she|we|i|you|this|these|those|that|there|here|what|who|when|where|why|how|if|in|on|at|for|after"
+    r"|before|since|while|during|as|by|with|from|to|one|some|many|most|each|both|all|no|our|my|its|his|her|their|your"
+    r"|another|other|such|so|but|and|or|yet|not|then|also|because|although|though|however|figure|table|fig|section|note"
+    r"|only|every|any|none|nothing|today|now|once|first|last|next)\b",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(
+    r"\b(?:that|which|who|whom|whose|if|when|while|because|said|says|is|are|was|were|has|have|had|can|may|will|must"
+    r"|but|than|not)\b"
+)
+_PERSON = re.compile(
+    r"\b(?:actor|actress|artist|author|chemist|composer|director|doctor|economist|engineer|explorer|king|lawyer|manager"
+    r"|mathematician|minister|musician|nurse|painter|philosopher|physician|physicist|poet|politician|president|professor"
+    r"|queen|scientist|singer|surgeon|teacher|writer)\b"
+)
+_FIELD = re.compile(
+    r"^[ \t]*(?P<label>[A-Z][A-Za-z]*(?: [A-Za-z]+){0,3}): {1,3}(?P<value>\S[^\n]{0,79})$", re.MULTILINE
+)
+_NO_FIELD = re.compile(
+    r"^(?:note|warning|example|description|remark|caution|tip|important|source|figure|table|abstract|keyword|background"
+    r"|method|result|conclusion|objective|question|answer)s?\b"
+    r"|\b(?:by|to|from|of|for|in|on|at|and|or|the|no|nr|ref|qty|amt|desc|is|are|was|were)$",
+    re.IGNORECASE,
+)
+"""Labels that open prose, or that no question can be made of."""
+_TELLING_LABEL = re.compile(
+    r"\b(?:total|subtotal|amount|price|cost|rent|fee|due|balance|deposit|date|deadline|number|name|address|period|term"
+    r"|venue|vehicle|diagnosis|manufacturer|supplier|customer|doctor|chair|owner|speed|weight|size|pressure|limit)\b",
+    re.IGNORECASE,
+)
+"""Labels that people ask for, before others; set by reading twenty forms made for it."""
+_UNIT = re.compile(r"[_ ](?:eur|usd|gbp|chf|kg|km|cm|mm|pct|percent)$", re.IGNORECASE)
+_CODE = re.compile(r"\S{25}")
+_YEAR = re.compile(r"(?:1\d|20)\d\d")
+_COLUMN = re.compile(r"(?:[A-Za-z][\w /-]{1,30}|(?:1\d|20)\d\d)")
+_LABEL = re.compile(r"[^\W\d_][\w .'’/&-]{1,50}")
+_CELL = re.compile(r"(?=[^\n()\[\]]{1,60}$)[^\w\n]*\w.*")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A question that a document may answer.
+
+    Attributes:
+        question: As a person would ask it.
+        passages: Of which one has to be cited first.
+        expected: Words that the answer, or the quote that stands first, has to hold; "" for a whole part's subject.
+        named: Whether it names what it is about, so that it can be asked of a whole library, too.
+    """
+
+    question: str
+    passages: frozenset[str]
+    expected: str
+    named: bool
+
+
+def candidates(title: str, authors: Sequence[str], document_id: str, passages: Sequence[Passage]) -> list[Candidate]:
+    """Return the questions that a document may answer, those that are worth asking first.
+
+    Args:
+        title: The document's own, "" where it has none.
+        authors: Who wrote it, as its card says.
+        document_id: Its id.
+        passages: In the order of its text.
+    """
+    fields = _firsts(_of_fields(passages))
+    sentences, cells = list(_turn_about(_of_sentences(passages))), _firsts(_of_cells(passages))
+    card = list(_of_card(title, authors, document_id))
+    ordered = [*sentences[:1], *card, *sentences[1:4], *cells[:3], *fields, *sentences[4:], *cells[3:]]
+    if len(fields) >= FORM_FIELDS:
+        ordered = [*fields[:3], *ordered]
+    ordered += _firsts(_of_headings(title, passages))
+    found: dict[str, Candidate] = {}
+    for each in ordered:
+        plain = each.question == inert_line(each.question) and len(each.question) <= LONGEST_QUESTION
+        if plain:
+            found.setdefault(each.question.casefold(), each)
+    return list(found.values())
+
+
+def is_answered(candidate: Candidate, answer: Answer) -> bool:
+    """Return whether what was shown first on a question is what the document says on it."""
+    if answer.outcome not in ("answered", "evidence") or not answer.citations:
+        return False
+    first = answer.citations[0]
+    if not first.verified or first.passage_id not in candidate.passages:
+        return False
+    expected = compared_words(candidate.expected)
+    if answer.outcome == "answered" and answer.short_answer and expected:
+        short = compared_words(answer.short_answer)
+        return holds_words(expected, short) or holds_words(short, expected)
+    return not expected or holds_words(expected, compared_words(first.quote))
+
+
+def _firsts(found: Iterator[Candidate]) -> list[Candidate]:
+    return [each for _, each in zip(range(MOST_OF_A_KIND), found, strict=False)]
+
+
+def _turn_about(kinds: dict[str, list[Candidate]]) -> Iterator[Candidate]:
+    """Yield the first of each kind, then the second of each, so that three questions are of three kinds."""
+    for row in zip_longest(*kinds.values()):
+        yield from (each for each in row if each is not None)
+
+
+def _of_sentences(passages: Sequence[Passage]) -> dict[str, list[Candidate]]:
+    """Return the questions that sentences answer, by the rule that made them."""
+    found: dict[str, list[Candidate]] = {name: [] for name in _RULES}
+    reached = 0
+    lower = {word for passage in passages for word in re.findall(r"\b[a-z]+\b", passage.text)}
+    for passage in passages:
+        for start, end in sentence_spans(passage.text):
+            if passage.start + start < reached:
+                continue
+            reached = passage.start + end
+            sentence = " ".join(passage.text[start:end].split())
+            if len(sentence) > LONGEST_SENTENCE or is_row(sentence) or not sentence.endswith("."):
+                continue
+            for rule, (pattern, write) in _RULES.items():
+                match = pattern.match(sentence)
+                if match is None or len(found[rule]) >= MOST_OF_A_KIND or not _is_name(match["name"]):
+                    continue
+                name = _within(match["name"], lower)
+                if question := write(match, name):
+                    named = bool(re.search(r"[A-Z]", name)) or " " not in name
+                    value = match["value"] if rule != "what" else " ".join(match["value"].split()[:5])
+                    found[rule].append(Candidate(question, frozenset([passage.id]), value.strip(), named))
+                break
+    return found
+
+
+def _is_name(name: str) -> bool:
+    """Return whether the beginning of a sentence names something, and is no clause or word that points elsewhere."""
+    return len(name.split()) <= 8 and not _NOT_NAMES.match(name) and not _CLAUSE.search(name)
+
+
+def _within(name: str, lower: set[str]) -> str:
+    """Return a name as it stands within a sentence: articles, and words that the text also writes small, are small."""
+    first, _, rest = name.partition(" ")
+    small = first in ("The", "A", "An") or (first.lower() in lower and not re.match(r"[A-Z]", rest))
+    return f"{first.lower()} {rest}".strip() if small else name
+
+
+def _when_done(match: re.Match[str], name: str) -> str:
+    rest = match["rest"] or ""
+    return (
+        "" if re.search(r"\b(?:and|that|which|by|but)\b", rest) else f"When {match['be']} {name} {match['verb']}{rest}?"
+    )
+
+
+def _when_did(match: re.Match[str], name: str) -> str:
+    does = "does" if match["verb"].endswith("s") else "did"
+    return f"When {does} {name} {_PAST[match['verb']]}?"
+
+
+def _how_many(match: re.Match[str], name: str) -> str:
+    verb = match["verb"]
+    does = "did" if verb in ("had", "employed", "included") else "does" if verb in _SINGULAR else "do"
+    return f"How many {match['rest']} {does} {name} {_COUNTED[verb]}?"
+
+
+def _how_much(match: re.Match[str], name: str) -> str:
+    return f"How much {'does' if match['verb'] == 'costs' else 'do'} {name} cost?"
+
+
+def _what(match: re.Match[str], name: str) -> str:
+    return f"{'Who' if _PERSON.search(match['value'][:60]) else 'What'} {match['be']} {name}?"
+
+
+def _where_does(match: re.Match[str], name: str) -> str:
+    verb = match["verb"]
+    return f"Where {'does' if verb.endswith('s') else 'do'} {name} {verb.removesuffix('s')}?"
+
+
+_Rule = tuple[re.Pattern[str], Callable[[re.Match[str], str], str]]
+_RULES: dict[str, _Rule] = {
+    "when done": (_WHEN_DONE, _when_done),
+    "when did": (_WHEN_DID, _when_did),
+    "when is": (_WHEN_IS, lambda match, name: f"When {match['be']} {name}?"),
+    "how large": (_HOW_LARGE, lambda match, name: f"How {match['verb']} {match['be']} {name}?"),
+    "how many": (_HOW_MANY, _how_many),
+    "how much": (_HOW_MUCH, _how_much),
+    "amounts to": (_AMOUNTS_TO, lambda match, name: f"What {match['be']} {name}?"),
+    "where done": (_WHERE_DONE, lambda match, name: f"Where {match['be']} {name} {match['verb']}?"),
+    "where does": (_WHERE_DOES, _where_does),
+    "why": (_WHY, lambda match, name: f"Why {match['be']} {name} {match['verb']}?"),
+    "what": (_WHAT, _what),
+}
+"""How a question is made of a sentence, the rules that ask for one thing before "What is …?"; the first that fits."""
+
+
+def _of_cells(passages: Sequence[Passage]) -> Iterator[Candidate]:
+    """Yield a question for one cell of each row: its column, of what the row is about."""
+    for passage in passages:
+        for line in passage.text.split("\n"):
+            row = parse_row(line) if is_row(line) else None
+            if row is None or len(row.cells) < 2:
+                continue
+            label, *others = [cell for cell in row.cells if cell.text.strip()]
+            told = [cell for cell in others if _COLUMN.fullmatch(cell.column) and _CELL.fullmatch(cell.text)]
+            cell = next((cell for cell in told if is_figure(cell.text)), told[0] if told else None)
+            about = label.text.strip(" .:")
+            if cell is None or is_figure(about) or not _LABEL.fullmatch(about):
+                continue
+            column = _asked_label(_UNIT.sub("", cell.column).replace("_", " "))
+            if year := _YEAR.fullmatch(column):
+                question = f"What was {about} in {year[0]}?"
+            else:
+                question = f"What {_is_or_are(column)} the {column} of {about}?"
+            yield Candidate(question, frozenset([passage.id]), cell.text, True)
+
+
+def _of_fields(passages: Sequence[Passage]) -> Iterator[Candidate]:
+    """Yield a question for each field of a form: "Policy number: HX-20931"; those that people ask for come first."""
+    seen: set[str] = set()
+    later = []
+    for passage in passages:
+        for match in _FIELD.finditer(passage.text):
+            label, value = match["label"], match["value"].strip()
+            is_one = ": " not in value and not value.endswith((":", "-")) and not is_row(value)
+            tells = is_one and re.search(r"[\dA-Z]", value)
+            if label in seen or not tells or _NO_FIELD.search(label):
+                continue
+            seen.add(label)
+            asked = _asked_label(label)
+            field = Candidate(f"What {_is_or_are(asked)} the {asked}?", frozenset([passage.id]), value, False)
+            if _TELLING_LABEL.search(label):
+                yield field
+            elif " " in label:
+                later.append(field)
+    yield from later
+
+
+def _of_card(title: str, authors: Sequence[str], document_id: str) -> Iterator[Candidate]:
+    if title and authors:
+        question = f"Who are the authors of “{title.rstrip('.')}”?"
+        yield Candidate(question, frozenset([card_id(document_id)]), authors[0], True)
+
+
+def _of_headings(title: str, passages: Sequence[Passage]) -> Iterator[Candidate]:
+    """Yield a question about each part under a heading of its own, which only this document can be asked."""
+    under: dict[str, set[str]] = {}
+    for passage in passages:
+        for heading, _, _ in parts(passage):
+            under.setdefault(heading, set()).add(passage.id)
+    for heading, found in under.items():
+        if (topic := topic_of(heading)) and heading.strip() != title.strip() and not _CODE.search(topic):
+            yield Candidate(f"What does the document say about {topic}?", frozenset(found), "", False)
+
+
+def _is_or_are(label: str) -> str:
+    return "are" if re.search(r"[^su]s$", label) else "is"
+
+
+def _asked_label(label: str) -> str:
+    """Return a label as it stands within a question: small, but for acronyms."""
+    return " ".join(word if word.isupper() and len(word) > 1 else word.lower() for word in label.split())

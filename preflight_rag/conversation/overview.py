@@ -1,0 +1,134 @@
+"""What a document is and for whom, told by rule: by its title, its file, and what its own lines and sentences say.
+
+What it does not say is left out: no audience is guessed, and the sentence that stands for it is its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from preflight_rag.library.search import roles
+from preflight_rag.library.search.summary import LONGEST, can_stand, of_passages
+from preflight_rag.state.values import Passage
+
+LOOKED_AT = 40
+"""Passages of a document that are looked at, about 20 pages: a guess."""
+TOP_LINES = 12
+"""Lines at a document's beginning that say what it is; a guess."""
+GIST_TOKENS = 120
+"""Most tokens of the sentence that stands for a paper; a guess."""
+
+_KINDS = {
+    "invoice": "Invoice", "receipt": "Receipt", "quotation": "Quotation", "purchase order": "Purchase order",
+    "booking": "Booking", "agreement": "Agreement", "contract": "Contract", "lease": "Lease", "minutes": "Minutes",
+    "agenda": "Agenda", "policy": "Policy", "guideline": "Guideline", "guide": "Guide", "manual": "Manual",
+    "instructions": "Instructions", "leaflet": "Leaflet", "price list": "Price list", "form": "Form",
+    "claim form": "Claim form", "order form": "Order form", "application form": "Application form",
+    "application": "Application", "questionnaire": "Questionnaire", "certificate": "Certificate", "thesis": "Thesis",
+    "press release": "Press release", "annual report": "Annual report", "medical report": "Medical report",
+    "report": "Report", "memo": "Memo", "memorandum": "Memo", "newsletter": "Newsletter", "specification":
+    "Specification", "recipe": "Recipe", "timetable": "Timetable", "syllabus": "Syllabus",
+    "faq": "Questions and answers", "curriculum vitae": "Curriculum vitae", "resume": "Curriculum vitae",
+}  # fmt: skip
+"""Words by which a document calls itself, and what it is called; longer ones count before shorter ones."""
+_FILES = {
+    "pdf": "PDF", "docx": "Word document", "odt": "Text document", "rtf": "Text document", "pptx": "Slides",
+    "odp": "Slides", "xlsx": "Spreadsheet", "xls": "Spreadsheet", "ods": "Spreadsheet", "csv": "Table", "tsv": "Table",
+    "html": "Web page", "htm": "Web page", "xhtml": "Web page", "epub": "E-book", "eml": "E-mail", "msg": "E-mail",
+    "nxml": "Article", "xml": "XML file", "json": "JSON file", "jsonl": "Record", "md": "Note", "txt": "Text",
+    "ipynb": "Notebook", "log": "Log",
+}  # fmt: skip
+_FOR_FIELD = re.compile(
+    r"^[ \t]*(?:prepared for|issued to|bill(?:ed)? to|sold to|ship to|attention|attn|to|for|customer(?: name)?|client"
+    r"(?: name)?|patient(?: name)?|insured(?: name)?|guest(?: name)?|tenant|employee(?: name)?|recipient|audience"
+    r"|intended (?:audience|for)): {0,3}(?P<who>[^\W\d_][^\n|]{1,79})$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_FOR_SENTENCE = re.compile(
+    r"\b(?:is|are|was|were) (?:intended|meant|written|designed|made) (?:mainly |primarily |only )?for "
+    r"(?P<who>[^.;:()\n]{3,80})"
+    r"|\b(?:this|the) (?:guide|manual|leaflet|document|policy|handbook|book|paper|note) is for "
+    r"(?P<whom>[^.;:()\n]{3,80})",
+    re.IGNORECASE,
+)
+_BY_LENGTH = sorted(_KINDS, key=len, reverse=True)
+_HEAD_END = re.compile(r" (?:of|for|on|to|about|between|with|from|and|in|at|by|no|number)\b|[:,;–]| - ", re.IGNORECASE)
+"""Where the words end that say what a thing is: "Delivery agreement | for pumps"."""
+_TITLE_WORD = re.compile(r"[^\W\d_]+")
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What a document is.
+
+    Attributes:
+        what: Its kind, as it calls itself, else as its file is one: "Invoice", "Web page".
+        gist: A sentence of its own that stands for it; "" where it has no sentences.
+        audience: Whom it is for, in its own words; "" where it does not say.
+    """
+
+    what: str
+    gist: str
+    audience: str
+
+
+def overview_of(
+    title: str, name: str, kind: str, fields: Sequence[str], passages: Sequence[Passage], count: Callable[[str], int]
+) -> Overview:
+    """Return what a document is.
+
+    Args:
+        title: The document's own.
+        name: Its file's name, or where it is from.
+        kind: Its file's ending without the dot; "" for none.
+        fields: Which identifiers its card has, such as "doi".
+        passages: Its first ones, in order.
+        count: Counts tokens.
+    """
+    text = "\n".join(passage.text for passage in passages)
+    return Overview(_kind(title, name, kind, fields, text), _gist(title, passages, count), _audience(text))
+
+
+def _kind(title: str, name: str, kind: str, fields: Sequence[str], text: str) -> str:
+    """Return what a document calls itself in its title, its file's name or a short line at its top."""
+    lines = [line.strip(" #*\t") for line in text.split("\n") if line.strip()][:TOP_LINES]
+    short = [line for line in lines if len(line.split()) <= 5 and not re.search(r"[|:#.]", line)]
+    if {"doi", "pmid", "pmcid"} & set(fields):
+        return "Article"
+    stem = _words(PurePath(name).stem.replace("_", " "))
+    for words in (_words(_HEAD_END.split(title, maxsplit=1)[0]), *(_words(_HEAD_END.split(line)[0]) for line in short)):
+        if called := _ends_with(words):
+            return _KINDS[called]
+    if called := _ends_with(stem) or next((one for one in _BY_LENGTH if f"{stem} ".startswith(f"{one} ")), ""):
+        return _KINDS[called]
+    return _FILES.get(kind, f"{kind.upper()} file" if kind else "Document")
+
+
+def _words(text: str) -> str:
+    return " ".join(_TITLE_WORD.findall(text)).casefold()
+
+
+def _ends_with(words: str) -> str:
+    """Return the longest kind that words end with: a name's last word is what the thing is."""
+    return next((one for one in _BY_LENGTH if f" {words}".endswith(f" {one}")), "")
+
+
+def _gist(title: str, passages: Sequence[Passage], count: Callable[[str], int]) -> str:
+    """Return the sentence that stands for a document: of a paper what follows from it, else its first whole one."""
+    statements = [each for each in of_passages(passages, count) if can_stand(each.text) and each.tokens <= LONGEST]
+    chosen = roles.core(statements, GIST_TOKENS)
+    if chosen:
+        return " ".join(statements[min(chosen, key=lambda place: statements[place].place)].text.split())
+    first = next((each.text for each in statements if each.text.strip(" .") != title.strip(" .")), "")
+    return " ".join(first.split())
+
+
+def _audience(text: str) -> str:
+    match = _FOR_FIELD.search(text[:4000]) or _FOR_SENTENCE.search(text[:20_000])
+    if match is None:
+        return ""
+    found = match.groupdict()
+    return " ".join((found.get("who") or found.get("whom") or "").split()).rstrip(" .,")

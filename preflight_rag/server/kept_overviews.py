@@ -1,0 +1,77 @@
+"""Questions that documents were found to answer, kept beside the library."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+OVERVIEWS_FILE = "overviews.json"
+OVERVIEWS = 500
+"""Documents whose overviews are remembered: a guess, about a megabyte."""
+
+
+class Overviews:
+    """Questions that were found to be answered, by document: once for a state of the library, one at a time.
+
+    Args:
+        path: The file that keeps them, so that a server that is started again asks none of them again.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._made: dict[tuple[int, str], asyncio.Task[list[str]]] = {}
+        self._one_at_a_time = asyncio.Lock()
+        self._closing = False
+
+    async def get(self, generation: int, name: str, make: Callable[[], list[str]], seconds: float) -> list[str] | None:
+        """Return what `make` returns in a worker thread, or has returned for this name and state of the library.
+
+        None where that takes longer than so many seconds: whoever asks again finds it.
+        """
+
+        async def made() -> list[str]:
+            async with self._one_at_a_time:
+                return [] if self._closing else await asyncio.to_thread(self._kept_or_made, generation, name, make)
+
+        key = (generation, name)
+        if (task := self._made.get(key)) is None:
+            self._made = {other: each for other, each in self._made.items() if other[0] == generation}
+            while len(self._made) >= OVERVIEWS:
+                self._made.pop(next(iter(self._made)))
+            task = self._made[key] = asyncio.create_task(made())
+        await asyncio.wait([task], timeout=seconds)
+        if not task.done():
+            return None
+        if task.exception() is not None:
+            self._made.pop(key, None)
+        return task.result()
+
+    def _kept_or_made(self, generation: int, name: str, make: Callable[[], list[str]]) -> list[str]:
+        kept = self._read(generation)
+        if name in kept:
+            return kept[name]
+        made = make()
+        if not self._closing:  # one that was cut short is not all that there is
+            text = json.dumps({"generation": generation, "questions": {**kept, name: made}}, ensure_ascii=False)
+            with suppress(OSError, UnicodeEncodeError):  # in a folder that cannot be written they are found anew
+                written = self._path.with_suffix(f".{os.getpid()}.new")
+                written.write_text(text, encoding="utf-8")
+                written.replace(self._path)
+        return made
+
+    def _read(self, generation: int) -> dict[str, list[str]]:
+        try:
+            found = json.loads(self._path.read_text(encoding="utf-8"))
+            questions = found["questions"] if found["generation"] == generation else {}
+            return {str(name): [str(each) for each in kept] for name, kept in questions.items()}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):  # none yet, or not as it was written
+            return {}
+
+    async def close(self) -> None:
+        """Begin no further one, and wait for the one that is being made, which ends after its question."""
+        self._closing = True
+        await asyncio.gather(*self._made.values(), return_exceptions=True)

@@ -1,0 +1,162 @@
+"""What documents are and what they answer, over HTTP: an overview of each, and questions to begin with.
+
+A question is shown only after it was asked: without a language model, of this library, and with the document's own
+words as what was shown first (`conversation/document_questions.py`). That takes seconds for a document, so it is done
+when somebody looks, one document after the other, and kept for as long as no document changes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter
+from pydantic import BaseModel
+
+from preflight_rag.conversation.document_questions import Candidate, candidates, is_answered
+from preflight_rag.conversation.overview import LOOKED_AT, overview_of
+from preflight_rag.library.storage.cards import card_id
+from preflight_rag.server.dependencies import ServiceOf, UserOf
+from preflight_rag.server.errors import Refused
+from preflight_rag.server.service import Service
+from preflight_rag.state.errors import PreflightError
+from preflight_rag.state.values import Passage
+
+if TYPE_CHECKING:
+    from preflight_rag.library.storage.catalogue import CatalogueEntry
+
+log = logging.getLogger("preflight.server")
+router = APIRouter(prefix="/api", tags=["library"])
+MOST = 3
+WAIT = 1.0  # seconds that a request waits for what is not found out yet: a guess
+SECONDS = 20.0  # after which a document's questions are those that were found: a guess at what somebody waits
+TRIED = 6  # questions of a document that are asked before it is shown with fewer: a guess
+TRIED_OF_EACH = 3  # of each document, for the questions that a conversation can begin with: a guess
+DOCUMENTS = 12  # the latest, of which those questions are: a guess
+PAUSE = 0.1  # seconds between looks whether a person's turn is still running: it goes first
+
+
+class OverviewRow(BaseModel):
+    """What a document is.
+
+    `what` is its kind; `gist` a sentence of its own, "" where it has none; `audience` whom it is for, "" where it does
+    not say.
+    """
+
+    what: str
+    gist: str
+    audience: str
+
+
+class AnsweredQuestions(BaseModel):
+    """Questions that are answered, since each was asked before; at most three, none where none was found.
+
+    `ready` is false while they are still being asked: whoever comes again finds them.
+    """
+
+    questions: list[str]
+    ready: bool = True
+
+
+@router.get("/documents/overview")
+def overview(id: str, service: ServiceOf, _user: UserOf) -> OverviewRow:
+    """What a document is and for whom; told by rule, without a language model."""
+    entry = _entry(id, service)
+    card = _card(entry, service)
+    name = Path(entry.origin).name if entry.origin else entry.source
+    passages = service.catalogue.passages(entry.id, LOOKED_AT)
+    count = service.preflight.library.embedder.count_tokens
+    told = overview_of(_own_title(entry), name, entry.kind, list(card.metadata) if card else [], passages, count)
+    return OverviewRow(what=told.what, gist=told.gist, audience=told.audience)
+
+
+@router.get("/documents/questions")
+async def document_questions(id: str, service: ServiceOf, _user: UserOf) -> AnsweredQuestions:
+    """Three questions that a document answers, asked of it alone before they are named; that takes seconds."""
+    entry, generation = await asyncio.to_thread(lambda: (_entry(id, service), service.catalogue.generation()))
+    made = await service.overviews.get(generation, entry.id, lambda: _questions(entry, service), WAIT)
+    return AnsweredQuestions(questions=made or [], ready=made is not None)
+
+
+@router.get("/suggestions")
+async def starting_questions(service: ServiceOf, _user: UserOf) -> AnsweredQuestions:
+    """Questions to begin a conversation with, of the latest documents, each answered when it was asked before."""
+    generation = await asyncio.to_thread(service.catalogue.generation)
+    made = await service.overviews.get(generation, "", lambda: _starting(service), WAIT)
+    return AnsweredQuestions(questions=made or [], ready=made is not None)
+
+
+def _entry(id: str, service: Service) -> CatalogueEntry:
+    entry = service.catalogue.document(service.names.document_id(id))
+    if entry is None:
+        raise Refused(404, f"there is no document {id[:100]!r}", help="GET /api/documents lists them.")
+    return entry
+
+
+def _questions(entry: CatalogueEntry, service: Service) -> list[str]:
+    asked = _candidates(entry, service.catalogue.passages(entry.id, LOOKED_AT), _card(entry, service))
+    condition = _only(entry.id)
+    return _answered(asked[:TRIED], service, condition, MOST) if condition else []
+
+
+def _starting(service: Service) -> list[str]:
+    """Return a question of each of the latest documents that has one, until there are three."""
+    found: list[str] = []
+    seen: set[str] = set()
+    latest = service.catalogue.documents(limit=DOCUMENTS)[0]
+    for entry in sorted(latest, key=lambda entry: not _own_title(entry)):  # whose title says what is asked about
+        if entry.copy_of or (entry.origin or entry.id) in seen:
+            continue
+        seen.add(entry.origin or entry.id)  # one of many records of a file is enough
+        passages = service.catalogue.passages(entry.id, LOOKED_AT)
+        named = [each for each in _candidates(entry, passages, _card(entry, service)) if each.named]
+        found += [each for each in _answered(named[:TRIED_OF_EACH], service, None, 1) if each not in found]
+        if len(found) == MOST or service.closing:
+            break
+    return found
+
+
+def _candidates(entry: CatalogueEntry, passages: Sequence[Passage], card: Passage | None) -> list[Candidate]:
+    line = next((line for line in (card.text if card else "").split("\n") if line.startswith("Authors: ")), "")
+    authors = [name for name in line.removeprefix("Authors: ").split("; ") if name]
+    return candidates(_own_title(entry), authors, entry.id, passages)
+
+
+def _card(entry: CatalogueEntry, service: Service) -> Passage | None:
+    return next(iter(service.preflight.library.passages([card_id(entry.id)])), None)
+
+
+def _own_title(entry: CatalogueEntry) -> str:
+    """Return a document's title, "" where that is its file's name."""
+    stem = Path(entry.origin or entry.source).stem
+    return "" if entry.title.strip() in (stem, Path(entry.origin or entry.source).name) else entry.title.strip()
+
+
+def _only(document_id: str) -> str | None:
+    """Return the filter for one document; None where its id cannot be written in one."""
+    if '"' not in document_id:
+        return f'id in ("{document_id}")'
+    return None if "'" in document_id else f"id in ('{document_id}')"
+
+
+def _answered(asked: Sequence[Candidate], service: Service, condition: str | None, most: int) -> list[str]:
+    """Return the first so many questions that are answered."""
+    found: list[str] = []
+    ends = time.monotonic() + SECONDS
+    for each in asked:
+        while service.running.is_busy and not service.closing:
+            time.sleep(PAUSE)
+        if len(found) == most or service.closing or time.monotonic() > ends:
+            break
+        try:
+            answer = service.preflight.try_question(each.question, where=(condition,) if condition else ())
+        except PreflightError as error:  # a question that cannot be asked is none to offer
+            log.info("a question of an overview failed: %s", error)
+            continue
+        if is_answered(each, answer):
+            found.append(each.question)
+    return found
