@@ -110,7 +110,7 @@ def is_statements(reply: str) -> bool:
 def statements_as_text(reply: str, between: str = " ") -> str:
     """Return an answer as JSON in the text form that it stands for; any other reply as it is.
 
-    Of one that was cut off, what is whole of it.
+    Of one that was cut off, what is whole of it, and the beginning of a statement.
 
     Args:
         reply: The model's text.
@@ -126,8 +126,22 @@ def statements_as_text(reply: str, between: str = " ") -> str:
             statements.append(f"{text} {marks}.")
         elif "quote" in part and isinstance(part.get("passage"), int):
             quotes.append(f'[{part["passage"]}] "{" ".join(str(part["quote"]).split())}"')
+    if begun := _begun_statement(reply):
+        statements.append(begun)
     answer = between.join(statements) or ("" if '"quotes"' not in reply else NOT_FOUND)
     return "\n".join([answer, "QUOTES", *quotes]) if '"quotes"' in reply else answer
+
+
+def _begun_statement(reply: str) -> str:
+    """Return the statement that a reply was cut off in; empty where it was not."""
+    at = reply.rfind('"statement"')
+    match = re.match(r'"statement"\s*+:\s*+"((?:[^"\\]|\\.)*\\?)\Z', reply[at:], re.DOTALL) if at >= 0 else None
+    if match is None:
+        return ""
+    try:
+        return " ".join(str(json.loads(f'"{match[1]}"', strict=False)).split())
+    except ValueError:  # it was cut off in an escape
+        return " ".join(match[1].rpartition("\\")[0].split())
 
 
 def _parts(value: Any) -> list[dict[str, Any]]:

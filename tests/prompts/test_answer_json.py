@@ -74,8 +74,10 @@ def test_a_mark_within_a_statement_does_not_count(made_up):
 
 def test_of_a_reply_that_was_cut_off_what_is_whole_counts():
     text = json.dumps(REPLY)
-    in_statements = text[: text.index("swift")]
-    assert answer_plain.parse(in_statements).text == "Venus is the hottest planet [2]."
+    in_statements = text[: text.index(" planet\\")]
+    assert answer_plain.parse(in_statements).text == 'Venus is the hottest planet [2]. Mercury, "the swift'
+    between = text[: text.index('"statement": "Merc')]
+    assert answer_plain.parse(between).text == "Venus is the hottest planet [2]."
     assert before_cut_quotes(in_statements) is None
     in_quotes = text[: text.index("464")]
     assert before_cut_quotes(in_quotes).splitlines()[0] == TEXT.splitlines()[0]
@@ -102,3 +104,10 @@ def test_whatever_a_statement_holds_is_shown_as_it_is(text, ascii_alone):
 def test_any_other_reply_streams_as_it_is(text):
     reply, stream = f"Venus {text}", StreamedStatements()
     assert "".join(map(stream.feed, reply)) + stream.finish() == reply
+
+
+@pytest.mark.parametrize("end", ["", "\\", "\\u", "\\u00", "\\ud83d"])
+def test_a_statement_that_was_cut_off_is_kept_whatever_it_ends_with(end):
+    begun = answer_plain.parse('{"statements": [{"statement": "Venus is hot' + end).text
+    assert begun.startswith("Venus is hot")
+    assert "u" not in begun.removeprefix("Venus is hot")
