@@ -40,7 +40,14 @@ from preflight_rag.offline.evidence import (
 )
 from preflight_rag.offline.extremes import table_extreme
 from preflight_rag.offline.form_lines import named_fields
-from preflight_rag.offline.found_answers import AnswerGroup, FoundAnswer, ReadPassage, answers_of, grouped
+from preflight_rag.offline.found_answers import (
+    AnswerGroup,
+    FoundAnswer,
+    ReadPassage,
+    answers_of,
+    counts_another,
+    grouped,
+)
 from preflight_rag.offline.lines import asks_for_lines, exact_sentences, named_lines, narrowed
 from preflight_rag.offline.row_comparisons import compared_rows
 from preflight_rag.offline.tables import TableAnswer, table_answer
@@ -124,7 +131,7 @@ class Judgement:
         veto = next((name for name in VETOES if features[name]), None)
         if veto is None and not self._fits(answer.found[0]):
             other = self._fit.other_subject(answer.found[0].source.n, answer.found[0].quote)
-            veto = "subject" if other else "opposite"
+            veto = "counted" if counts_another(self._question, answer.found[0]) else "subject" if other else "opposite"
         likely, least = bounds[best][0], self._model.answered
         return why_unclaimed(veto or "unlikely", answer=answer.text, probability=likely, least=least)
 
@@ -155,7 +162,7 @@ class Judgement:
         return self._features
 
     def _fits(self, answer: FoundAnswer) -> bool:
-        return self._fit.may_claim(answer.source.n, answer.quote)
+        return self._fit.may_claim(answer.source.n, answer.quote) and not counts_another(self._question, answer)
 
     def _of_better_sentences(self, found: Sequence[FoundAnswer]) -> list[FoundAnswer]:
         """Answers of sentences that fit, where the likeliest answer's does not, each read by itself.

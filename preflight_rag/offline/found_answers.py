@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -25,6 +26,8 @@ MAX_MORE = 6
 """Words that one of two equal answers may have more than the other. A guess."""
 LEAST = 1e-4
 """Least distance of a probability from 0 and 1 when its odds are taken."""
+_HOW_MANY = re.compile(r"\bhow many (?P<what>[\w-]+)", re.IGNORECASE)
+_COUNT = re.compile(r"(?<![\w.,])(?P<number>\d[\d,]*) (?P<what>[^\W\d][\w-]*)")
 SETTLED = 4
 """Decimals of a probability."""
 
@@ -129,6 +132,22 @@ def _says(item: FoundAnswer, answer: str) -> bool:
     figures = figures_of(answer)
     return frozenset(words(answer)) <= frozenset(words_by_token(item.quote)) or (
         bool(figures) and figures == figures_of(item.text)
+    )
+
+
+def counts_another(question: str, answer: FoundAnswer) -> bool:
+    """Return whether an answer counts something else while its sentence counts what is asked for.
+
+    "96 goals" does not answer "How many games ...?" out of "He scored 96 goals in 306 games".
+    """
+    asked = _HOW_MANY.search(question)
+    counted = _COUNT.match(answer.text)
+    wanted = frozenset(words(asked["what"])) if asked else frozenset[str]()
+    if not wanted or not counted or wanted & frozenset(words(answer.text)):
+        return False
+    return any(
+        wanted & frozenset(words(match["what"])) and match["number"] != counted["number"]
+        for match in _COUNT.finditer(answer.quote)
     )
 
 

@@ -119,8 +119,8 @@ def exact_sentences(question: str, sources: Sequence[Source]) -> list[tuple[int,
     if not strings:
         return []
     wanted = frozenset(words(" ".join(strings)))
-    found = []
-    titles = []
+    found: list[tuple[float, Line]] = []
+    titles: list[tuple[float, Line]] = []
     for source in sources:
         for span in sentence_spans(source.text):
             sentence = source.text[slice(*span)]

@@ -110,6 +110,7 @@ def compared_rows(question: str, sources: Sequence[Source], lead: str) -> Draft 
     for line in _lines(sources):
         if _named(line.cells, asked.second) is not None and _is_of_the_kind(asked, line):
             tables.setdefault(line.table, []).append(line)
+    tables = {key: lines for key, lines in tables.items() if _has_figures(lines, asked.second)}
     if not tables:
         return None
     lines = max(tables.values(), key=len)
@@ -145,7 +146,15 @@ def _named(cells: Sequence[Cell], terms: frozenset[str]) -> int | None:
     """The place of the only column that has all of some words; of several the one that has no others."""
     places = [place for place, cell in enumerate(cells) if place and terms <= _terms(cell.column)]
     exact = [place for place in places if terms == _terms(cells[place].column)]
-    return next(iter(exact if len(exact) == 1 else places if len(places) == 1 else ()), None)
+    if len(exact) == 1:
+        return exact[0]
+    return places[0] if len(places) == 1 else None
+
+
+def _has_figures(lines: Sequence[_Line], terms: frozenset[str]) -> bool:
+    """Whether a column of a table has a figure: "which drugs are under investigation" compares nothing."""
+    place = _named(lines[0].cells, terms)
+    return place is not None and any(_figure(line.cells[place]) for line in lines)
 
 
 def _is_of_the_kind(asked: RowComparison, line: _Line) -> bool:

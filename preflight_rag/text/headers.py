@@ -27,7 +27,7 @@ UNDESCRIBED = "the sources give different answers, and not all say which one of 
 """Behind a name that several things may have."""
 UNREAD_LANGUAGE = "The reader without a language model reads English, so nothing is claimed; found for the question:"
 """Above quotes for a question in another language."""
-NOT_ANSWERED = "The documents do not answer this question."
+NOT_ANSWERED = "No answer to this question was found in the documents."
 """In place of an answer, where documents are near to the question."""
 NOT_IN_DOCUMENTS = "This is not in the documents."
 """In place of an answer, where nothing in the documents is near to the question."""
@@ -77,6 +77,7 @@ UNCLAIMED = {
     "nothing": "No passage holds a short answer to the question.",
     "unlikely": "The likeliest answer, “{answer}”, is {probability} sure; one is claimed from {least} on.",
     "subject": "The likeliest answer, “{answer}”, stands in a sentence about something else.",
+    "counted": "The likeliest answer, “{answer}”, counts something else than what is asked for.",
     "opposite": "The likeliest answer, “{answer}”, stands in a sentence that does not deny what the question denies.",
     "compared": "Documents answer differently, or not surely enough for a claim.",
     "comparison": "What is to be compared was not read as one figure of each.",
@@ -84,7 +85,7 @@ UNCLAIMED = {
     "rows": "Other rows of the table may stand in passages that were not found, so the found ones are shown.",
     "wrong_type": "The likeliest answer, “{answer}”, is not of the kind that is asked for.",
     "name_unseen": "A name or number of the question stands in no document.",
-    "figure_unasked": "The likeliest answer, “{answer}”, is a figure, and none is asked for.",
+    "figure_unasked": "The likeliest answer, “{answer}”, is a figure, which the question does not clearly ask for.",
     "not_offered": "The likeliest answer, “{answer}”, is none of those that the question offers.",
     "asked_already": "The likeliest answer, “{answer}”, only repeats the question.",
     "denied": "The likeliest answer, “{answer}”, stands in a sentence that denies something.",

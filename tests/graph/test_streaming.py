@@ -125,7 +125,9 @@ async def test_an_abstention_after_an_empty_draft_is_said(over_the_demo):
     with ScriptedServer(default="NOT IN THE PASSAGES") as server, over_the_demo(server) as app:
         events = [event async for event in app.astream(QUESTION)]
     assert said(events) == events[-1].answer
-    assert events[-1].answer.startswith("The documents do not answer this question. The nearest document is “")
+    assert events[-1].answer.startswith(
+        "No answer to this question was found in the documents. The nearest document is “"
+    )
 
 
 async def test_options_hide_the_choice_line(over_the_demo):

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from preflight_rag.models.reading.extractive_reader import PassageReading, Span
-from preflight_rag.offline.found_answers import AnswerGroup, ReadPassage, answers_of, grouped
+from preflight_rag.offline.found_answers import (
+    AnswerGroup,
+    FoundAnswer,
+    ReadPassage,
+    answers_of,
+    counts_another,
+    grouped,
+)
 from preflight_rag.state.reading import Source
 
 FIRST = "Microsoft was founded by Bill Gates and Paul Allen."
@@ -41,3 +48,21 @@ def test_a_passage_is_cited_that_says_the_whole_answer_and_answers(text, answer,
 def test_the_same_figure_in_other_words_is_cited():
     found = group(("It has 10,000 seats.", "10,000 seats", 0.9), ("It has 10000 seats.", "10000 seats", 0.8))
     assert found.marks == "[1][2]"
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "another"),
+    [
+        ("How many games did he play?", "96 goals", True),
+        ("How many goals did he score?", "96 goals", False),
+        ("How many games did he play?", "306 games", False),
+        ("How many games did he play?", "306", False),
+        ("How many caps did he win?", "96 goals", False),
+        ("When did he play?", "96 goals", False),
+    ],
+)
+def test_what_counts_something_else_is_told_from_what_is_asked_for(question, answer, another):
+    text = "He scored 96 goals in 306 games for Norwich."
+    start = text.index(answer)
+    span = Span(start, start + len(answer), answer, 1.0)
+    assert counts_another(question, FoundAnswer(Source(1, "p", "Roberts", text), span, 0.9)) is another

@@ -95,6 +95,12 @@ def test_other_questions_are_left_to_the_reader(question):
     assert drafted(question, STOCK, PROJECTS) is None
 
 
+def test_a_column_without_figures_is_compared_with_nothing():
+    rows = ["Drug: Alpha | Dose: 5 | Supervisor: Mary", "Drug: Beta | Dose: 6 | Supervisor: John"]
+    assert drafted("Which drugs are under a supervisor?", rows) is None
+    assert drafted("Which drugs are under their supervisor?", rows) is None
+
+
 def test_a_question_names_its_columns():
     asked = row_comparison_of("Which items are below their reorder level?")
     assert (asked.first, asked.above) == (frozenset(), False)

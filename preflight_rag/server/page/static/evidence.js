@@ -107,7 +107,7 @@ export class Evidence {
     const doubted = answer.statements.filter((statement) => statement.supported === false);
     const list = answer.citations.length
       ? answer.citations.map((found) => this.#source(found))
-      : [h("p.empty-note", {}, answer.abstained ? "The documents do not answer this question, so there is nothing to cite." : "This answer cites no source.")];
+      : [h("p.empty-note", {}, answer.abstained ? "No answer was found, so there is nothing to cite." : "This answer cites no source.")];
     const unclaimed = answer.unclaimed ? [h("p.empty-note.unclaimed", {}, answer.unclaimed)] : [];
     const alone = isNone(answer.receipt.model) ? [this.page.withoutModel()].filter(Boolean) : [];
     return [...alone, ...unclaimed, ...(doubted.length ? [doubts(doubted)] : []), ...list];
