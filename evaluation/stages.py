@@ -234,8 +234,9 @@ class Stages:
         Raises:
             ModelError: The server failed.
         """
-        state: Any = State(**self._asked, passages=self._refs(self.sources), decision={"name": "corg"}, escalations=[],
-                           draft=Draft("", found=False).dump(), group_drafts=[])  # fmt: skip
+        draft, refs = Draft("", found=False).dump(), self._refs(self.sources)
+        state: Any = State(**self._asked, passage_refs=refs, decision={"name": "corg"}, escalations=[], draft=draft)
+        state["group_drafts"] = []
         state |= await relate_contexts(state, self._runtime)
         self.reader.check()
         state |= await organize_contexts(state, self._runtime)
@@ -251,7 +252,7 @@ class Stages:
         at_once = asyncio.Semaphore(self._runtime.context.settings.max_concurrency)
 
         async def extract(number: int, ranks: Sequence[int]) -> Extract:
-            state: Any = {**self._asked, "partition": number, "passages": self._refs(ranks)}
+            state: Any = {**self._asked, "partition": number, "passage_refs": self._refs(ranks)}
             async with at_once:
                 (found,) = (await map_context(state, self._runtime))["extracts"]
             return Extract.load(found)
@@ -266,8 +267,8 @@ class Stages:
         """One answer out of the partitions' extracts; nothing is asked where none says something."""
         if not extracts:
             return Draft("", found=False)
-        given = [extract.dump() for extract in extracts]
-        state: Any = {**self._asked, "extracts": given, "passages": self._refs(self.sources), "partitions": list(parts)}
+        given, refs = [extract.dump() for extract in extracts], self._refs(self.sources)
+        state: Any = {**self._asked, "extracts": given, "passage_refs": refs, "partitions": list(parts)}
         return Draft.load((await reduce_context(state, self._runtime))["draft"])
 
     def _refs(self, ranks: Iterable[int]) -> list[PassageRef]:
@@ -375,7 +376,7 @@ class Turns:
             turn = answer_of(state, reader=self.reader, settings=settings, seconds=perf_counter() - begun)
             if seen is not None:
                 seen(question, turn)
-            read, found = tuple(await context.sources(state["passages"])), ArmAnswer.of_answer(turn)
+            read, found = tuple(await context.sources(state["passage_refs"])), ArmAnswer.of_answer(turn)
             found = found if read == tuple(sources) else replace(found, passages=read)
             return replace(found, text=turn.short_answer) if short and turn.short_answer else found
 

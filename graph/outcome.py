@@ -105,7 +105,7 @@ def route_of(state: Mapping[str, Any]) -> RouteDecision:
 
 def relations_of(state: Mapping[str, Any]) -> tuple[Relation, ...]:
     """Return how the contexts relate, by the ids of their first passages and of their documents."""
-    refs = {ref["rank"]: ref for ref in state["passages"]}
+    refs = {ref["rank"]: ref for ref in state["passage_refs"]}
     pairs = [(refs[row["a"]], refs[row["b"]], row) for row in state["relations"]]
     return tuple(
         Relation(
@@ -149,7 +149,7 @@ def receipt_of(
 
 
 def _saved(state: Mapping[str, Any], reader: Reader, settings: Settings) -> Saved:
-    tokens = {ref["rank"]: ref["tokens"] for ref in state["passages"]}
+    tokens = {ref["rank"]: ref["tokens"] for ref in state["passage_refs"]}
     related = [sum(tokens[n] for n in note.get("ranks") or [note["rank"]]) for note in state.get("contexts") or []]
     if related:
         rows = [row for row in state["spent"] if row["stage"] == "relate_contexts"]

@@ -23,7 +23,7 @@ COUNTED = 1024
 
 
 def _reading(state: Mapping[str, Any]) -> str:
-    return f"reading {_counted(len(state['passages']), 'passage')}"
+    return f"reading {_counted(len(state['passage_refs']), 'passage')}"
 
 
 def _reducing(state: Mapping[str, Any]) -> str:

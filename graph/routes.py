@@ -114,7 +114,7 @@ def after_organize(state: Organised) -> list[Send] | str:
 def after_clarify(state: Organised) -> list[Send] | str:
     """Answer a single group directly; several groups each by a `Send` of its own."""
     groups, options = state["organisation"]["groups"], state["options"]
-    question, refs = state["standalone_question"], state["passages"]
+    question, refs = state["standalone_question"], state["passage_refs"]
     instructions = state.get("instructions") or ""
     if not groups:
         return NOTHING
@@ -122,7 +122,7 @@ def after_clarify(state: Organised) -> list[Send] | str:
         direct = Chosen(
             standalone_question=question,
             options=options,
-            passages=_of(_passages(groups[0], state), refs),
+            passage_refs=_of(_passages(groups[0], state), refs),
             decision=state["decision"],
             escalations=state["escalations"],
             instructions=instructions,
@@ -136,7 +136,7 @@ def after_clarify(state: Organised) -> list[Send] | str:
                 options=options,
                 group=number,
                 of=len(groups),
-                passages=_of(_passages(ranks, state), refs),
+                passage_refs=_of(_passages(ranks, state), refs),
                 instructions=instructions,
             ),
         )
@@ -149,7 +149,7 @@ def _first_partition(state: Onward) -> Chosen:
     return Chosen(
         standalone_question=state["standalone_question"],
         options=state.get("options") or [],
-        passages=_of(state["partitions"][0], state["passages"]),
+        passage_refs=_of(state["partitions"][0], state["passage_refs"]),
         decision=state.get("decision") or {},
         escalations=state.get("escalations") or [],
         instructions=state.get("instructions") or "",
@@ -157,7 +157,7 @@ def _first_partition(state: Onward) -> Chosen:
 
 
 def _partitions(state: Routed | Onward) -> list[Send]:
-    question, refs, parts = state["standalone_question"], state["passages"], state["partitions"]
+    question, refs, parts = state["standalone_question"], state["passage_refs"], state["partitions"]
     options = state.get("options") or []
     return [
         Send(
@@ -167,7 +167,7 @@ def _partitions(state: Routed | Onward) -> list[Send]:
                 options=options,
                 partition=number,
                 of=len(parts),
-                passages=_of(ranks, refs),
+                passage_refs=_of(ranks, refs),
             ),
         )
         for number, ranks in enumerate(parts, 1)

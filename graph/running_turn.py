@@ -30,7 +30,7 @@ from preflight_rag.models.planning import slow_seconds, within_time
 from preflight_rag.models.protocol import Reader, limited, sampled
 from preflight_rag.models.reading.extractive_reader import NO_READER
 from preflight_rag.models.unfinished import may_be_spared
-from preflight_rag.state.context import Context
+from preflight_rag.state.context import Context, PassageCache
 from preflight_rag.state.errors import (
     AllPartitionsFailed,
     BudgetUsedUp,
@@ -283,7 +283,8 @@ class RunningTurn:
         )
         asked = start.ask.settings.k
         reader = limited(sampled(start.reader, use.sampling), self._budget)
-        return Context(reader, self._library, settings, pubmed, extractive, self.span.context, known={}, asked_k=asked)
+        span, cache = self.span.context, PassageCache()
+        return Context(reader, self._library, settings, pubmed, extractive, span, cache=cache, asked_k=asked)
 
     async def _spent_before(self) -> Usage:
         """Return what a resumed turn had spent before it was cut off, asked the person, or was begun again."""

@@ -83,7 +83,7 @@ class StageSpan:
         """Record what the stage read and spent, and what it decided."""
         if self._span is None:
             return
-        passages = update.get("passages", state.get("passages"))
+        passages = update.get("passage_refs", state.get("passage_refs"))
         decision = update.get("decision") or state.get("decision") or {}
         attributes = {
             "preflight.calls": sum(row["calls"] for row in rows),

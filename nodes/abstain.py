@@ -29,17 +29,17 @@ NO_MENTION = "No document that was searched mentions {named}."
 async def abstain(state: Unanswered, runtime: Runtime[Context]) -> State:
     """Answer that there is no answer, and name the partitions that could not be read."""
     question = state.get("standalone_question", "")
-    likeness = [ref["cosine"] for ref in state["passages"] if ref.get("cosine")]
+    likeness = [ref["cosine"] for ref in state["passage_refs"] if ref.get("cosine")]
     # Below the floor a document is near in nothing but a word or two; where no likeness is known, there is none.
     far = bool(likeness) and max(likeness) < FLOOR
     far = far or is_off_topic(state.get("decision") or {})
-    read = far or bool(state["passages"] and exact_strings(question))
-    sources = await runtime.context.sources(state["passages"]) if read else []
+    read = far or bool(state["passage_refs"] and exact_strings(question))
+    sources = await runtime.context.sources(state["passage_refs"]) if read else []
     strings = unmentioned(question, sources) if sources and exact_strings(question) else ()
     named = " or ".join(f"“{plain(string)}”" for string in strings)
-    title = next((ref["title"] for ref in state["passages"] if ref["title"]), "")
+    title = next((ref["title"] for ref in state["passage_refs"] if ref["title"]), "")
     nearest = f" The nearest document is “{plain(title)}”." if title else ""
-    text = f"{NOT_ANSWERED}{nearest}" if state["passages"] else NOTHING_FOUND
+    text = f"{NOT_ANSWERED}{nearest}" if state["passage_refs"] else NOTHING_FOUND
     if named:
         text = f"{NOT_ANSWERED} {NO_MENTION.format(named=named)}"
     elif far and not _share_words(question, sources):

@@ -35,7 +35,7 @@ async def aggregate_groups(state: Answered, runtime: Runtime[Context]) -> State:
         return {"draft": Draft("", found=False).dump(), "entries": [], "onward": "abstain"}
     direct, notes = Draft.load(state["draft"]), [ContextNote.load(note) for note in state["contexts"]]
     compared = {rank for note in notes for rank in note.ranks or (note.rank,)}
-    sources = await runtime.context.sources([ref for ref in state["passages"] if ref["rank"] in compared])
+    sources = await runtime.context.sources([ref for ref in state["passage_refs"] if ref["rank"] in compared])
     contexts = {context.n: context for context in contexts_of(sources)}
     groups = Groups(
         question=state["standalone_question"],
@@ -75,8 +75,8 @@ def _without_groups(state: Answered, context: Context) -> State:
         step = plain_stands("corg", before[-1]["from"])
         update: State = {"draft": direct.dump(), "entries": [], "onward": "cite"}
     else:
-        parts = partition(len(state["passages"]), context.settings.partition_size, context.settings.max_partitions)
-        step = back_to_plain("corg", state["passages"], parts[0])
+        parts = partition(len(state["passage_refs"]), context.settings.partition_size, context.settings.max_partitions)
+        step = back_to_plain("corg", state["passage_refs"], parts[0])
         update = {"partitions": parts, "entries": [], "onward": "answer_plain"}
     gap = {"stage": "aggregate_groups", "item": "route", "error": step["reason"]}
     return {**update, "escalations": [*before, step], "gaps": [gap]}

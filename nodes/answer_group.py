@@ -23,7 +23,7 @@ async def answer_group(state: GroupView, runtime: Runtime[Context]) -> State:
     Of a question with options each group chooses by itself.
     """
     context, number = runtime.context, state["group"]
-    sources = contexts_of(await context.sources(state["passages"]))
+    sources = contexts_of(await context.sources(state["passage_refs"]))
     plural = asked_in_plural(sources, context.settings)
     reader = instructed(context.reader, state.get("instructions") or "")
     status: GroupStatus

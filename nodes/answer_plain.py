@@ -63,7 +63,7 @@ async def answer_plain(state: Chosen, runtime: Runtime[Context]) -> State:
 
 async def answer_all_passages(state: Chosen, context: Context) -> State:
     """Answer by the route plain, which may find that a dearer route is needed."""
-    sources, decision = await context.sources(state["passages"]), state["decision"]
+    sources, decision = await context.sources(state["passage_refs"]), state["decision"]
     writing: Awaitable[Reply[Draft]] = instructed(context.reader, state.get("instructions") or "").answer(
         question=state["standalone_question"], sources=sources, options=state["options"]
     )
@@ -73,7 +73,7 @@ async def answer_all_passages(state: Chosen, context: Context) -> State:
         decision = (await _checked_meanwhile(state, context, sources, call)).model_dump()
         checked = {"decision": decision, "unchecked": False}
         if decision["name"] == "corg":
-            spent = _spent_in_vain(call, state["passages"]).model_dump()
+            spent = _spent_in_vain(call, state["passage_refs"]).model_dump()
             return {**checked, "onward": "relate_contexts", "spent": [{"stage": "answer_plain", **spent}]}
     needs_support = _needs_support(state, decision)
     if needs_support and not checked:
@@ -118,7 +118,7 @@ async def _written(
 def _compares(state: Chosen, context: Context) -> bool:
     """Whether an answer is held against what the passages say; one that goes by rule has been made of that."""
     reads = context.extractive is not None and not context.reader.by_rule and not state["options"]
-    return reads and len(state["passages"]) > context.settings.partition_size
+    return reads and len(state["passage_refs"]) > context.settings.partition_size
 
 
 def _begin_reading(state: Chosen, sources: Sequence[Source], context: Context) -> asyncio.Future[None] | None:
@@ -173,7 +173,8 @@ async def _checked_meanwhile(
     text.keep_back()
     try:
         model = await asyncio.to_thread(risk_model_of, context.library)
-        asked = state["standalone_question"], state["passages"], sources, context.settings, model, context.extractive
+        refs = state["passage_refs"]
+        asked = state["standalone_question"], refs, sources, context.settings, model, context.extractive
         profile = await asyncio.to_thread(profile_of_reader, context.reader)
         decision = await asyncio.to_thread(partial(decide, *asked, profile=profile))
         certain = decision.name != "corg"
@@ -209,7 +210,7 @@ async def answer_only_group(state: Chosen, context: Context) -> State:
 
     A multiple-choice question is answered from it too.
     """
-    sources = contexts_of(await context.sources(state["passages"]))
+    sources = contexts_of(await context.sources(state["passage_refs"]))
     question, options = state["standalone_question"], state["options"]
     reader = instructed(context.reader, state.get("instructions") or "")
     status: GroupStatus

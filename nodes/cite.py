@@ -33,7 +33,7 @@ from preflight_rag.text.headers import UNRESOLVED
 
 async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
     """Turn the draft into the answer that the person reads."""
-    context, draft, refs = runtime.context, Draft.load(state["draft"]), state["passages"]
+    context, draft, refs = runtime.context, Draft.load(state["draft"]), state["passage_refs"]
     passages = {ref["rank"]: passage for ref, passage in zip(refs, await context.passages(refs), strict=True)}
     text, notes = attributed(draft.text, passages)
     answer, numbers = renumbered(text)

@@ -27,7 +27,7 @@ async def list_documents(state: LookedUp, runtime: Runtime[Context]) -> State:
     passages = dict(enumerate(found.passages, 1))
     citations = [find_citation(n, n, found.text, found.quotes, passages) for n in passages]
     return {
-        "passages": [passage_reference(passage, n) for n, passage in passages.items()],
+        "passage_refs": [passage_reference(passage, n) for n, passage in passages.items()],
         "answer": found.text,
         "abstained": False,
         "citations": [citation.model_dump() for citation in citations],

@@ -18,7 +18,7 @@ from preflight_rag.state.views import Partition
 async def map_context(state: Partition, runtime: Runtime[Context]) -> State:
     """Extract from one partition; a failure is a gap of this partition alone."""
     number = state["partition"]
-    sources = await runtime.context.sources(state["passages"])
+    sources = await runtime.context.sources(state["passage_refs"])
     try:
         reply = await runtime.context.reader.extract(
             question=state["standalone_question"], sources=sources, options=state.get("options") or []

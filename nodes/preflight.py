@@ -21,7 +21,7 @@ from preflight_rag.state.views import Retrieved
 
 async def preflight(state: Retrieved, runtime: Runtime[Context]) -> State:
     """Choose the route and say why; `unchecked` tells the answering stage to compare the passages' answers as well."""
-    refs, context = state["passages"], runtime.context
+    refs, context = state["passage_refs"], runtime.context
     sources = await context.sources(refs)
     decision, unchecked = await asyncio.to_thread(_decided, state["standalone_question"], refs, sources, context)
     decision = _in_time(decision, refs, context)

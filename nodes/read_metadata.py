@@ -32,7 +32,7 @@ async def read_metadata(state: LookedUp, runtime: Runtime[Context]) -> State:
     draft = Draft(found.text, found.quotes, short=found.value, claims=bool(found.value))
     return {
         "onward": "cite",
-        "passages": [passage_reference(card, n) for n, card in cards.items()],
+        "passage_refs": [passage_reference(card, n) for n, card in cards.items()],
         "draft": draft.dump(),
         "answer": found.text,
         "abstained": False,

@@ -42,7 +42,7 @@ async def reduce_context(state: Mapped, runtime: Runtime[Context]) -> State:
             raise AllPartitionsFailed.of(f"{len(extracts)} partitions could be read", "map_context", state["gaps"])
         return _without_extracts(state)
     given = [extract for extract in extracts if extract.text]
-    sources = await runtime.context.sources(state["passages"])
+    sources = await runtime.context.sources(state["passage_refs"])
     supported = first_extract(first, sources) if first else None
     if not given:
         nothing: State = {"draft": Draft("", found=False).dump(), "onward": "abstain"}
@@ -80,7 +80,7 @@ def _without_extracts(state: Mapped) -> State:
         update: State = {"draft": draft.dump(), "onward": "cite" if draft.found else "abstain"}
     else:
         step, update = (
-            back_to_plain("map_reduce", state["passages"], state["partitions"][0]),
+            back_to_plain("map_reduce", state["passage_refs"], state["partitions"][0]),
             {"onward": "answer_plain"},
         )
     gap = {"stage": "reduce_context", "item": "route", "error": step["reason"]}

@@ -20,7 +20,7 @@ NOT_COMPARED = "not compared: the passages of its document that rank before it f
 
 async def relate_contexts(state: Related, runtime: Runtime[Context]) -> State:
     """Compare pivots with the contexts still open until every pair is related; failed calls become gaps."""
-    context, refs = runtime.context, state["passages"]
+    context, refs = runtime.context, state["passage_refs"]
     settings = await asyncio.to_thread(within_window, context.settings, context.reader)
     size = {ref["rank"]: ref["tokens"] for ref in refs}
     most = settings.relation_prompt_tokens // OF_PROMPT

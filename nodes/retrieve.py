@@ -31,7 +31,7 @@ async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
     problems = [*retrieval.problems, *left_out]
     k = context.settings.k
     return {
-        "passages": retrieval.references(),
+        "passage_refs": retrieval.references(),
         "pruned": [passage.model_dump() for passage in pruned],
         "rankings": {
             "dense": [hit.passage_id for hit in retrieval.found.dense[:k]],

@@ -115,7 +115,7 @@ def cleared() -> State:
     """Return the channels that hold a single turn, at their initial values; every new channel belongs here."""
     return {
         "rungs": [],
-        "passages": [],
+        "passage_refs": [],
         "pruned": [],
         "rankings": {"dense": [], "lexical": []},
         "talk": Talk("other").dump(),

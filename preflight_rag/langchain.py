@@ -107,7 +107,7 @@ __all__ = [
 ]
 
 RESULTS = (
-    *("answer", "abstained", "choice", "citations", "statements", "groups", "relations", "passages", "decision"),
+    *("answer", "abstained", "choice", "citations", "statements", "groups", "relations", "passage_refs", "decision"),
     *("gaps", "spent", "standalone_question", "queries"),
 )
 """Channels of the graph's state that say what a turn has come to."""

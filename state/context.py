@@ -404,6 +404,23 @@ def _ways(name: str) -> str:
 
 
 @dataclass(frozen=True)
+class PassageCache:
+    """The passages that the stages of one turn have read, so that each is read from the library once.
+
+    What an id names never changes; that it is still in the library is found out when citations are checked.
+
+    Attributes:
+        by_id: The passages, by id.
+    """
+
+    by_id: dict[str, Any] = field(default_factory=dict)
+
+    def keep(self, passages: Iterable[Passage]) -> None:
+        """Keep passages for the stages after this one."""
+        self.by_id.update((passage.id, passage) for passage in passages)
+
+
+@dataclass(frozen=True)
 class Context:
     """The dependencies of a run, built by the entry point.
 
@@ -417,8 +434,7 @@ class Context:
         calls_ahead: Whether a model may be called before it is certain that its answer counts. In an experiment it may
             not: what such a call costs depends on which of two things ends first.
         asked_k: The passages that were asked for, where the time has room for fewer (`settings.k`).
-        known: The passages that the run's stages have read, by id; None where nothing is to be kept. What an id names
-            never changes; that it is still in the library is found out when citations are checked.
+        cache: Keeps the passages that a turn's stages have read; None where nothing is to be kept.
     """
 
     reader: Opaque = None
@@ -428,7 +444,7 @@ class Context:
     extractive: Opaque = None
     trace: Opaque = None
     calls_ahead: bool = True
-    known: Annotated[dict[str, Any] | None, SkipJsonSchema()] = None
+    cache: Annotated[PassageCache | None, SkipJsonSchema()] = None
     asked_k: Annotated[int | None, SkipJsonSchema()] = None
 
     def is_planned(self) -> bool:
@@ -442,12 +458,12 @@ class Context:
 
     def has_read(self, passages: Iterable[Passage]) -> None:
         """Keep passages that a stage has read from the library for those after it."""
-        if self.known is not None:
-            self.known.update((passage.id, passage) for passage in passages)
+        if self.cache is not None:
+            self.cache.keep(passages)
 
     async def sources(self, refs: Sequence[PassageRef]) -> list[Source]:
         """Return the referenced passages as a reader gets them, numbered by rank."""
-        known = {} if self.known is None else self.known
-        if unread := [ref for ref in refs if ref["id"] not in known]:
-            known |= {passage.id: passage for passage in await self.passages(unread)}
-        return [Source.of(known[ref["id"]], ref["rank"]) for ref in refs]
+        cache = PassageCache() if self.cache is None else self.cache
+        if unread := [ref for ref in refs if ref["id"] not in cache.by_id]:
+            cache.keep(await self.passages(unread))
+        return [Source.of(cache.by_id[ref["id"]], ref["rank"]) for ref in refs]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, overload
+from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, overload
+
+from typing_extensions import TypeVar
 
 from preflight_rag.state.values import Passage, UnreadPassage
 
@@ -75,12 +77,16 @@ class PassageTerms:
         return self.vocabulary.words(self.position)
 
 
+P = TypeVar("P", bound=Passage | UnreadPassage, covariant=True, default=Passage)
+"""A passage with its text, or what an index knows of it."""
+
+
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Generic[P]):
     """A passage that a search found.
 
     Attributes:
-        passage: The passage with its text.
+        passage: The passage, read or, as long as it is only ranked, unread.
         rank: Place in the fused ranking, from 1.
         score: The fused score.
         cosine: Of the query's and the passage's vectors, whichever ranking found it.
@@ -91,7 +97,7 @@ class Candidate:
         terms: Its terms where an index holds them; None where they have to be read from its text.
     """
 
-    passage: Passage
+    passage: P
     rank: int
     score: float
     cosine: float
@@ -101,11 +107,11 @@ class Candidate:
     found_by: str = "semantic"
     terms: PassageTerms | None = field(default=None, compare=False, repr=False)
 
-    def ranked(self, rank: int, passage: Passage) -> Candidate:
-        """Return the candidate at another place, with its passage read."""
+    def read(self, passage: Passage, rank: int | None = None) -> Candidate:
+        """Return the candidate with its passage read, at another place where one is given."""
         return Candidate(
             passage,
-            rank,
+            self.rank if rank is None else rank,
             self.score,
             self.cosine,
             self.dense_rank,
@@ -118,8 +124,12 @@ class Candidate:
     @property
     def origin(self) -> str:
         """What NCBI's document it is from: "D1" a PubMed abstract, "D2" a PMC review, "D3" other in PMC; else ""."""
-        origin = self.passage.metadata.get("origin")
+        origin = self.passage.metadata.get("origin") if isinstance(self.passage, Passage) else None
         return origin if origin in ORIGINS else ""
+
+
+AnyCandidate: TypeAlias = Candidate[Passage | UnreadPassage]
+"""A candidate while it is ranked, when its passage need not be read."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,7 +153,7 @@ class Columns:
     bm25: np.ndarray
 
     @classmethod
-    def of(cls, candidates: Sequence[Candidate]) -> Columns:
+    def of(cls, candidates: Sequence[AnyCandidate]) -> Columns:
         """Return those of candidates as objects."""
         import numpy as np
 
@@ -184,7 +194,7 @@ class PassagePlaces(Protocol):
         ...
 
 
-class Pool(Sequence[Candidate]):
+class Pool(Sequence[Candidate[UnreadPassage]]):
     """Candidates of one search as columns; they become objects, unread ones, when they are looked at.
 
     A search ranks a hundred and a turn reads sixteen: the others are never made.
@@ -204,10 +214,10 @@ class Pool(Sequence[Candidate]):
         return len(self.positions)
 
     @overload
-    def __getitem__(self, place: int) -> Candidate: ...
+    def __getitem__(self, place: int) -> Candidate[UnreadPassage]: ...
     @overload
-    def __getitem__(self, place: slice) -> list[Candidate]: ...
-    def __getitem__(self, place: int | slice) -> Candidate | list[Candidate]:
+    def __getitem__(self, place: slice) -> list[Candidate[UnreadPassage]]: ...
+    def __getitem__(self, place: int | slice) -> Candidate[UnreadPassage] | list[Candidate[UnreadPassage]]:
         if isinstance(place, int):
             return self[range(len(self))[place] : range(len(self))[place] + 1][0]
         columns, positions = self.columns, self.positions[place]

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, NotRequired
 from langchain_core.messages import AnyMessage
 from typing_extensions import TypedDict  # that of `typing` gives no JSON schema before Python 3.12
 
-STATE_VERSION = 4
+STATE_VERSION = 5
 """To be raised whenever a stage gets another name, or reads what an earlier version did not write: a turn that was cut
 off before is then begun again, instead of going on from what it left (`tests/faults/test_old_state.py`)."""
 
@@ -159,7 +159,7 @@ class State(TypedDict, total=False):
     """The id of the document that the last answer cites first, where the message goes on from it; else empty."""
     rungs: list[dict[str, Any]]
     """The search expressions that were tried, in order, with their hits."""
-    passages: list[PassageRef]
+    passage_refs: list[PassageRef]
     """The passages that go on, in the order of a prompt."""
     pruned: list[dict[str, Any]]
     """`PrunedPassage.model_dump()` of each passage that was found and is kept from the language model."""

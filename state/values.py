@@ -79,13 +79,16 @@ class Passage(Value):
         return pages[-1] if pages else self.page
 
 
-class UnreadPassage(Passage):
+class UnreadPassage(Value):
     """What an index knows of a passage: enough to rank it. Retrieval reads those that go on; no other stage sees one.
 
     `retracted` stands for its title, which an index does not hold.
     """
 
-    text: str = ""
+    id: str
+    document_id: str
+    start: int = 0
+    tokens: int = 0
     retracted: bool = False
 
 

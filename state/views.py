@@ -81,7 +81,7 @@ class Retrieved(TypedDict):
     """View of `preflight`."""
 
     standalone_question: str
-    passages: list[PassageRef]
+    passage_refs: list[PassageRef]
 
 
 class Routed(TypedDict):
@@ -89,7 +89,7 @@ class Routed(TypedDict):
 
     standalone_question: str
     options: NotRequired[list[str]]
-    passages: list[PassageRef]
+    passage_refs: list[PassageRef]
     decision: dict[str, Any]
     partitions: list[list[int]]
 
@@ -99,7 +99,7 @@ class Chosen(TypedDict):
 
     standalone_question: str
     options: list[str]
-    passages: list[PassageRef]
+    passage_refs: list[PassageRef]
     decision: dict[str, Any]
     escalations: list[Escalation]
     unchecked: NotRequired[bool]
@@ -113,7 +113,7 @@ class Partition(TypedDict):
     options: NotRequired[list[str]]
     partition: int
     of: NotRequired[int]
-    passages: list[PassageRef]
+    passage_refs: list[PassageRef]
 
 
 class Mapped(TypedDict):
@@ -121,7 +121,7 @@ class Mapped(TypedDict):
 
     standalone_question: str
     options: list[str]
-    passages: list[PassageRef]
+    passage_refs: list[PassageRef]
     partitions: list[list[int]]
     extracts: list[dict[str, Any]]
     gaps: list[dict[str, str]]
@@ -137,7 +137,7 @@ class Onward(TypedDict):
     onward: Stop
     standalone_question: str
     options: NotRequired[list[str]]
-    passages: list[PassageRef]
+    passage_refs: list[PassageRef]
     partitions: list[list[int]]
     decision: NotRequired[dict[str, Any]]
     escalations: NotRequired[list[Escalation]]
@@ -148,7 +148,7 @@ class Related(TypedDict):
     """View of `relate_contexts`."""
 
     standalone_question: str
-    passages: list[PassageRef]
+    passage_refs: list[PassageRef]
 
 
 class Unorganised(TypedDict):
@@ -164,7 +164,7 @@ class Organised(TypedDict):
 
     standalone_question: str
     options: list[str]
-    passages: list[PassageRef]
+    passage_refs: list[PassageRef]
     decision: dict[str, Any]
     escalations: list[Escalation]
     contexts: list[dict[str, Any]]
@@ -189,7 +189,7 @@ class GroupView(TypedDict):
     options: NotRequired[list[str]]
     group: int
     of: NotRequired[int]
-    passages: list[PassageRef]
+    passage_refs: list[PassageRef]
     instructions: NotRequired[str]
 
 
@@ -197,7 +197,7 @@ class Answered(TypedDict):
     """View of `aggregate_groups`."""
 
     standalone_question: str
-    passages: list[PassageRef]
+    passage_refs: list[PassageRef]
     contexts: list[dict[str, Any]]
     relations: list[dict[str, Any]]
     organisation: Organisation
@@ -214,7 +214,7 @@ class Drafted(TypedDict):
     standalone_question: str
     earlier: NotRequired[EarlierState]
     draft: dict[str, Any]
-    passages: list[PassageRef]
+    passage_refs: list[PassageRef]
     extracts: list[dict[str, Any]]
     entries: NotRequired[list[EntryState]]
     left_out: NotRequired[list[str]]
@@ -224,7 +224,7 @@ class Drafted(TypedDict):
 class Unanswered(TypedDict):
     """View of `abstain`."""
 
-    passages: list[PassageRef]
+    passage_refs: list[PassageRef]
     extracts: list[dict[str, Any]]
     standalone_question: NotRequired[str]
     decision: NotRequired[dict[str, Any]]

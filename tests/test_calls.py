@@ -237,7 +237,7 @@ def test_the_tool_and_the_graph_take_settings_of_a_run(own_folder):
     assert (answer["thread_id"], answer["route"]["name"], answer["route"]["forced"]) == ("t", "map_reduce", True)
     assert {citation["source"].rpartition("/")[2] for citation in answer["citations"]} == {"venus.md"}
     assert state["decision"]["name"] == "map_reduce"
-    for passages in (state["passages"], inside[0]["passages"]):
+    for passages in (state["passage_refs"], inside[0]["passage_refs"]):
         assert 1 <= len(passages) <= 3
         assert all("venus" in passage["document_id"] for passage in passages)
 

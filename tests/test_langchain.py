@@ -167,7 +167,7 @@ async def test_the_graph_runs_for_plain_and_for_asynchronous_callers(scripted_ap
 async def test_the_bare_graph_takes_an_applications_context(scripted_app):
     graph = build_graph().compile()
     state = await graph.ainvoke({"messages": [("user", QUESTION)]}, context=scripted_app.context(k=3))
-    assert len(state["passages"]) == 3
+    assert len(state["passage_refs"]) == 3
 
 
 async def test_as_a_node_of_a_graph_around_it(scripted_app):

@@ -111,7 +111,7 @@ async def _ask_all(
             context = Context(reader, library, settings)
             state = await graph.ainvoke(asked, {"recursion_limit": RECURSION_LIMIT}, context=context)
             answer = answer_of(state, reader=reader, settings=settings)
-            turns[name] = judge(query, answer, library, [ref["id"] for ref in state["passages"]])
+            turns[name] = judge(query, answer, library, [ref["id"] for ref in state["passage_refs"]])
         found.append(turns)
     return found
 

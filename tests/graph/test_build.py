@@ -60,7 +60,7 @@ async def test_map_reduce(graph, library, chat_reader):
     assert server.peak == 4
     assert answer.receipt.by_stage["map_context"].calls == 4
     assert answer.receipt.model_calls == 5
-    assert answer.citations[0].passage_id == state["passages"][4]["id"]
+    assert answer.citations[0].passage_id == state["passage_refs"][4]["id"]
     assert answer.receipt.saved.calls == -4
 
 
@@ -127,9 +127,9 @@ async def test_a_run_without_context_says_what_to_pass(graph):
 async def test_checkpoints_hold_references_and_no_document_text(graph, library, embedder):
     await graph.ainvoke(asked(QUESTION), CONFIG, context=Context(OfflineReader(embedder), library))
     state = (await graph.aget_state(CONFIG)).values
-    longest = max(library.passages([ref["id"] for ref in state["passages"]]), key=lambda passage: len(passage.text))
-    assert longest.text not in str(state["passages"])
-    assert not any(key in ref for ref in state["passages"] for key in ("text", "page_content"))
+    longest = max(library.passages([ref["id"] for ref in state["passage_refs"]]), key=lambda passage: len(passage.text))
+    assert longest.text not in str(state["passage_refs"])
+    assert not any(key in ref for ref in state["passage_refs"] for key in ("text", "page_content"))
 
 
 def test_studio_can_read_the_context():

@@ -105,7 +105,7 @@ async def test_where_passages_answer_differently_the_call_is_given_up_and_nothin
     row = next(row for row in state["spent"] if row["stage"] == "answer_plain")
     assert row["estimated"]
     assert row["calls"] == 1
-    assert row["input_tokens"] == sum(ref["tokens"] for ref in state["passages"])
+    assert row["input_tokens"] == sum(ref["tokens"] for ref in state["passage_refs"])
 
 
 async def test_a_reader_that_fails_ends_the_turn_and_the_call(streamed):

@@ -126,8 +126,8 @@ def test_a_conversation_in_the_server_is_kept_in_sqlite(client, assistant, threa
     context = {"route": "map-reduce", "k": 8}
     state = client.runs.wait(thread, assistant, input=QUESTION, context=context)
     assert state["decision"]["name"] == "map_reduce"
-    assert len(state["passages"]) == 8
-    assert all(ref["title"] and ref["preview"] for ref in state["passages"])
+    assert len(state["passage_refs"]) == 8
+    assert all(ref["title"] and ref["preview"] for ref in state["passage_refs"])
     state = client.runs.wait(thread, assistant, input=asked("And Mercury?"))
     assert len(state["messages"]) == 4
     assert "Mercury" in state["standalone_question"]
@@ -187,7 +187,7 @@ def test_every_setting_is_shown_at_stages_that_there_are():
 def test_an_assistants_configuration_is_used(client, thread):
     own = client.assistants.create("preflight", context={"route": "plain", "k": 3}, name="short")
     state = client.runs.wait(thread, own["assistant_id"], input=QUESTION)
-    assert len(state["passages"]) == 3
+    assert len(state["passage_refs"]) == 3
     assert state["decision"]["forced"]
 
 
@@ -211,7 +211,7 @@ def test_a_step_can_be_run_again(client, assistant, thread):
         context={"route": "map-reduce"},
     )
     assert (first["decision"]["name"], again["decision"]["name"]) == ("plain", "map_reduce")
-    assert first["passages"] == again["passages"]
+    assert first["passage_refs"] == again["passage_refs"]
     assert again["extracts"]
     assert len(client.threads.get_state(thread)["values"]["messages"]) == 2
 
@@ -219,16 +219,16 @@ def test_a_step_can_be_run_again(client, assistant, thread):
 def test_a_state_can_be_edited_and_gone_on_from(client, assistant, thread):
     client.runs.wait(thread, assistant, input=QUESTION, context={"route": "plain"})
     before = step_before(client, thread, "answer_plain")
-    passages = before["values"]["passages"][:2]
+    passages = before["values"]["passage_refs"][:2]
     forked = client.threads.update_state(
         thread,
-        {"passages": passages, "decision": before["values"]["decision"] | {"reason": "edited"}},
+        {"passage_refs": passages, "decision": before["values"]["decision"] | {"reason": "edited"}},
         as_node="preflight",
         checkpoint_id=before["checkpoint"]["checkpoint_id"],
     )
     checkpoint = forked["checkpoint"]["checkpoint_id"]
     state = client.runs.wait(thread, assistant, input=None, checkpoint_id=checkpoint)
-    assert state["passages"] == passages
+    assert state["passage_refs"] == passages
     assert state["decision"]["reason"] == "edited"
     assert state["answer"]
 

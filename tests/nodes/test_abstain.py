@@ -12,13 +12,13 @@ from preflight_rag.text.headers import NOT_ANSWERED, NOTHING_FOUND
 
 @pytest.mark.parametrize(("passages", "text"), [([], NOTHING_FOUND), ([{"id": "a", "title": ""}], NOT_ANSWERED)])
 async def test_it_says_whether_nothing_was_found_or_nothing_answers(passages, text):
-    update = await abstain({"passages": passages, "extracts": []}, Runtime(context=Context()))
+    update = await abstain({"passage_refs": passages, "extracts": []}, Runtime(context=Context()))
     assert (update["answer"], update["abstained"], update["messages"][0].content) == (text, True, text)
 
 
 async def test_it_names_parts_that_could_not_be_read():
     update = await abstain(
-        {"passages": [{"id": "a", "title": ""}], "extracts": [{"failed": True}]}, Runtime(context=Context())
+        {"passage_refs": [{"id": "a", "title": ""}], "extracts": [{"failed": True}]}, Runtime(context=Context())
     )
     assert "1 of 1 parts" in update["answer"]
 
@@ -32,7 +32,7 @@ async def test_it_names_parts_that_could_not_be_read():
 )
 async def test_it_names_the_nearest_document_that_has_a_title(titles, named):
     passages = [{"id": str(n), "title": title} for n, title in enumerate(titles)]
-    update = await abstain({"passages": passages, "extracts": []}, Runtime(context=Context()))
+    update = await abstain({"passage_refs": passages, "extracts": []}, Runtime(context=Context()))
     assert update["answer"] == NOT_ANSWERED + (f" The nearest document is “{named}”." if named else "")
 
 
@@ -49,6 +49,6 @@ async def test_form_with_the_questions_words_is_not_called_absent(tmp_path, embe
         library.add([Document(id="form", text=text, source="form")])
         (passage,) = library.passages(library.all_passage_ids())
         ref = {"id": passage.id, "document_id": "form", "title": "", "rank": 1, "cosine": 0.2}
-        state = {"standalone_question": question, "passages": [ref], "extracts": []}
+        state = {"standalone_question": question, "passage_refs": [ref], "extracts": []}
         update = await abstain(state, Runtime(context=Context(None, library)))
     assert update["answer"].startswith(says)

@@ -14,8 +14,8 @@ PLURAL = "How many people live in the Broken Bows?"
 def answered(library, chat_reader, retrieved):
     async def make(server, ranks, **settings):
         state = await retrieved("How many people live in Broken Bow?", k=8)
-        refs = [ref for ref in state["passages"] if ref["rank"] in ranks]
-        view = {"standalone_question": state["standalone_question"], "group": 2, "passages": refs}
+        refs = [ref for ref in state["passage_refs"] if ref["rank"] in ranks]
+        view = {"standalone_question": state["standalone_question"], "group": 2, "passage_refs": refs}
         return await answer_group(view, Runtime(context=Context(chat_reader(server), library, Settings(**settings))))
 
     return make

@@ -35,7 +35,7 @@ async def test_a_failed_call_is_an_error_and_never_an_answer(library, chat_reade
 async def test_the_one_group_of_corg_is_answered_for_its_aggregation(library, chat_reader, retrieved, ranks, plural):
     state = await retrieved("How many people live in Broken Bow?", k=5)
     view = state | PLAIN | {"decision": {"name": "corg"}}
-    view["passages"] = [ref for ref in state["passages"] if ref["rank"] in ranks]
+    view["passage_refs"] = [ref for ref in state["passage_refs"] if ref["rank"] in ranks]
     with ScriptedServer(default="3,559 [1]") as server:
         update = await answer_plain(view, Runtime(context=Context(chat_reader(server), library, Settings())))
     assert (update["onward"], update["group_drafts"][0]["ranks"]) == ("aggregate_groups", ranks)

@@ -17,8 +17,8 @@ async def test_numbers_count_in_order_of_first_use(library, retrieved):
     assert update["answer"] == "One thing [1]. Another [2][1]. A third [3]."
     assert [c["n"] for c in update["citations"]] == [1, 2, 3]
     assert [c["passage_id"] for c in update["citations"][:2]] == [
-        state["passages"][6]["id"],
-        state["passages"][1]["id"],
+        state["passage_refs"][6]["id"],
+        state["passage_refs"][1]["id"],
     ]
     assert update["citations"][2] == update["citations"][2] | {"passage_id": "", "verified": False}
     assert any("[99]" in gap["error"] for gap in update["gaps"])

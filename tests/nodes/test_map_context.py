@@ -9,8 +9,8 @@ from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 
 async def part(retrieved, ranks):
     state = await retrieved("How hot is the planet Venus?", k=8)
-    chosen = [ref for ref in state["passages"] if ref["rank"] in ranks]
-    return {"standalone_question": state["standalone_question"], "partition": 2, "passages": chosen}
+    chosen = [ref for ref in state["passage_refs"] if ref["rank"] in ranks]
+    return {"standalone_question": state["standalone_question"], "partition": 2, "passage_refs": chosen}
 
 
 async def test_a_partition_keeps_the_passages_own_numbers(library, chat_reader, retrieved):

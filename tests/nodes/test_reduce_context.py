@@ -19,7 +19,7 @@ def mapped(*extracts, gaps=()):
     return {
         "standalone_question": "How hot?",
         "options": [],
-        "passages": [{"id": f"p{number}", "rank": number} for number in range(1, len(rows) + 1)],
+        "passage_refs": [{"id": f"p{number}", "rank": number} for number in range(1, len(rows) + 1)],
         "partitions": [[number] for number in range(1, len(rows) + 1)],
         "extracts": rows,
         "gaps": list(gaps),

@@ -14,7 +14,7 @@ QUESTION = "How many people live in Broken Bow?"
 def related(library, chat_reader, retrieved):
     async def make(server, ranks=(1, 2, 3), **settings):
         state = await retrieved(QUESTION, k=8)
-        state["passages"] = [ref for ref in state["passages"] if ref["rank"] in ranks]
+        state["passage_refs"] = [ref for ref in state["passage_refs"] if ref["rank"] in ranks]
         context = Context(chat_reader(server), library, Settings(**settings))
         return await relate_contexts(state, Runtime(context=context))
 

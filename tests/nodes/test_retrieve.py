@@ -13,7 +13,7 @@ QUERY = {"queries": ["How hot is the planet Venus?"]}
 
 async def test_the_passages_that_go_on_are_references_with_both_rankings(library):
     update = await retrieve(QUERY, Runtime(context=Context(library=library)))
-    refs = update["passages"]
+    refs = update["passage_refs"]
     assert [ref["rank"] for ref in refs] == list(range(1, 17))
     assert "venus" in refs[0]["source"]
     assert all(len(ref["preview"]) <= 120 and ref["tokens"] > 0 for ref in refs)
@@ -23,7 +23,7 @@ async def test_the_passages_that_go_on_are_references_with_both_rankings(library
 
 async def test_every_reference_has_its_cosine(library):
     update = await retrieve(QUERY, Runtime(context=Context(library=library, settings=Settings(k=40, candidates=5))))
-    cosines = {ref["id"]: ref["cosine"] for ref in update["passages"]}
+    cosines = {ref["id"]: ref["cosine"] for ref in update["passage_refs"]}
     assert all(-1 <= cosine <= 1.001 for cosine in cosines.values())
     dense = [cosines[i] for i in update["rankings"]["dense"] if i in cosines]
     assert dense == sorted(dense, reverse=True)
@@ -34,26 +34,26 @@ async def test_what_is_kept_from_a_language_model_is_recorded_and_the_rest_numbe
     chat = SimpleNamespace(by_rule=False)
     context = Context(chat, library, Settings(prune=0.6), extractive=WordReader())
     update = await retrieve(QUERY, Runtime(context=context))
-    found = {ref["rank"]: ref["id"] for ref in everything["passages"]}
+    found = {ref["rank"]: ref["id"] for ref in everything["passage_refs"]}
     pruned = {passage["rank"]: passage["passage_id"] for passage in update["pruned"]}
-    kept = [ref["id"] for ref in update["passages"]]
+    kept = [ref["id"] for ref in update["passage_refs"]]
     assert everything["pruned"] == []
     assert pruned.items() <= found.items()
     assert kept == [name for rank, name in found.items() if rank not in pruned]
-    assert [ref["rank"] for ref in update["passages"]] == list(range(1, len(kept) + 1))
+    assert [ref["rank"] for ref in update["passage_refs"]] == list(range(1, len(kept) + 1))
 
 
 async def test_a_follow_up_is_searched_for_in_the_document_that_it_goes_on_about(library):
     found = await retrieve(QUERY, Runtime(context=Context(library=library)))
-    document = found["passages"][-1]["document_id"]
+    document = found["passage_refs"][-1]["document_id"]
     state = {**QUERY, "question": "And how hot is it?", "continued": [document]}
     update = await retrieve(state, Runtime(context=Context(library=library)))
-    assert {ref["document_id"] for ref in update["passages"]} == {document}
+    assert {ref["document_id"] for ref in update["passage_refs"]} == {document}
 
 
 async def test_a_follow_up_that_names_something_else_is_searched_for_everywhere(library):
     found = await retrieve(QUERY, Runtime(context=Context(library=library)))
-    document = found["passages"][-1]["document_id"]
+    document = found["passage_refs"][-1]["document_id"]
     state = {**QUERY, "question": "And for Foot Locker?", "continued": [document]}
     update = await retrieve(state, Runtime(context=Context(library=library)))
-    assert [ref["id"] for ref in update["passages"]] == [ref["id"] for ref in found["passages"]]
+    assert [ref["id"] for ref in update["passage_refs"]] == [ref["id"] for ref in found["passage_refs"]]

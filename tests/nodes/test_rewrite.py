@@ -24,7 +24,7 @@ async def test_a_first_turn_calls_no_model_and_clears_the_last_turns_channels(ch
         update = await rewrite({"messages": TALK[:1]}, Runtime(context=Context(chat_reader(server))))
     assert server.count() == 0
     assert update["extracts"] == Overwrite([])
-    assert update["passages"] == update["citations"] == []
+    assert update["passage_refs"] == update["citations"] == []
 
 
 async def test_an_unreadable_rewrite_is_a_gap(chat_reader):

@@ -141,7 +141,7 @@ def test_columns_of_objects_are_those_that_they_came_from(pool):
 
 def test_a_read_candidate_keeps_its_places(pool):
     passage = Passage(id="a1", document_id="a", text="Zinc.", metadata={"origin": "D2"})
-    read = pool[1].ranked(7, passage)
+    read = pool[1].read(passage, 7)
     assert told(read) == ("a1", 7, 0.25, 0.0, 1, None, None)
     assert read.passage is passage
     assert read.origin == "D2"

@@ -216,7 +216,7 @@ def _unread(
     lexical: Sequence[tuple[int, float]],
     fused: Sequence[tuple[int, float]],
     cosines: dict[int, float],
-) -> tuple[Candidate, ...]:
+) -> tuple[Candidate[UnreadPassage], ...]:
     """Return the candidates of the fused ranking, without their texts."""
     ranks = {row: rank for rank, (row, _) in enumerate(dense, 1)}
     worded = {row: (rank, score) for rank, (row, score) in enumerate(lexical, 1)}

@@ -13,7 +13,7 @@ from preflight_rag.library.collection import PhraseSearch
 from preflight_rag.library.copies import KnowsCopies
 from preflight_rag.library.search.hybrid import cosines
 from preflight_rag.state.errors import LibraryEmpty
-from preflight_rag.state.retrieval import Candidate
+from preflight_rag.state.retrieval import AnyCandidate, Candidate
 from preflight_rag.text.exact import count_held, exact_strings, spellings
 from preflight_rag.text.log_lines import ERROR_WORDS, asks_errors, error_lines
 from preflight_rag.text.words import words
@@ -32,8 +32,8 @@ MOST_ERRORS = 6
 
 
 def exact_first(
-    library: Collection, question: str, pool: Sequence[Candidate], where: Filter | None, k: int
-) -> Sequence[Candidate]:
+    library: Collection, question: str, pool: Sequence[AnyCandidate], where: Filter | None, k: int
+) -> Sequence[AnyCandidate]:
     """The candidates with those first that a question's exact strings or its errors are in, which may be new ones.
 
     A string that stands in more passages than a turn reads is common: then the first of them goes before the others,
@@ -77,8 +77,8 @@ def exact_first(
 
 
 def _with_new(
-    library: Collection, question: str, pool: Sequence[Candidate], first: Sequence[tuple[Passage, float]]
-) -> list[Candidate]:
+    library: Collection, question: str, pool: Sequence[AnyCandidate], first: Sequence[tuple[Passage, float]]
+) -> list[AnyCandidate]:
     """Return the pool with some passages first, by how much they hold and then by their place in it."""
     candidates = list(pool)
     places = {candidate.passage.id: place for place, candidate in enumerate(candidates)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar, overload
 
@@ -14,7 +14,7 @@ from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.library.search.two_at_once import two_at_once
 from preflight_rag.state.errors import LibraryCorrupt, PassageGone
 from preflight_rag.state.retrieval import Candidate, Columns, Pool
-from preflight_rag.state.values import Hit, Passage
+from preflight_rag.state.values import Hit, Passage, UnreadPassage
 from preflight_rag.text.languages import UNKNOWN, language_of
 
 if TYPE_CHECKING:
@@ -130,14 +130,12 @@ class Rankings:
     note: str = ""
     problems: tuple[str, ...] = ()
     across: bool = False
-    unread: Sequence[Candidate] | None = field(default=None, compare=False, repr=False)
+    unread: Sequence[Candidate[UnreadPassage]] | None = field(default=None, compare=False, repr=False)
 
     def candidates(self, passages: Sequence[Passage]) -> list[Candidate]:
         """Return the fused ranking's passages, which are given in its order, with their places in all rankings."""
         if self.unread is not None:
-            return [
-                replace(candidate, passage=passage) for candidate, passage in zip(self.unread, passages, strict=True)
-            ]
+            return [candidate.read(passage) for candidate, passage in zip(self.unread, passages, strict=True)]
         dense = {hit.passage_id: hit.rank for hit in self.dense}
         lexical = {hit.passage_id: hit for hit in self.lexical}
         return [

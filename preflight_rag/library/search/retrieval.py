@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import zip_longest
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from preflight_rag.library.collection import BooleanSearch
 from preflight_rag.library.copies import KnowsCopies
@@ -24,7 +24,7 @@ from preflight_rag.pubmed.ladder import search_until_enough
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import LibraryEmpty, UsageError
 from preflight_rag.state.reading import Source
-from preflight_rag.state.retrieval import Candidate, Pool
+from preflight_rag.state.retrieval import AnyCandidate, Candidate, Pool
 from preflight_rag.state.values import Passage, SearchExpression, UnreadPassage
 from preflight_rag.text.retractions import is_retracted
 
@@ -173,7 +173,7 @@ def _retrieved(
         if len(queries) > 1:  # candidates of several searches are told apart by the ids of their passages
             pool = list(pool)
         if live.passages:
-            pool = _merged(library, query, list(pool), live, settings, where)
+            pool = _merged(library, query, _as_read(pool), live, settings, where)
         if found_by is not None:
             pool = [candidate for candidate in pool if found_by.fits({FOUND_BY: candidate.found_by})]
         second = _second_stage(settings, extractive)
@@ -193,7 +193,7 @@ class _Relevance:
         self._by_id: dict[str, float] = {}
         self._by_position: dict[int, float] = {}
 
-    def add(self, candidates: Sequence[Candidate], scores: Sequence[float | None]) -> None:
+    def add(self, candidates: Sequence[AnyCandidate], scores: Sequence[float | None]) -> None:
         """Note what candidates were given; of several scores of one, the best counts."""
         if isinstance(candidates, Pool):
             pairs = zip(candidates.positions.tolist(), scores, strict=True)
@@ -203,7 +203,7 @@ class _Relevance:
             if score is not None:
                 self._by_id[candidate.passage.id] = max(score, self._by_id.get(candidate.passage.id, score))
 
-    def of(self, candidates: Sequence[Candidate]) -> dict[str, float]:
+    def of(self, candidates: Sequence[AnyCandidate]) -> dict[str, float]:
         """Return the scores of those candidates that have one, by the ids of their passages."""
         found = {}
         for candidate in candidates:
@@ -217,7 +217,7 @@ class _Relevance:
 
 def _pool(
     library: Collection, found: Rankings, settings: Settings, extractive: ExtractiveReader | None, live: _Live
-) -> Sequence[Candidate]:
+) -> Sequence[AnyCandidate]:
     """Return the candidates of a search, which are not read yet where their texts and dates decide nothing."""
     from preflight_rag.models.reranking.feature_reranker import FeatureReranker
 
@@ -228,38 +228,47 @@ def _pool(
     return found.candidates(library.passages([hit.passage_id for hit in found.fused]))
 
 
-def _read(library: Collection, chosen: Sequence[tuple[int, Candidate]]) -> list[Candidate]:
+def _read(library: Collection, chosen: Sequence[tuple[int, AnyCandidate]]) -> list[Candidate]:
     """The candidates that go on, with their texts, and with their ranks in the pool that they were chosen from."""
     names = [candidate.passage.id for _, candidate in chosen if isinstance(candidate.passage, UnreadPassage)]
-    read = dict(zip(names, library.passages(names), strict=True))
-    return [candidate.ranked(rank, read.get(candidate.passage.id, candidate.passage)) for rank, candidate in chosen]
+    texts = dict(zip(names, library.passages(names), strict=True))
+    read = []
+    for rank, candidate in chosen:
+        passage = candidate.passage
+        read.append(candidate.read(passage if isinstance(passage, Passage) else texts[passage.id], rank))
+    return read
 
 
-def _is_retracted(candidate: Candidate) -> bool:
+def _as_read(pool: Sequence[AnyCandidate]) -> Sequence[Candidate]:
+    """Return the candidates for what reads their texts or dates: `_pool` has read them where anything does."""
+    return cast("Sequence[Candidate]", pool)
+
+
+def _is_retracted(candidate: AnyCandidate) -> bool:
     passage = candidate.passage
     return passage.retracted if isinstance(passage, UnreadPassage) else is_retracted(passage.title)
 
 
 def _ordered(
     question: str,
-    pool: Sequence[Candidate],
+    pool: Sequence[AnyCandidate],
     retrieval: Retrieval,
     relevance: _Relevance,
     settings: Settings,
     reranker: Reranker | None,
-) -> Sequence[Candidate]:
+) -> Sequence[AnyCandidate]:
     """Return the candidates for one question by the second stage, and by their age where that counts."""
     if reranker is not None and pool:
         pool = _reranked(reranker, question, pool, retrieval, relevance, settings)
     if settings.recency:
         from preflight_rag.library.search.fusion import with_recency
 
-        pool = [replace(candidate, rank=rank) for rank, candidate in enumerate(pool, 1)]
-        pool = with_recency(pool, settings.recency, settings.rrf_k)
+        ranked: list[Candidate] = [replace(candidate, rank=rank) for rank, candidate in enumerate(_as_read(pool), 1)]
+        pool = with_recency(ranked, settings.recency, settings.rrf_k)
     return _retracted_last(pool)
 
 
-def _retracted_last(pool: Sequence[Candidate]) -> Sequence[Candidate]:
+def _retracted_last(pool: Sequence[AnyCandidate]) -> Sequence[AnyCandidate]:
     """Return the candidates with passages of retracted publications behind all others."""
     if isinstance(pool, Pool):
         is_last = pool.retracted
@@ -270,7 +279,7 @@ def _retracted_last(pool: Sequence[Candidate]) -> Sequence[Candidate]:
     return [candidate for _, candidate in sorted(zip(retracted, pool, strict=True), key=lambda pair: pair[0])]
 
 
-def _shared(pool: Sequence[Candidate], settings: Settings) -> Sequence[Candidate]:
+def _shared(pool: Sequence[AnyCandidate], settings: Settings) -> Sequence[AnyCandidate]:
     """Return the candidates, of which the first k hold no more of one document than its share where others are as near.
 
     Else whoever plants one document with many passages on a question fills all that a reader is given. Its last
@@ -300,7 +309,7 @@ def _shared(pool: Sequence[Candidate], settings: Settings) -> Sequence[Candidate
     return [*first, *near[:count], *beyond[-count:], *rest]
 
 
-def _joined(pools: Sequence[Sequence[Candidate]]) -> Sequence[Candidate]:
+def _joined(pools: Sequence[Sequence[AnyCandidate]]) -> Sequence[AnyCandidate]:
     """Return the candidates of a question.
 
     Where it has parts, the best of each part, then the second of each, and so on.
@@ -385,7 +394,7 @@ def _fetched(
 
 
 def _merged(
-    library: Collection, question: str, pool: list[Candidate], live: _Live, settings: Settings, where: Filter | None
+    library: Collection, question: str, pool: Sequence[Candidate], live: _Live, settings: Settings, where: Filter | None
 ) -> list[Candidate]:
     from preflight_rag.library.search.merging import merge
 
@@ -403,15 +412,15 @@ def _merged(
 def _reranked(
     reranker: Reranker,
     question: str,
-    pool: Sequence[Candidate],
+    pool: Sequence[AnyCandidate],
     retrieval: Retrieval,
     relevance: _Relevance,
     settings: Settings,
-) -> Sequence[Candidate]:
+) -> Sequence[AnyCandidate]:
     from preflight_rag.models.reranking.rerankers import rerank
 
     limit, deadline = settings.rerank_candidates, settings.rerank_deadline
-    ranked = rerank(reranker, question, pool, limit=limit, deadline=deadline)
+    ranked = rerank(reranker, question, _as_read(pool), limit=limit, deadline=deadline)
     if ranked.note:
         retrieval.problems.append(("rerank", ranked.note))
     relevance.add(ranked.order, ranked.scores)
@@ -433,7 +442,7 @@ def _opened(reranker: str, extractive_reader: str) -> Reranker | None:
     return open_reranker(reranker, extractive_reader=extractive_reader)
 
 
-def _selected(library: Collection, pool: Sequence[Candidate], settings: Settings) -> list[tuple[int, Candidate]]:
+def _selected(library: Collection, pool: Sequence[AnyCandidate], settings: Settings) -> list[tuple[int, AnyCandidate]]:
     """Return the candidates that go on, in the order of a prompt, each with its place in the pool."""
     from preflight_rag.library.search.diversity import in_order
     from preflight_rag.library.search.selection import preset, select

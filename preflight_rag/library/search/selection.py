@@ -18,18 +18,19 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 from preflight_rag.library.search.diversity import fps, mmr, token_budget, within_budget
 from preflight_rag.state.context import Diversity, Settings
 from preflight_rag.state.errors import UsageError
-from preflight_rag.state.retrieval import Candidate
+from preflight_rag.state.retrieval import AnyCandidate
 
 if TYPE_CHECKING:
     import numpy as np
 
 Item = TypeVar("Item")
+C = TypeVar("C", bound=AnyCandidate)
 
 _RATIO = re.compile(r"([1-9]\d{0,2}):([1-9]\d{0,2})")
 
 
 def select(
-    candidates: Sequence[Candidate],
+    candidates: Sequence[C],
     vectors: np.ndarray | None = None,
     query_vector: np.ndarray | None = None,
     *,
@@ -41,7 +42,7 @@ def select(
     compression: float | None = None,
     ordering: str = "score",
     relevance: Sequence[float] | None = None,
-) -> list[Candidate]:
+) -> list[C]:
     """Return the candidates that go on to the model, in prompt order.
 
     Without diversity, a budget and another ordering, these are the first `k` as they are.

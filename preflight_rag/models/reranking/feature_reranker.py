@@ -23,10 +23,10 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from preflight_rag.state.errors import RerankerError
-from preflight_rag.state.retrieval import Candidate, Columns, Pool, TermNumbers
+from preflight_rag.state.retrieval import AnyCandidate, Candidate, Columns, Pool, TermNumbers
 from preflight_rag.text.bm25 import run_lengths, run_starts
 from preflight_rag.text.words import STOP_WORDS, passage_terms, words_by_token
 
@@ -84,7 +84,7 @@ class FeatureReranker:
             raise RerankerError(f"no reranker was trained without {fold!r}", help=f"Choose {', '.join(folds)}.")
         return cls({name: row[fold] for name, row in trained()["weights"].items()})
 
-    def score(self, question: str, candidates: Sequence[Candidate]) -> np.ndarray:
+    def score(self, question: str, candidates: Sequence[AnyCandidate]) -> np.ndarray:
         """Return scores (n,) float64."""
         scores: np.ndarray = features(question, candidates) @ self._weights
         return scores
@@ -124,7 +124,7 @@ class _Texts:
     scratch: Callable[[], AbstractContextManager[np.ndarray]]
 
     @classmethod
-    def of(cls, asked: Sequence[str], candidates: Sequence[Candidate]) -> _Texts:
+    def of(cls, asked: Sequence[str], candidates: Sequence[AnyCandidate]) -> _Texts:
         """As an index has them, where one has those of all candidates; else read from the texts."""
         import numpy as np
 
@@ -136,7 +136,7 @@ class _Texts:
         places: dict[str, int] = {}
         numbers = [places.setdefault(term, len(places)) for term in asked]
         read: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
-        for candidate in candidates:
+        for candidate in cast("Sequence[Candidate]", candidates):  # of an unread one the index has the terms
             title, text = candidate.passage.title, candidate.passage.text
             for terms, found in zip((passage_terms(title, text), words_by_token(title)), read, strict=True):
                 its = [places.setdefault(term, len(places)) for term in terms]
@@ -178,7 +178,7 @@ class _Texts:
         return found
 
 
-def _indexed(candidates: Sequence[Candidate]) -> tuple[TermNumbers, Sequence[int] | np.ndarray] | None:
+def _indexed(candidates: Sequence[AnyCandidate]) -> tuple[TermNumbers, Sequence[int] | np.ndarray] | None:
     """Return the index that has the terms of all candidates, and where they stand there; None where none has."""
     if isinstance(candidates, Pool):
         return candidates.vocabulary, candidates.positions
@@ -188,7 +188,7 @@ def _indexed(candidates: Sequence[Candidate]) -> tuple[TermNumbers, Sequence[int
     return known[0].vocabulary, [terms.position for terms in known]
 
 
-def features(question: str, candidates: Sequence[Candidate]) -> np.ndarray:
+def features(question: str, candidates: Sequence[AnyCandidate]) -> np.ndarray:
     """Return features (n, len(FEATURES)) float64 of a question's candidates.
 
     Args:
