@@ -20,7 +20,7 @@ from preflight_rag.cache import file_sha256
 from preflight_rag.models.embedding.minilm import weights_folder
 from preflight_rag.state.errors import PreflightError
 from training.checkpoint import learned, load_weights
-from training.reader_integers import integers
+from training.reader_integers import export as integers
 from training.reader_network import ReaderNetwork, export
 from training.reader_validation import Validation
 from training.train_reader import UNCALIBRATED
