@@ -213,9 +213,11 @@ def measure(found: DataSet, library: Library, samples: Sequence[Sample], run: Ru
         right = {rank for rank, p in passages.items() if holds(p.document_id, p.start, p.end)}
         dense = [place for place, rank in enumerate(dense_order(refs), 1) if rank in right]
         place = min(right, default=None)
-        looked = _looked(question, sources, right, sample.names, extractive) if extractive is not None else ()
+        looked: Looked = (None, None, None)
+        if extractive is not None:
+            looked = _looked(question, sources, right, sample.names, extractive)
         seen = sample, prediction.risk, prediction.iou, place, min(dense, default=None), len(refs)
-        cases.append(Case(*seen, *looked, risk_features(question, refs, sources)))
+        cases.append(Case(*seen, *looked, values=risk_features(question, refs, sources)))
     return cases
 
 

@@ -77,7 +77,8 @@ def lines(found: ModelProfile) -> list[str]:
     for place, share in zip(PLACES, found.plain.values(), strict=True):
         rows.append(f"{f'{place} of 16':>24}   {_bar(share)}")
     rows.append(f"{'read in parts':>24}   {_bar(found.map_reduce)}")
-    rows.append(f"Of lost answers the look at the answer is expected to notice {found.noticed:.0%}.")
+    itself = "show it themselves: nothing found, or nothing cited that supports them"
+    rows.append(f"Of lost answers {found.noticed:.0%} {itself}.")
     return rows
 
 

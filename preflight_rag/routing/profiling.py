@@ -40,7 +40,7 @@ FEWEST_WORDS, MOST_WORDS = 8, 40
 """Words of a sentence that a question is made of; a guess."""
 GAP = "____"
 PRIOR = 4.0
-"""Lost answers that the usual share of noticed ones counts for beside those that were seen; a guess."""
+"""Lost answers that `NOTICED` counts for beside those that were seen; a guess."""
 
 Progress = Callable[[int, int], None]
 

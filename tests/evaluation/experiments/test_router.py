@@ -9,7 +9,9 @@ import pytest
 from evaluation.experiments import router
 from evaluation.runs import Run
 from evaluation.samples import Sample
+from evaluation.searching import collection_library
 from preflight_rag.routing.model_profile import ModelProfile
+from preflight_rag.routing.risk_features import FEATURES
 
 SUBJECTS = ("harbours", "glaciers", "bakeries", "railways", "orchards", "lighthouses")
 MARKED = "Its keeper was paid in barrels of salted herring."
@@ -46,6 +48,15 @@ def test_reader_that_loses_nothing_gains_nothing_by_parts(report):
     assert {row.score for row in rows.values()} == {0.9}
     assert rows["never"].details["calls"] == 1
     assert rows["always"].details["calls"] > 2
+
+
+def test_measured_without_looks_a_case_has_its_features(tmp_path, report):
+    found = router.open_dataset("covidqa", tmp_path / "data")
+    run = Run(part="all", library_cache=tmp_path / "cache")
+    with collection_library(found, run) as library:
+        (measured,) = router.measure(found, library, found.select("all"), run, looks=False)
+    assert (measured.notices, measured.alarms, measured.reaches) == (None, None, None)
+    assert set(measured.values) == set(FEATURES)
 
 
 def case(place, notices=(True, True, True), alarms=(True, True, True), reaches=True):
