@@ -41,7 +41,6 @@ from preflight_rag.state.errors import (
 )
 from preflight_rag.state.schema import Question
 from preflight_rag.state.values import Answer, Clarification, Receipt, Usage
-from preflight_rag.threads.checkpoints import LATEST_ALONE
 from preflight_rag.threads.ledger import Turn
 
 if TYPE_CHECKING:
@@ -133,7 +132,7 @@ class RunningTurn:
         self._began = perf_counter() - (turn.seconds if start.goes_on else 0.0)
         self._config: RunnableConfig = {
             "configurable": {"thread_id": turn.thread_id},
-            "metadata": {"turn_id": turn.id, LATEST_ALONE: not settings.keep_turns},
+            "metadata": {"turn_id": turn.id},
             "max_concurrency": settings.max_concurrency,
             "recursion_limit": settings.max_steps,
         }

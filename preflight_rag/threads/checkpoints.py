@@ -17,8 +17,6 @@ from langgraph.checkpoint.serde.types import ERROR
 
 from preflight_rag.state.errors import DatabaseCorrupt, PreflightError, UsageError
 
-LATEST_ALONE = "latest_alone"
-"""In a run's metadata: of its steps the latest alone has to be kept, as where pruning would take the others."""
 _FAILED_NODE = "__error_source_node__"
 """The channel in which LangGraph names a node that failed."""
 

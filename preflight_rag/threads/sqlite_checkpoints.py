@@ -7,7 +7,6 @@ import json
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -30,7 +29,6 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.checkpoint.sqlite.utils import load_pending_writes
 
 from preflight_rag.threads.checkpoints import (
-    LATEST_ALONE,
     PruningSaver,
     check_keep_turns,
     check_shape,
@@ -137,33 +135,8 @@ _GET_WRITES = """
     SELECT task_id, channel, type, value, {}, idx FROM writes
     WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?
 """
-GATHERING = 4
-"""Rounds of the event loop in which more may come to be written with what is waited for already: as many as LangGraph
-takes from a stage's results to the checkpoint after it, counted in its version 1.2."""
-GATHERING_SECONDS = 0.01
-"""The same for what nobody waits for: stages that take no time are written together; a guess."""
 Work = Callable[[sqlite3.Connection], object]
 """Statements that are run within a transaction."""
-
-
-@dataclass(eq=False)
-class _Queued:
-    """A write of a thread that is queued, and the future that ends when it is in the file.
-
-    Attributes:
-        thread_id: Which thread.
-        work: What writes it.
-        written: Done when it is in the file.
-        checkpoint: Namespace and id of the checkpoint that this is, or that its writes belong to; None for what is
-            neither.
-        replaces: Namespace and id of the checkpoint that is not needed any more once this is in the file.
-    """
-
-    thread_id: str
-    work: Work
-    written: asyncio.Future[None]
-    checkpoint: tuple[str, str] | None = None
-    replaces: tuple[str, str] | None = None
 
 
 class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
@@ -180,10 +153,6 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         conn: The connection.
         serde: How values are written; by default strictly, as above.
         path: The database's file.
-        behind: Whether a graph goes on while its checkpoints are written, in their order and each whole. Call `flush`
-            to wait until every checkpoint is on disk; a write that failed is raised there, or at the next checkpoint
-            of the thread. Reading waits by itself. Of a run with `LATEST_ALONE` in its metadata, a step that another
-            one has followed in the meantime is not written.
     """
 
     def __init__(
@@ -192,18 +161,12 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         *,
         serde: SerializerProtocol | None = None,
         path: Path = Path("threads.db"),
-        behind: bool = False,
     ) -> None:
         super().__init__(conn, serde=serde or JsonPlusSerializer(allowed_msgpack_modules=None))
         self.path = path
         self.lock = _TransactionLock(conn)
         self._order_is_kept = False
         self.log = WriteAheadLog(path)
-        self._behind = behind
-        self._queue: list[_Queued] = []
-        self._unwritten: dict[str, list[_Queued]] = {}
-        self._writer: asyncio.Task[None] | None = None
-        self._waiting: asyncio.TimerHandle | None = None
 
     async def alist(
         self,
@@ -217,7 +180,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
 
         The saver can be used while the result is read.
         """
-        await self._settled()
+        await self.setup()
         thread_id = str(config["configurable"]["thread_id"]) if config else None
         async with self.lock:
             async with self.conn.execute(_CLOCK_WENT_BACK, (thread_id,)) as cursor:
@@ -248,7 +211,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         """
         names = config["configurable"]
         thread_id, namespace = str(names["thread_id"]), names.get("checkpoint_ns", "")
-        await self._settled(thread_id)
+        await self.setup()
         named = get_checkpoint_id(config)
 
         def read() -> tuple[Any, list[Any]] | None:
@@ -294,16 +257,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         described = json.dumps(get_checkpoint_metadata(config, metadata), ensure_ascii=False).encode("utf-8", "ignore")
         values = self.serde.dumps_typed(checkpoint)
         row = (str(thread_id), namespace, checkpoint["id"], names.get("checkpoint_id"), *values, described)
-        alone = (config.get("metadata") or {}).get(LATEST_ALONE) and names.get("checkpoint_id")
-        await self._put(
-            _Queued(
-                str(thread_id),
-                lambda connection: connection.execute(_PUT, row),
-                _future(),
-                checkpoint=(namespace, checkpoint["id"]),
-                replaces=(namespace, str(alone)) if alone else None,
-            )
-        )
+        await self.write(lambda connection: connection.execute(_PUT, row))
         return {"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint["id"]}}
 
     async def aput_writes(
@@ -319,127 +273,32 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         # What an error or an interrupt left is replaced; the results of a task that has them already stay.
         again = "REPLACE" if all(channel in WRITES_IDX_MAP for channel, _ in writes) else "IGNORE"
         put = partial(_all_rows, rows=rows, statement=_PUT_WRITES, name=again)
-        await self._put(_Queued(key[0], put, _future(), checkpoint=(key[1], key[2])))
+        await self.write(put)
 
-    async def write(self, thread_id: str, work: Work) -> None:
-        """Run other statements of a thread in the transaction of the queued writes.
+    async def write(self, work: Work) -> None:
+        """Run statements in a transaction of their own, in one call of the database's thread.
 
-        Raises:
-            Exception: It could not be written.
-        """
-        await self.setup()
-        queued = _Queued(thread_id, work, _future())
-        self._enqueue(queued)
-        self._begin_writing()
-        try:
-            await asyncio.shield(queued.written)
-        except asyncio.CancelledError:
-            await asyncio.wait([queued.written])  # whoever takes the thread next must not find this on its way
-            raise
-        finally:
-            self._forget(queued)
-
-    async def flush(self, thread_id: str) -> None:
-        """Wait until every queued write of a thread is in the file.
+        aiosqlite's own methods go there and back for every statement, for the commit and for closing the cursor.
 
         Raises:
-            Exception: Something of it could not be written.
-        """
-        await self._settled(thread_id)
-        self._raise_failed(thread_id)
-
-    def has_unwritten(self, thread_id: str) -> bool:
-        """Return whether a write of the thread is queued or has failed."""
-        return thread_id in self._unwritten
-
-    async def _put(self, queued: _Queued) -> None:
-        """Queue a write, to be made in one transaction with others of the moment; wait for it unless `behind`.
-
-        The results of a stage and the checkpoint after it come one shortly after the other, and so do those of turns
-        that run at once: together they are one transaction and one call of the database's thread.
+            Exception: They could not be run; nothing of them is in the file.
         """
         await self.setup()
-        self._raise_failed(queued.thread_id)
-        self._enqueue(queued)
-        if self._behind:
-            if self._waiting is None and not self._is_writing:
-                self._waiting = asyncio.get_running_loop().call_later(GATHERING_SECONDS, self._begin_writing)
-            return
-        self._begin_writing()
-        try:
-            await asyncio.shield(queued.written)
-        except asyncio.CancelledError:
-            if queued in self._queue:  # not begun, and wanted no more
-                self._queue.remove(queued)
-            else:  # whoever takes the thread next must not find this on its way
-                await asyncio.wait([queued.written])
-            raise
-        finally:
-            self._forget(queued)
 
-    def _enqueue(self, queued: _Queued) -> None:
-        self._queue.append(queued)
-        self._unwritten.setdefault(queued.thread_id, []).append(queued)
+        def run() -> None:
+            with self.conn._conn as connection:  # commits, or rolls back what failed
+                begin_writing(connection)
+                work(connection)
+            self.log.bring_in_if_long(connection)
 
-    def _forget(self, queued: _Queued) -> None:
-        """Remove a write from the unwritten ones: it is in the file, or its caller has learnt that it is not."""
-        of_thread = self._unwritten.get(queued.thread_id, [])
-        if queued in of_thread:
-            of_thread.remove(queued)
-        if not of_thread:
-            self._unwritten.pop(queued.thread_id, None)
-
-    @property
-    def _is_writing(self) -> bool:
-        return self._writer is not None and not self._writer.done()
-
-    def _begin_writing(self) -> None:
-        """Start writing the queue now, unless that is running."""
-        if self._waiting is not None:
-            self._waiting.cancel()
-            self._waiting = None
-        if self._queue and not self._is_writing:
-            self._writer = asyncio.create_task(self._write_queue())
-
-    async def _settled(self, thread_id: str | None = None) -> None:
-        """Wait until no write of the thread (None: of any thread) is queued; a failed write is raised elsewhere."""
-        await self.setup()
-        threads = [*self._unwritten] if thread_id is None else [thread_id]
-        queued = [write for name in threads for write in self._unwritten.get(name, ())]
-        pending = [write.written for write in queued if not write.written.done()]
-        if pending:
-            self._begin_writing()
-            await asyncio.wait(pending)
-
-    def _raise_failed(self, thread_id: str) -> None:
-        """Raise, once, the error of a queued write that nobody waited for."""
-        failed = [queued for queued in self._unwritten.get(thread_id, ()) if queued.written.done()]
-        # All are forgotten before the first one raises: each error is told once.
-        for queued in failed:
-            self._forget(queued)
-        for queued in failed:
-            queued.written.result()
-
-    async def _write_queue(self) -> None:
-        """Write the queue until it is empty."""
-        while self._queue:
-            for _ in range(0 if self._behind else GATHERING):
-                await asyncio.sleep(0)
-            async with self.lock:
-                taken, self._queue = self._queue, []
-                try:
-                    problems = await _written(self.conn, taken, self.log)
-                except BaseException as error:  # of a connection that was closed, or in a loop that ends
-                    for queued in taken:
-                        queued.written.set_exception(error) if isinstance(error, Exception) else queued.written.cancel()
-                    raise
-            for queued, problem in zip(taken, problems, strict=True):
-                if problem is None:
-                    queued.written.set_result(None)
-                    self._forget(queued)
-                else:
-                    queued.written.set_exception(problem)
-                    queued.written.exception()  # asyncio is told that somebody will ask
+        async with self.lock:
+            writing = asyncio.ensure_future(self.conn._execute(run))  # type: ignore[no-untyped-call]
+            try:
+                await asyncio.shield(writing)
+            except asyncio.CancelledError:  # whoever takes the thread next must not find this on its way
+                await asyncio.wait([writing])
+                writing.exception()  # asyncio is told that somebody has asked
+                raise
 
     @contextmanager
     def _as_written(self, thread_id: str) -> Iterator[None]:
@@ -475,14 +334,9 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         """Remove the checkpoints, and their writes, that carry one of the run ids in their metadata."""
         await self._remove(_OF_RUNS, [_json_texts(run_ids)])
 
-    async def adelete_thread(self, thread_id: str) -> None:
-        """Delete a thread as the base class does, after its queued writes."""
-        await self._settled()
-        await super().adelete_thread(thread_id)
-
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy all checkpoints and writes of one thread to another; rows of the same ids there are replaced."""
-        await self._settled()
+        await self.setup()
         values = (str(target_thread_id), str(source_thread_id))
         async with self.lock:
             await self.conn.execute(
@@ -507,7 +361,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
 
     async def athreads(self) -> list[str]:
         """Return the ids of all threads, the most recently used first."""
-        await self._settled()
+        await self.setup()
         query = "SELECT thread_id FROM checkpoint_order GROUP BY thread_id ORDER BY max(written) DESC"
         async with self.lock, self.conn.execute(query) as cursor:
             return [row[0] async for row in cursor]
@@ -531,9 +385,6 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
 
     async def aclose(self) -> None:
         """Merge the write-ahead log into the database file, unless another process reads it now, and close."""
-        self._begin_writing()
-        if self._writer is not None:
-            await asyncio.wait([self._writer])
         async with self.lock:
             try:
                 with suppress(sqlite3.Error):  # of a full disk, on which the log stays as it is
@@ -548,15 +399,13 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
 
     async def _remove(self, query: str, values: Sequence[Any]) -> int:
         """Delete the checkpoints whose keys the query finds, and their writes, in one transaction."""
-        await self._settled()
+        removed = 0
 
-        def remove() -> int:
-            with self.conn._conn as connection:
-                begin_writing(connection)
-                return _removed(connection, query, values)
+        def remove(connection: sqlite3.Connection) -> None:
+            nonlocal removed
+            removed = _removed(connection, query, values)
 
-        async with self.lock:
-            removed: int = await self.conn._execute(remove)  # type: ignore[no-untyped-call]
+        await self.write(remove)
         return removed
 
 
@@ -604,45 +453,6 @@ def _all_rows(connection: sqlite3.Connection, rows: Sequence[Sequence[Any]], sta
         connection.execute(statement.format(name, marks), [value for row in some for value in row])
 
 
-async def _written(conn: aiosqlite.Connection, wanted: Sequence[_Queued], log: WriteAheadLog) -> list[Exception | None]:
-    """Write the queued writes in one transaction; return for each None, or the error why nothing of it is in the file.
-
-    aiosqlite's own methods go to the connection's thread and back for every statement, for the commit and for closing
-    the cursor, which made sixty such ways a turn.
-    """
-
-    def run() -> list[Exception | None]:
-        if _problem(conn._conn, [each.work for each in _needed(wanted)]) is None:
-            log.bring_in_if_long(conn._conn)
-            return [None] * len(wanted)
-        return [_problem(conn._conn, [each.work]) for each in wanted]  # what fails of one turn is no other one's loss
-
-    found: list[Exception | None] = await conn._execute(run)  # type: ignore[no-untyped-call]
-    return found
-
-
-def _future() -> asyncio.Future[None]:
-    return asyncio.get_running_loop().create_future()
-
-
-def _needed(wanted: Sequence[_Queued]) -> list[_Queued]:
-    """Return the writes that are needed when all succeed: no checkpoint that a later one replaces, nor its writes."""
-    replaced = {(each.thread_id, each.replaces) for each in wanted if each.replaces}
-    return [each for each in wanted if (each.thread_id, each.checkpoint) not in replaced]
-
-
-def _problem(connection: sqlite3.Connection, wanted: Sequence[Work]) -> Exception | None:
-    """Run the writes in one transaction; return None, or the error after which none of them is in the file."""
-    try:
-        with connection:  # commits, or rolls back what failed
-            begin_writing(connection)
-            for work in wanted:
-                work(connection)
-    except Exception as error:
-        return error
-    return None
-
-
 class _TransactionLock(asyncio.Lock):
     """The saver's lock, which rolls back the transaction of a holder that failed or was cancelled.
 
@@ -665,31 +475,30 @@ class _TransactionLock(asyncio.Lock):
 
 
 @asynccontextmanager
-async def open_checkpointer(path: str | Path, *, behind: bool = False) -> AsyncIterator[SqliteCheckpointer]:
+async def open_checkpointer(path: str | Path) -> AsyncIterator[SqliteCheckpointer]:
     """Open the checkpointer of a database file; the file and its folder are created when missing.
 
     Args:
         path: The file.
-        behind: As `SqliteCheckpointer` takes it.
 
     Raises:
         LibraryCorrupt: The file is not a readable SQLite database.
         LibraryError: The file cannot be opened or made.
     """
-    saver = await _open(Path(path), behind)
+    saver = await _open(Path(path))
     try:
         yield saver
     finally:
         await saver.aclose()
 
 
-async def _open(path: Path, behind: bool) -> SqliteCheckpointer:
+async def _open(path: Path) -> SqliteCheckpointer:
     with translated_errors(path):
         await asyncio.to_thread(make_database, path)
         conn = await aiosqlite.connect(path, timeout=BUSY_SECONDS)
         try:
             await conn.execute("PRAGMA synchronous = NORMAL")
-            saver = SqliteCheckpointer(conn, path=path, behind=behind)
+            saver = SqliteCheckpointer(conn, path=path)
             await saver.setup()
             await conn._execute(lambda: saver.log.keep(conn._conn))  # type: ignore[no-untyped-call]
         except BaseException:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -82,12 +82,7 @@ class SqliteThreadStore:
     async def lock(self, thread_id: str, *, wait: float) -> AsyncIterator[None]:
         """Lock a thread by an operating-system lock on a file."""
         async with thread_lock(self.path.parent, thread_id, wait=wait):
-            try:
-                yield
-            finally:
-                if self.saver.has_unwritten(thread_id):  # of a turn that failed or was stopped: whoever is next sees it
-                    with suppress(sqlite3.Error):
-                        await asyncio.shield(self.saver.flush(thread_id))
+            yield
 
     async def finish(self, turn: Turn, answer: Answer, keep_turns: int) -> None:
         """Record the answer and prune, in one transaction."""
@@ -97,18 +92,16 @@ class SqliteThreadStore:
             self.ledger.change(connection, turn.id, values)
             prune(connection)
 
-        await self._write(turn, work)
+        await self._write(work)
 
     async def ask(self, turn: Turn, clarification: Clarification, receipt: Receipt) -> None:
         """Record the question that the turn asks the person."""
         values = asking(clarification, receipt.model_dump())
-        await self._write(turn, lambda connection: self.ledger.change(connection, turn.id, values))
+        await self._write(lambda connection: self.ledger.change(connection, turn.id, values))
 
-    async def _write(self, turn: Turn, work: Work) -> None:
+    async def _write(self, work: Work) -> None:
         with translated_errors(self.path):
-            # Not in the same transaction: until its row says so a turn may be killed whose answer is to be kept.
-            await self.saver.flush(turn.thread_id)
-            await self.saver.write(turn.thread_id, work)
+            await self.saver.write(work)
 
     async def size(self) -> int:
         """Return the bytes of the file."""
@@ -183,6 +176,6 @@ async def open_thread_store(folder: Path, url: str | None = None) -> AsyncIterat
         return
     with writable(folder / THREADS) as path:
         await asyncio.to_thread(remove_unused_locks, path.parent)
-        async with open_checkpointer(path, behind=True) as saver:
+        async with open_checkpointer(path) as saver:
             with closing(Ledger(SqliteDatabase(path))) as ledger:
                 yield SqliteThreadStore(path, saver, ledger)

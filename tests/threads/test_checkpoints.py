@@ -23,7 +23,6 @@ from langgraph.types import Command, Send, interrupt
 from preflight_rag.graph.studio_saver import studio_saver
 from preflight_rag.state.errors import LibraryCorrupt, LibraryError, TurnError, UsageError
 from preflight_rag.state.values import Answer, Receipt, RouteDecision
-from preflight_rag.threads.checkpoints import LATEST_ALONE
 from preflight_rag.threads.sqlite_checkpoints import open_checkpointer
 from preflight_rag.threads.thread_store import open_thread_store
 
@@ -368,21 +367,6 @@ async def test_what_cannot_be_written_of_one_thread_is_no_other_ones_loss(path):
             assert sorted(await saver.athreads()) == ["a", "b"]
 
 
-async def test_turns_at_once_share_transactions(path):
-    async with open_checkpointer(path) as saver:
-        await saver.setup()
-        commits = 0
-
-        def count(statement):
-            nonlocal commits
-            commits += statement.startswith("COMMIT")
-
-        await saver.conn.set_trace_callback(count)
-        await asyncio.gather(*(put_steps(saver, f"t{number}", 1) for number in range(10)))
-        assert commits == 2  # of ten checkpoints, then of ten tasks' results
-        assert len(await saver.athreads()) == 10
-
-
 async def test_the_results_of_a_task_are_written_whole_or_not_at_all(path):
     async with open_checkpointer(path) as saver:
         [step] = await put_steps(saver, "t", 1)
@@ -409,96 +393,6 @@ async def test_the_results_of_a_task_are_written_whole_or_not_at_all(path):
 def kept_steps(path, thread_id):
     with closing(sqlite3.connect(path)) as other:
         return other.execute("select count(*) from checkpoints where thread_id = ?", (thread_id,)).fetchone()[0]
-
-
-async def test_a_graph_goes_on_while_its_checkpoints_are_written_in_one_transaction(path):
-    async with open_checkpointer(path, behind=True) as saver:
-        await saver.setup()
-        commits = []
-        await saver.conn.set_trace_callback(
-            lambda statement: commits.append(statement) if statement.startswith("COMMIT") else None
-        )
-        await put_steps(saver, "t", 5)
-        assert saver.has_unwritten("t")
-        found = await saver.aget_tuple(CONFIG)  # a reader sees what was given before
-        assert found.checkpoint["channel_values"] == {"step": 4}
-        assert (kept_steps(path, "t"), len(commits)) == (5, 1)
-        await saver.flush("t")
-        assert not saver.has_unwritten("t")
-
-
-async def test_what_nobody_waits_for_is_written_soon_and_at_the_end(path):
-    async with open_checkpointer(path, behind=True) as saver:
-        await put_steps(saver, "soon", 1)
-        async with asyncio.timeout(30):
-            while not kept_steps(path, "soon"):
-                await asyncio.sleep(0.01)
-        await put_steps(saver, "late", 1)
-    assert kept_steps(path, "late") == 1
-
-
-async def test_what_could_not_be_written_behind_is_raised_once_and_for_its_thread_alone(path):
-    async with open_checkpointer(path, behind=True) as saver:
-        await saver.setup()
-        with closing(sqlite3.connect(path, isolation_level=None)) as other:
-            other.execute(
-                "create trigger full before insert on checkpoints when new.thread_id = 'bad' "
-                "begin select raise(abort, 'no room'); end"
-            )
-            for name in ("a", "bad", "b"):
-                await put_steps(saver, name, 1)
-            await saver.flush("a")
-            with pytest.raises(sqlite3.IntegrityError, match="no room"):
-                await saver.flush("bad")
-            await saver.flush("bad")
-            await put_steps(saver, "bad", 1)
-            await saver.athreads()  # all that was given is written, or is known not to be
-            with pytest.raises(sqlite3.IntegrityError, match="no room"):
-                await put_steps(saver, "bad", 1)
-            other.execute("drop trigger full")
-        await put_steps(saver, "bad", 1)
-        assert sorted(await saver.athreads()) == ["a", "b", "bad"]
-
-
-async def test_a_step_that_the_next_one_replaces_before_it_is_written_is_not_written(path):
-    async with open_checkpointer(path, behind=True) as saver:
-        alone, kept = generate_config("alone"), generate_config("kept")
-        alone["metadata"] = {LATEST_ALONE: True}
-        for config in (alone, kept):
-            for step in range(4):
-                checkpoint = generate_checkpoint(channel_values={"step": step})
-                named = {**config["configurable"], "checkpoint_id": checkpoint["id"]}
-                # LangGraph may have a task's results before the checkpoint that the task went on from.
-                await saver.aput_writes({"configurable": named}, [("result", step)], f"task{step}")
-                await saver.aput(config, checkpoint, generate_metadata(step=step), {})
-                config["configurable"] = named
-        await saver.flush("alone")
-        found = [each async for each in saver.alist({"configurable": {"thread_id": "alone"}})]
-        assert [each.checkpoint["channel_values"] for each in found] == [{"step": 3}]
-        assert found[0].pending_writes == [("task3", "result", 3)]
-        with closing(sqlite3.connect(path)) as other:
-            assert other.execute("select count(*) from writes where thread_id = 'alone'").fetchall() == [(1,)]
-        found = [each async for each in saver.alist({"configurable": {"thread_id": "kept"}})]
-        assert [each.pending_writes for each in found] == [[(f"task{n}", "result", n)] for n in (3, 2, 1, 0)]
-
-
-async def test_a_step_is_written_where_the_one_that_replaces_it_cannot_be(path):
-    async with open_checkpointer(path, behind=True) as saver:
-        await saver.setup()
-        with closing(sqlite3.connect(path, isolation_level=None)) as other:
-            other.execute(
-                "create trigger full before insert on checkpoints when json_extract(new.metadata, '$.step') = 2 "
-                "begin select raise(abort, 'no room'); end"
-            )
-        config = generate_config("t")
-        config["metadata"] = {LATEST_ALONE: True}
-        for step in range(3):
-            checkpoint = generate_checkpoint(channel_values={"step": step})
-            await saver.aput(config, checkpoint, generate_metadata(step=step), {})
-            config["configurable"] = {**config["configurable"], "checkpoint_id": checkpoint["id"]}
-        with pytest.raises(sqlite3.IntegrityError, match="no room"):
-            await saver.flush("t")
-        assert (await saver.aget_tuple(CONFIG)).checkpoint["channel_values"] == {"step": 1}
 
 
 async def test_more_rows_than_one_statement_takes_are_written_and_removed(path):
