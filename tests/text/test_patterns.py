@@ -112,7 +112,8 @@ EXAMPLES = [
 ]
 
 MATCHED_AT_THE_START = {
-    "_EAST_ASIAN_ITEM", "_ASKS",
+    "_EAST_ASIAN_ITEM",
+    "_ASKS",
     "_EXPLANATION",
     "_DEFINITION",
     "_LIST",
