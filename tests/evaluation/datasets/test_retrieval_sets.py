@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -171,3 +172,19 @@ def test_collections_of_one_mixed_corpus_share_its_library(
     first, second = (open_dataset(f"biomix-{origin}", tmp_path) for origin in ("bioasq", "scifact"))
     assert [query.id for query in first.samples] == ["bioasq:1"]
     assert library_folder(first, "e", tmp_path) == library_folder(second, "e", tmp_path)
+
+
+def test_translated_questions_are_about_the_paragraph_of_the_original(data_dir: Path) -> None:
+    """Fifty questions in five languages and in English, 26 English ones about documents in these languages."""
+    found = open_dataset("xquad_en-languages", data_dir)
+    by_label = Counter(sample.label for sample in found.samples)
+    texts = {document.id: document.text for document in found.documents()}
+    across = {f"{language} → en": 10 for language in ("de", "fr", "es", "zh", "ja")}
+    assert by_label.total() == 126
+    assert across.items() <= by_label.items()
+    assert by_label["en → en"] == 50
+    assert all(found.relevant(sample.id) <= texts.keys() for sample in found.samples)
+    (momus,) = (sample for sample in found.samples if "literarische Kabarett" in sample.question)
+    (paragraph,) = found.relevant(momus.id)
+    assert "Momus" in texts[paragraph]
+    assert momus.label == "de → en"
