@@ -173,8 +173,8 @@ def serve(
             sockets = [bind(host, port)]
         else:
             sockets = [socket.socket(fileno=worker.listening), _own_socket(worker)]
-        for each in sockets:
-            stack.enter_context(each)
+        for listening in sockets:
+            stack.enter_context(listening)
         config = configured(
             create_app_of_several(preflight, options)
             if isinstance(preflight, Mapping)
