@@ -31,7 +31,7 @@ def test_axe_finds_nothing_serious_in_any_view(visit, demo_url, ask, dark, narro
         assert findings(page) == [], view
         assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"], view
 
-    expect(page.locator(".suggestions")).to_be_visible()
+    expect(page.locator(".suggestions")).to_be_visible(timeout=60_000)
     check("welcome")
     ask(page, QUESTION)
     check("answer")
@@ -54,13 +54,13 @@ def test_axe_finds_nothing_serious_in_any_view(visit, demo_url, ask, dark, narro
     check("settings")
     page.keyboard.press("Escape")
     page.get_by_role("link", name="Library").click()
-    expect(page.locator(".documents li").first).to_be_visible()
+    expect(page.locator(".documents > li").first).to_be_visible()
     check("library")
 
 
 def test_a_visit_with_the_keyboard_alone(visit, demo_url):
     page = visit(demo_url, path="/#/library")
-    page.locator(".documents li").first.wait_for()
+    page.locator(".documents > li").first.wait_for()
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the question")).to_be_focused()
     page.keyboard.press("Enter")

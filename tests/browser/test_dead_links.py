@@ -23,7 +23,7 @@ def test_an_address_of_nothing_says_so(visit, demo_url):
     expect(page.locator("#where")).to_contain_text("50 documents")
     expect(page.get_by_role("alert")).to_be_visible()
     page.locator(".dead-end").get_by_role("link", name="Library").click()
-    expect(page.locator(".documents li").first).to_be_visible()
+    expect(page.locator(".documents > li").first).to_be_visible()
 
 
 def test_a_passage_and_a_document_that_are_gone_say_so(visit, scripted_url, ask):
@@ -50,7 +50,7 @@ def test_a_file_that_is_gone_says_so_in_the_list_and_where_it_was_linked(visit, 
     page.goto(address)
     expect(page.get_by_role("main")).to_contain_text("The file 'basalt.txt' is no longer where it was read from.")
     page.get_by_role("link", name="Library").click()
-    expect(page.locator(".documents li").first).to_be_visible()
+    expect(page.locator(".documents > li").first).to_be_visible()
 
 
 def test_a_source_opens_where_it_was_published(visit, scripted_url, ask, tmp_path):

@@ -165,7 +165,7 @@ def test_a_streamed_answer_and_what_is_suggested_next_call_nobody(served, watche
         page.locator(".turn:last-child .turn-actions").wait_for()
         assert page.locator(".answer a, .answer img").count() == 0
         page.get_by_role("link", name="Library").click()
-        page.locator(".documents li").first.wait_for()
+        page.locator(".documents > li").first.wait_for()
     assert canary.connections == 0
 
 

@@ -53,7 +53,7 @@ def test_a_first_visit(visit, empty_url, three_files, ask):
 
     page.locator("#first-files").set_input_files(three_files)
     expect(page.get_by_text("4 added.")).to_be_visible(timeout=60_000)
-    expect(page.locator(".documents li")).to_have_count(4)
+    expect(page.locator(".documents > li")).to_have_count(4)
     expect(page.locator("#where")).to_have_text(re.compile("4 documents"))
     page.get_by_role("button", name="Ask about it").click()
 
@@ -120,24 +120,24 @@ def test_what_cannot_be_read_is_named_and_stops_nothing(visit, empty_url, tmp_pa
     expect(page.locator(".upload.bad")).to_have_count(2)
     expect(page.locator(".upload.bad").first).to_contain_text(".exe")
     expect(page.locator(".upload.bad").last).to_contain_text("empty")
-    expect(page.locator(".documents li")).to_have_count(1)
+    expect(page.locator(".documents > li")).to_have_count(1)
 
 
 @pytest.mark.slow
 def test_a_document_is_searched_and_deleted(visit, empty_url, three_files):
     page = visit(empty_url, path="/#/library")
     page.locator("#files").set_input_files(three_files)
-    expect(page.locator(".documents li")).to_have_count(4, timeout=60_000)
+    expect(page.locator(".documents > li")).to_have_count(4, timeout=60_000)
     page.get_by_label("Search documents").fill("lighthouse")
-    expect(page.locator(".documents li")).to_have_count(1)
+    expect(page.locator(".documents > li")).to_have_count(1)
     page.get_by_role("button", name="Delete: The Harrow lighthouse").click()
     page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
-    expect(page.locator(".documents li")).to_have_count(1)
+    expect(page.locator(".documents > li")).to_have_count(1)
     page.get_by_role("button", name="Delete: The Harrow lighthouse").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
-    expect(page.locator(".documents li")).to_have_count(0)
+    expect(page.locator(".documents > li")).to_have_count(0)
     page.get_by_label("Search documents").fill("")
-    expect(page.locator(".documents li")).to_have_count(3)
+    expect(page.locator(".documents > li")).to_have_count(3)
 
 
 @pytest.mark.slow
@@ -192,7 +192,7 @@ def test_pasted_text_is_a_document_that_can_be_asked(visit, empty_url, ask):
     page.get_by_label("What it is called").fill("Notes on: basalt")
     page.get_by_role("button", name="Add to the library").click()
     expect(page.get_by_text("1 added.")).to_be_visible(timeout=60_000)
-    expect(page.locator(".documents li")).to_contain_text("Notes on basalt")
+    expect(page.locator(".documents > li")).to_contain_text("Notes on basalt")
     page.get_by_role("link", name="Ask").click()
     ask(page, "How is basalt?")
     expect(page.locator(".answer")).to_contain_text("hard")

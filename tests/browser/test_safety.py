@@ -94,7 +94,7 @@ def test_a_key_is_asked_for_and_no_script_can_read_the_session(visit, guarded_ur
     ask(page, "Which planet is the hottest?")
     expect(page.locator(".answer")).to_contain_text("Venus")
     page.get_by_role("link", name="Library").click()
-    expect(page.locator(".documents li").first).to_be_visible()
+    expect(page.locator(".documents > li").first).to_be_visible()
     expect(page.locator("#files")).to_have_count(0)
     expect(page.locator(".documents").get_by_role("button", name=re.compile("^(Delete|Tags):"))).to_have_count(0)
     page.get_by_role("button", name="Settings").click()

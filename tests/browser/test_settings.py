@@ -89,7 +89,7 @@ def test_one_of_several_libraries_is_chosen(visit, embedder, tmp_path, ask, narr
         page = visit(url, narrow=narrow)
         if narrow:
             page.get_by_role("button", name="Conversations", exact=True).click()
-        page.get_by_label("Library", exact=True).select_option("stones")
+        page.locator("#choose-library").select_option("stones")
         expect(page.locator("#where")).to_contain_text("stones")
         ask(page, "What is hard?")
         expect(page.locator(".answer")).to_contain_text("Basalt")

@@ -50,7 +50,7 @@ def test_settings_the_library_and_its_documents_are_told_in_plain_words(visit, d
     is_plain(page)
     page.keyboard.press("Escape")
     page.get_by_role("link", name="Library").click()
-    expect(page.locator(".documents li").first).to_be_visible()
+    expect(page.locator(".documents > li").first).to_be_visible()
     is_plain(page)
 
 

@@ -113,8 +113,9 @@ function askOf(id, name) {
 /** Ask one document a question at once. */
 function askThat(id, name, question) {
   sources.only(id, name);
+  // Once the conversation is shown: what shows it begins a new one.
+  addEventListener("hashchange", () => chat.ask(question), { once: true });
   go("#/");
-  chat.ask(question);
 }
 
 /** Say above the question that the language model is away, and why; null takes that back. */
