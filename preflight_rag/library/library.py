@@ -268,8 +268,9 @@ class Library(FolderCollection):
 
         def searched(index: Index) -> Rankings:
             sizes = {"k": k, "candidates": candidates, "rrf_k": rrf_k}
-            settings = {"fusion": fusion, "rows": rows, "language": language}
-            return hybrid_search(self._store, index, query, vector, **sizes, **settings)
+            return hybrid_search(
+                self._store, index, query, vector, **sizes, fusion=fusion, rows=rows, language=language
+            )
 
         try:
             found = searched(index)
