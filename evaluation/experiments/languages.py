@@ -13,7 +13,7 @@ from typing import Any
 from evaluation.compare import compare
 from evaluation.experiments.retrieval import ARMS
 from evaluation.metrics import by_document, gold_ranks
-from evaluation.report import Report
+from evaluation.report import Report, Table
 from evaluation.rows import Row
 from evaluation.runs import Run
 from evaluation.samples import DataSet, Sample
@@ -52,7 +52,8 @@ def run(found: DataSet, run: Run) -> Report:
     directions = list(dict.fromkeys(sample.label for sample in samples))
     across = [direction for direction in directions if direction != SAME]
     groups = {"from one language to another": across, **{direction: [direction] for direction in directions}}
-    tables, figures = [], {}
+    tables: list[Table] = []
+    figures: dict[str, Any] = {}
     for title, labels in groups.items():
         chosen = [row for row in rows if row.condition in labels]
         if chosen:
