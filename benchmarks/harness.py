@@ -24,7 +24,7 @@ from pathlib import Path
 from evaluation.harness.arms import Arm, ArmAnswer, run_arms
 from evaluation.harness.asking import Asking, open_asking
 from evaluation.harness.budget import Budget
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from evaluation.samples import Sample
 from preflight_rag.prompts import answer_plain
 from preflight_rag.state.reading import Source
@@ -159,7 +159,7 @@ def rows(given: argparse.Namespace, replies: Path, ideal: float) -> None:
     report("bytes alone", wall, cpu, given.cases, ideal)
     for name, asked in (("through the harness", given.cases), ("again, from the cache", 0)):
         budget = Budget()
-        run = Run(model="openai:scripted", concurrency=given.concurrency, budget=budget, reply_cache=replies)
+        run = ExperimentRun(model="openai:scripted", concurrency=given.concurrency, budget=budget, reply_cache=replies)
         with open_asking(run) as asking:
             _ = asking.prompts
             wall, cpu = measured(lambda asking=asking: harness(asking, given.cases))

@@ -17,7 +17,7 @@ from statistics import fmean
 import numpy as np
 
 from evaluation.datasets import open_dataset
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from evaluation.searching import searched_part
 from training.train_reranker import Example, fit, gather, quality
 
@@ -54,10 +54,10 @@ def main() -> None:
     for name in NAMES:
         whole = open_dataset(name, given.data)
         few = given.documents if len(list(whole.documents())) > 2 * (given.documents or 10**9) else None
-        every = Run(part="all", limit=given.questions, documents=few, library_cache=given.library_cache)
+        every = ExperimentRun(part="all", limit=given.questions, documents=few, library_cache=given.library_cache)
         part_of = searched_part(whole, every)
         for part, fusion in product(("development", "test"), FUSIONS):
-            run = Run(part=part, limit=given.questions, library_cache=given.library_cache)
+            run = ExperimentRun(part=part, limit=given.questions, library_cache=given.library_cache)
             found[name, part, fusion] = gather(part_of, run, fusion)
         sys.stderr.write(f"{name}: {len(found[name, 'test', 'rrf'])} test questions\n")
     settings = list(product(FUSIONS, LIMITS))

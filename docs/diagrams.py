@@ -33,7 +33,7 @@ from evaluation.intervals import wilson
 from evaluation.plots import PALETTE
 from evaluation.reading_metrics import risk_curve
 from evaluation.report import Report, Table, figures, markdown
-from evaluation.rows import Row
+from evaluation.rows import ScoreRow
 from preflight_rag.state.errors import UsageError
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def open_figure(inches: tuple[float, float] = INCHES) -> Figure:
     return Figure(figsize=inches, layout="constrained")
 
 
-def draw_reliability(rows: Sequence[Row], axes: Axes) -> None:
+def draw_reliability(rows: Sequence[ScoreRow], axes: Axes) -> None:
     """Risk against the share of lost key passages; a rule that is missing for a collection lacks its questions."""
     axes.plot([0, 1], [0, 1], color="#999999", linewidth=1, linestyle="--", label="perfect")
     for rule in (IOU, SHIPPED, OWN):
@@ -84,7 +84,7 @@ def draw_reliability(rows: Sequence[Row], axes: Axes) -> None:
     axes.set(xlabel="risk that the rule gave", ylabel="share with the key passage lost", xlim=(0, 1), ylim=(0, 1))
 
 
-def known_pairs(rows: Sequence[Row]) -> list[Row]:
+def known_pairs(rows: Sequence[ScoreRow]) -> list[ScoreRow]:
     """The rows of the pooled sets whose answer, or that there is none, is known.
 
     Raises:
@@ -96,13 +96,13 @@ def known_pairs(rows: Sequence[Row]) -> list[Row]:
     return found
 
 
-def columns(rows: Sequence[Row], system: str) -> tuple[list[float], list[bool]]:
+def columns(rows: Sequence[ScoreRow], system: str) -> tuple[list[float], list[bool]]:
     """A system's confidence in each pair, and whether its answer is wrong."""
     mine = [row for row in rows if row.arm == system]
     return [row.details["confidence"] for row in mine], [not row.score for row in mine]
 
 
-def risk_and_coverage(rows: Sequence[Row], seed: int = 0) -> Report:
+def risk_and_coverage(rows: Sequence[ScoreRow], seed: int = 0) -> Report:
     """The table of the pooled sets."""
     known = known_pairs(rows)
     cells, numbers = [], {}
@@ -123,7 +123,7 @@ def risk_and_coverage(rows: Sequence[Row], seed: int = 0) -> Report:
     )
 
 
-def draw_risk(rows: Sequence[Row], axes: Axes) -> None:
+def draw_risk(rows: Sequence[ScoreRow], axes: Axes) -> None:
     """Risk over coverage, and what a reader would do that is sure of all right answers first."""
     known = known_pairs(rows)
     share = sum(bool(row.details["gold"]) for row in known) / len(known)
@@ -135,7 +135,7 @@ def draw_risk(rows: Sequence[Row], axes: Axes) -> None:
     axes.set(xlabel="coverage: share of pairs answered", ylabel="risk: share of these wrong", xlim=(0, 1), ylim=(0, 1))
 
 
-def draw_router(rows: Sequence[Row], axes: Axes) -> None:
+def draw_router(rows: Sequence[ScoreRow], axes: Axes) -> None:
     """Right answers against calls: a colour for each reader, a mark for each rule."""
     for reader, colour in zip(dict.fromkeys(row.condition for row in rows), PALETTE, strict=False):
         axes.plot([], [], color=colour, label=reader)
@@ -162,7 +162,7 @@ def draw(lines: Sequence[Mapping[str, Any]], path: Path) -> None:
     figure = open_figure()
     axes = figure.subplots()
     kind = str(kinds.pop())
-    drawings[kind]([Row.from_json(line) for line in lines], axes)
+    drawings[kind]([ScoreRow.from_json(line) for line in lines], axes)
     if kind == "router":  # whose points leave no room
         figure.legend(loc="outside lower center", ncols=3, fontsize=8, frameon=False)
     else:
@@ -179,7 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     lines = [line for _, line in json_lines(options.results)]
     if lines and lines[0].get("experiment") == "reading":
-        sys.stdout.write(markdown([risk_and_coverage([Row.from_json(line) for line in lines])]))
+        sys.stdout.write(markdown([risk_and_coverage([ScoreRow.from_json(line) for line in lines])]))
     draw(lines, options.figure)
 
 

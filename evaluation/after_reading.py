@@ -17,7 +17,7 @@ from evaluation.harness.arms import run_arms
 from evaluation.harness.asking import Asking
 from evaluation.reading_metrics import holds, normalised
 from evaluation.report import Table
-from evaluation.rows import Row
+from evaluation.rows import ScoreRow
 from evaluation.samples import Sample
 from evaluation.stages import on_passages, plain
 from preflight_rag.state.reading import Source
@@ -31,7 +31,7 @@ BUDGET = 1024
 
 
 @dataclass(frozen=True)
-class Read:
+class SelectionReading:
     """What came of reading selections.
 
     Attributes:
@@ -44,7 +44,7 @@ class Read:
 
     tables: tuple[Table, ...]
     figures: dict[str, Any]
-    rows: tuple[Row, ...]
+    rows: tuple[ScoreRow, ...]
     model: str
     compared: Comparison
 
@@ -62,7 +62,7 @@ def word_recall(text: str, answers: Sequence[str]) -> float:
 
 def read_selections(
     selections: Selections, samples: Sequence[Sample], asking: Asking, *, baseline: str, title: str, condition: str = ""
-) -> Read:
+) -> SelectionReading:
     """Have the model answer each sample from each selection, and compare in which replies an answer is present.
 
     Args:
@@ -88,10 +88,12 @@ def read_selections(
         "comparisons (Holm)."
     )
     tables = (found.beside_baseline(title, note, head="selection"), found.costs("What was asked"))
-    return Read(tables, found.figures, tuple(replace(row, condition=condition) for row in rows), asking.name, found)
+    return SelectionReading(
+        tables, found.figures, tuple(replace(row, condition=condition) for row in rows), asking.name, found
+    )
 
 
-def _recalled(row: Row, names: Sequence[str]) -> Row:
+def _recalled(row: ScoreRow, names: Sequence[str]) -> ScoreRow:
     """The answer, scored by whether it holds a right one; its details say how many of that one's words it holds."""
     if row.score is None:
         return row

@@ -22,10 +22,10 @@ from evaluation.harness.asking import Asking, open_asking
 from evaluation.harness.replies import REPEAT
 from evaluation.plots import Plot
 from evaluation.report import Report, Table, checksums
-from evaluation.rows import Row, complete, samples_of
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow, complete, samples_of
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample, check_selection
-from evaluation.searched import SETTINGS, Searched, open_searched
+from evaluation.searched import SETTINGS, SearchedLibrary, open_searched
 from evaluation.stages import Turns
 from preflight_rag.models.protocol import Reader
 from preflight_rag.state.context import Settings
@@ -50,7 +50,7 @@ class Bench:
     """
 
     found: DataSet
-    run: Run
+    run: ExperimentRun
     questions: tuple[Sample, ...]
     asking: Asking
     reader: Reader
@@ -71,7 +71,7 @@ class Bench:
         arms: Sequence[Arm],
         passages: Callable[[Sample], Sequence[Source] | Mapping[str, Sequence[Source]]],
         questions: Sequence[Sample] | None = None,
-    ) -> list[Row]:
+    ) -> list[ScoreRow]:
         """Put the questions to the arms, under each condition with the same passages; a row an answer.
 
         With `repeats` of the run all of it once more, so often, by a model that may answer otherwise; each row's
@@ -86,7 +86,7 @@ class Bench:
                 f"{self.run.repeats} repeats of a reader without a model would be the same",
                 help="Name a model (--model), or leave --repeats out.",
             )
-        rows: list[Row] = []
+        rows: list[ScoreRow] = []
         for repeat in range(self.run.repeats):
             mark = REPEAT.set(repeat)
             try:
@@ -98,7 +98,7 @@ class Bench:
         return rows
 
     def over_repeats(
-        self, rows: Sequence[Row], named: Callable[[Row], str]
+        self, rows: Sequence[ScoreRow], named: Callable[[ScoreRow], str]
     ) -> tuple[tuple[Table, ...], dict[str, Any]]:
         """Mean and standard deviation over the repetitions of the share of right answers, by what `named` says.
 
@@ -126,7 +126,7 @@ class Bench:
         self,
         experiment: str,
         tables: Sequence[Table],
-        rows: Sequence[Row],
+        rows: Sequence[ScoreRow],
         figures: Mapping[str, Any],
         plots: Sequence[Plot] = (),
         *,
@@ -164,7 +164,7 @@ class Bench:
 class SearchBench(Bench):
     """A bench over the library of the data set's own corpus; `searched` is that library."""
 
-    searched: Searched
+    searched: SearchedLibrary
 
     @property
     def turns(self) -> Turns:
@@ -183,7 +183,9 @@ class SearchBench(Bench):
 
 
 @contextmanager
-def open_bench(found: DataSet, run: Run, questions: Callable[[Searched], Sequence[Sample]]) -> Iterator[SearchBench]:
+def open_bench(
+    found: DataSet, run: ExperimentRun, questions: Callable[[SearchedLibrary], Sequence[Sample]]
+) -> Iterator[SearchBench]:
     """The library of a data set's corpus, and the run's model over the questions that are chosen with it.
 
     Raises:
@@ -209,7 +211,7 @@ def data_inputs(found: DataSet) -> dict[str, Any]:
     return {"source": found.source, "licence": found.licence, "sha256": checksums(found.files)}
 
 
-def of_kinds(found: DataSet, run: Run, kinds: Sequence[str] = SCORED) -> tuple[Sample, ...]:
+def of_kinds(found: DataSet, run: ExperimentRun, kinds: Sequence[str] = SCORED) -> tuple[Sample, ...]:
     """The run's part and limit of the questions of some kinds that have an answer to compare with.
 
     Raises:
@@ -225,7 +227,7 @@ def of_kinds(found: DataSet, run: Run, kinds: Sequence[str] = SCORED) -> tuple[S
     return tuple(chosen[: run.limit])
 
 
-def turn_settings(run: Run) -> Settings:
+def turn_settings(run: ExperimentRun) -> Settings:
     """Those of whole turns: as `SETTINGS`, with the run's extractive reader where a turn can have it."""
     own = "default" if run.extractive_reader.endswith(".onnx") else run.extractive_reader
     return SETTINGS.model_copy(update={"extractive_reader": own})

@@ -17,7 +17,7 @@ Objective = Callable[[float, int | None], float]
 
 
 @dataclass(frozen=True)
-class Best:
+class BestSetting:
     """The best setting that a search found.
 
     Attributes:
@@ -39,7 +39,7 @@ def search(
     coarse_alphas: Sequence[float] = COARSE_ALPHAS,
     windows: Sequence[int | None] = WINDOWS,
     rounds: int = 2,
-) -> Best:
+) -> BestSetting:
     """The setting with the highest value of the objective, each setting tried once.
 
     The coarse round tries every pair. Each finer one tries, around the best so far, α half-way to its neighbours and
@@ -77,7 +77,9 @@ def search(
             for other in near:
                 attempt(finer, other)
     alpha, window = _best(tried)
-    return Best(alpha, window, tried[alpha, window], tuple((*setting, value) for setting, value in tried.items()))
+    return BestSetting(
+        alpha, window, tried[alpha, window], tuple((*setting, value) for setting, value in tried.items())
+    )
 
 
 def _best(tried: dict[tuple[float, int | None], float]) -> tuple[float, int | None]:

@@ -17,8 +17,8 @@ from typer.core import TyperGroup
 from evaluation.datasets.files import json_lines
 from evaluation.experiments import EXPERIMENTS, OWN, dataset_names
 from evaluation.harness.budget import Budget, Price
-from evaluation.rows import Row
-from evaluation.runs import Order, Progress, Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun, Order, Progress
 from preflight_rag.cli import show
 from preflight_rag.cli.main import EmbedderOption, JsonOption, app, command
 from preflight_rag.state.errors import BudgetUsedUp, UsageError
@@ -135,10 +135,10 @@ def show_case(
     if json:
         show.as_json(lines)
         return
-    groups: dict[tuple[str, ...], list[Row]] = {}
+    groups: dict[tuple[str, ...], list[ScoreRow]] = {}
     for line in lines:
         heads = (line.get("experiment", ""), line.get("dataset", ""), line.get("condition", ""))
-        groups.setdefault(heads, []).append(Row.from_json(line))
+        groups.setdefault(heads, []).append(ScoreRow.from_json(line))
     for (experiment, name, condition), rows in groups.items():
         head = f"{experiment}: {name}, case {case}" + (f", {condition}" if condition else "")
         typer.echo("\n".join([head, *_described(rows)]))
@@ -159,7 +159,7 @@ def _lines_of(run: Path, case: str) -> list[dict[str, Any]]:
     return found
 
 
-def _described(rows: Sequence[Row]) -> Iterator[str]:
+def _described(rows: Sequence[ScoreRow]) -> Iterator[str]:
     """Yield the lines that show the rows of a case under one condition."""
     asked = rows[0].details
     yield f"\nQuestion ({asked.get('kind', 'question')}): {asked.get('question', '')}"
@@ -358,7 +358,7 @@ def evaluate(
     _check_use(experiment, [name for name, is_given in given.items() if is_given])
     budget = Budget(max_cost, max_calls, Price.parse(price) if price else None)
     with _progress(budget) as (progress, warn):
-        settings = Run(
+        settings = ExperimentRun(
             part=part,
             limit=limit,
             documents=documents,
@@ -407,7 +407,7 @@ def _model(experiment: str, name: str | None) -> str:
     return chosen
 
 
-def _run(experiment: str, data: Path | None, datasets: list[str], settings: Run) -> list[Report]:
+def _run(experiment: str, data: Path | None, datasets: list[str], settings: ExperimentRun) -> list[Report]:
     from evaluation.experiments import run
 
     try:
@@ -416,7 +416,7 @@ def _run(experiment: str, data: Path | None, datasets: list[str], settings: Run)
         raise _unfinished(settings.budget) from None
 
 
-def _deliver(reports: list[Report], settings: Run, out: Path | None) -> None:
+def _deliver(reports: list[Report], settings: ExperimentRun, out: Path | None) -> None:
     """Write and show what there is, then say what is missing.
 
     Raises:

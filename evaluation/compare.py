@@ -17,9 +17,9 @@ from statistics import fmean
 from typing import Any, Literal, TypeAlias
 
 from evaluation.intervals import Estimate, average, bootstrap, mean_difference, share
-from evaluation.plots import Axis, Bars, Lines, Series
+from evaluation.plots import BarPlot, LinePlot, PlotAxis, PlotSeries
 from evaluation.report import Table, figures, number
-from evaluation.rows import Row, complete, samples_of
+from evaluation.rows import ScoreRow, complete, samples_of
 
 Cell: TypeAlias = tuple[str, str]
 """A line and a column of a table."""
@@ -33,7 +33,7 @@ COUNTS = {"unreadable": "unreadable", "refused": "refused", "abstained": "abstai
 
 
 @dataclass(frozen=True)
-class Paired:
+class PairedScores:
     """Two sides on the same samples.
 
     Attributes:
@@ -58,13 +58,13 @@ class Paired:
         return {"difference": self.difference.as_json(), **counts, "p": round(self.p, 6), "holm": round(self.holm, 6)}
 
 
-def paired(first: Sequence[float], second: Sequence[float], *, seed: int) -> Paired:
+def paired(first: Sequence[float], second: Sequence[float], *, seed: int) -> PairedScores:
     """Compare two sides' scores, each of shape (n,), sample by sample."""
     pairs = list(zip(first, second, strict=True))
     wins, losses = sum(a > b for a, b in pairs), sum(a < b for a, b in pairs)
     p = sign_test(wins, losses)
     difference = bootstrap(mean_difference, [float(a) for a in first], [float(b) for b in second], seed=seed)
-    return Paired(difference, wins, len(pairs) - wins - losses, losses, p, p)
+    return PairedScores(difference, wins, len(pairs) - wins - losses, losses, p, p)
 
 
 def sign_test(wins: int, losses: int) -> float:
@@ -74,7 +74,7 @@ def sign_test(wins: int, losses: int) -> float:
     return float(binomtest(wins, wins + losses, 0.5).pvalue) if wins + losses else 1.0
 
 
-def corrected(family: Sequence[Paired]) -> list[Paired]:
+def corrected(family: Sequence[PairedScores]) -> list[PairedScores]:
     """The comparisons of one family, with their p-values corrected for its size (Holm 1979), in the order given."""
     from statsmodels.stats.multitest import multipletests
 
@@ -98,12 +98,12 @@ class Comparison:
         samples: How many are compared.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[ScoreRow, ...]
     failed: int
     scores: dict[str, dict[str, Scores]]
     estimates: dict[str, dict[str, Estimate]]
     pairs: dict[str, tuple[Cell, Cell]]
-    tests: dict[str, Paired]
+    tests: dict[str, PairedScores]
     seed: int
     by: str
     samples: int
@@ -223,7 +223,7 @@ class Comparison:
         return Table(title, (head, *self.columns, *heads), tuple(lines), note)
 
     def costs(
-        self, title: str, note: str = "", *, label: Callable[[Row], str] | None = None, right: bool = False
+        self, title: str, note: str = "", *, label: Callable[[ScoreRow], str] | None = None, right: bool = False
     ) -> Table:
         """What could not be counted as an answer, MIRAGE's score where there are options, and what an answer cost.
 
@@ -260,7 +260,7 @@ class Comparison:
             shown += "Calls and tokens are for one answer, as if no reply had been cached."
         return Table(title, tuple(head), tuple(lines), f"{note} {shown}".strip())
 
-    def spent(self, *, label: Callable[[Row], str] | None = None) -> dict[str, Any]:
+    def spent(self, *, label: Callable[[ScoreRow], str] | None = None) -> dict[str, Any]:
         """The numbers of the table of costs, by the name of its lines."""
         groups = _answers(self.rows, label)
         choices = _choices(groups)
@@ -268,14 +268,14 @@ class Comparison:
 
     def bars(
         self, title: str, label: str = "right answers", note: str = "", *, turned: bool = False, percent: bool = True
-    ) -> Bars:
+    ) -> BarPlot:
         """The means side by side: a group of bars a column, or a line of the table where it is `turned`."""
-        estimates, axis = self.estimates, Axis(label, percent=percent)
+        estimates, axis = self.estimates, PlotAxis(label, percent=percent)
         if turned:
-            series = tuple(Series(name, tuple(row[name] for row in estimates.values())) for name in self.columns)
-            return Bars(title, axis, tuple(estimates), series, note=note)
-        series = tuple(Series(line, tuple(row[name] for name in self.columns)) for line, row in estimates.items())
-        return Bars(title, axis, tuple(self.columns), series, note=note)
+            series = tuple(PlotSeries(name, tuple(row[name] for row in estimates.values())) for name in self.columns)
+            return BarPlot(title, axis, tuple(estimates), series, note=note)
+        series = tuple(PlotSeries(line, tuple(row[name] for name in self.columns)) for line, row in estimates.items())
+        return BarPlot(title, axis, tuple(self.columns), series, note=note)
 
     def lines(
         self,
@@ -284,15 +284,15 @@ class Comparison:
         at: Mapping[str, float] | Sequence[str],
         label: str = "right answers",
         note: str = "",
-    ) -> Lines:
+    ) -> LinePlot:
         """The means of each line over the columns: `at` names those columns, in order or with their numbers."""
         places: tuple[float, ...] | tuple[str, ...] = tuple(at.values()) if isinstance(at, Mapping) else tuple(at)
-        series = tuple(Series(line, tuple(row[name] for name in at)) for line, row in self.estimates.items())
-        return Lines(title, x, places, Axis(label, percent=True, low=0.0, high=1.0), series, note=note)
+        series = tuple(PlotSeries(line, tuple(row[name] for name in at)) for line, row in self.estimates.items())
+        return LinePlot(title, x, places, PlotAxis(label, percent=True, low=0.0, high=1.0), series, note=note)
 
-    def _by_lines(self) -> dict[str, dict[str, Paired]]:
+    def _by_lines(self) -> dict[str, dict[str, PairedScores]]:
         """The comparisons of two lines in one column: "a − b" to column to what came of it."""
-        grid: dict[str, dict[str, Paired]] = {}
+        grid: dict[str, dict[str, PairedScores]] = {}
         for name, (first, second) in self.pairs.items():
             if first[1] == second[1]:
                 grid.setdefault(f"{first[0]} − {second[0]}", {})[first[1]] = self.tests[name]
@@ -300,7 +300,7 @@ class Comparison:
 
 
 def compare(
-    rows: Iterable[Row],
+    rows: Iterable[ScoreRow],
     *,
     by: Literal["condition", "measure", "arm"] = "condition",
     columns: Mapping[str, Iterable[str]] | Sequence[str] | None = None,
@@ -365,7 +365,7 @@ def compare(
     )
 
 
-def spent_by(answers: Sequence[Row], *, seed: int, choices: bool) -> dict[str, Any]:
+def spent_by(answers: Sequence[ScoreRow], *, seed: int, choices: bool) -> dict[str, Any]:
     """Counts and mean costs of answers, and their score by MIRAGE's scorer where something was to be chosen."""
     counts: dict[str, Any] = {key: sum(bool(row.details.get(key)) for row in answers) for key in COUNTS}
     means = {
@@ -384,7 +384,7 @@ def p_value(p: float) -> str:
     return "< 0.001" if p < 0.0005 else f"{p:.3f}"
 
 
-def _scores(rows: Iterable[Row], line_field: str, line: str, by: str, wanted: set[str]) -> Scores:
+def _scores(rows: Iterable[ScoreRow], line_field: str, line: str, by: str, wanted: set[str]) -> Scores:
     """Each sample's mean score in a cell."""
     found: dict[str, list[float]] = {}
     for row in rows:
@@ -405,28 +405,28 @@ def _pairs(chosen: Sequence[tuple[str, str]], columns: Sequence[str]) -> dict[st
     }
 
 
-def _test(first: Scores, second: Scores, seed: int) -> Paired:
+def _test(first: Scores, second: Scores, seed: int) -> PairedScores:
     both = [sample for sample in first if sample in second]
     return paired([first[sample] for sample in both], [second[sample] for sample in both], seed=seed)
 
 
-def _answers(rows: Iterable[Row], label: Callable[[Row], str] | None) -> dict[str, list[Row]]:
+def _answers(rows: Iterable[ScoreRow], label: Callable[[ScoreRow], str] | None) -> dict[str, list[ScoreRow]]:
     """The answers by the name of their line, each once however many measures it has rows for."""
-    once: dict[tuple[str, str, str], Row] = {}
+    once: dict[tuple[str, str, str], ScoreRow] = {}
     for row in rows:
         once.setdefault((row.sample, row.condition, row.arm), row)
-    groups: dict[str, list[Row]] = {}
+    groups: dict[str, list[ScoreRow]] = {}
     for row in once.values():
         groups.setdefault(row.arm if label is None else label(row), []).append(row)
     return groups
 
 
-def _choices(groups: Mapping[str, Sequence[Row]]) -> bool:
+def _choices(groups: Mapping[str, Sequence[ScoreRow]]) -> bool:
     """Whether something was to be chosen."""
     return any(row.details.get("options") for answers in groups.values() for row in answers)
 
 
-def _loose(answers: Iterable[Row], seed: int) -> Estimate:
+def _loose(answers: Iterable[ScoreRow], seed: int) -> Estimate:
     """Score by MIRAGE's scorer, its interval over samples."""
     by_sample: dict[str, list[float]] = {}
     for row in answers:

@@ -28,10 +28,10 @@ from typing import Any
 from evaluation.compare import Comparison, compare
 from evaluation.experiments.reading import open_named
 from evaluation.intervals import Estimate, average
-from evaluation.plots import Axis, Bars
+from evaluation.plots import BarPlot, PlotAxis
 from evaluation.reading_metrics import holds, normalised
 from evaluation.report import Table, number
-from evaluation.rows import Row, complete, samples_of
+from evaluation.rows import ScoreRow, complete, samples_of
 from evaluation.samples import Sample
 from preflight_rag.models.reading.extractive_reader import BUNDLED, NO_READER, ExtractiveReader, PassageReading
 from preflight_rag.text.citations import MARKS
@@ -45,7 +45,7 @@ WRONG = "gives a wrong answer"
 
 
 @dataclass(frozen=True)
-class Thing:
+class PossibleReferent:
     """A thing that a question may mean, a right answer for it, and the question that asks for this thing alone.
 
     Its full name is empty where the data set does not name things.
@@ -56,19 +56,19 @@ class Thing:
     sub_question: str
 
 
-def things(question: Sample) -> tuple[Thing, ...]:
+def things(question: Sample) -> tuple[PossibleReferent, ...]:
     """The things of the passages that give a right answer; where none is named, one for each right answer."""
     right = {name for names in question.answers for name in names}
     giving = [given for given in question.given if given.role != "wrong" and given.answer in right]
-    named: dict[tuple[str, str], Thing] = {}
+    named: dict[tuple[str, str], PossibleReferent] = {}
     for given in giving:
         if given.entity:
             asked = given.sub_question or disambiguated(question, given.entity)
-            named.setdefault((given.entity, given.answer), Thing(given.entity, given.answer, asked))
+            named.setdefault((given.entity, given.answer), PossibleReferent(given.entity, given.answer, asked))
     if named:
         return tuple(named.values())
     told = {given.answer: given.sub_question for given in reversed(giving) if given.sub_question}
-    return tuple(Thing("", names[0], told.get(names[0]) or question.question) for names in question.answers)
+    return tuple(PossibleReferent("", names[0], told.get(names[0]) or question.question) for names in question.answers)
 
 
 def shared_name(question: Sample) -> str:
@@ -171,7 +171,7 @@ class Grader:
         text = " ".join(f"{thing.entity or thing.sub_question} is {thing.answer}." for thing in known)
         return fmean(self._disambig(known, text)) if known else None
 
-    def _disambig(self, known: Sequence[Thing], text: str) -> list[float]:
+    def _disambig(self, known: Sequence[PossibleReferent], text: str) -> list[float]:
         passage = " ".join(MARKS.sub("", text).split())
         if not passage:
             return [0.0] * len(known)
@@ -185,7 +185,7 @@ def _found(reading: PassageReading) -> str:
 
 
 @dataclass(frozen=True)
-class Graded:
+class GradedAnswers:
     """Answers by COrg's measures; see `graded`.
 
     Attributes:
@@ -197,7 +197,7 @@ class Graded:
         seed: Of the bootstrap.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[ScoreRow, ...]
     by_system: Comparison
     wrong: Comparison
     ceiling: Estimate
@@ -226,17 +226,17 @@ class Graded:
         )
         return Table(title, head, tuple(lines), f"{note} [95 %: bootstrap; Wilson for shares.]")
 
-    def plots(self, title: str, note: str = "") -> tuple[Bars, ...]:
+    def plots(self, title: str, note: str = "") -> tuple[BarPlot, ...]:
         """The headline measures of all systems, to look at; nothing where no question was answered."""
         if not self.by_system.estimates:
             return ()
         bars = self.by_system.bars(title, note=f"{note} Intervals: 95 %, bootstrap.".strip(), turned=True)
-        axis = Axis("mean over the questions", percent=True, low=0.0, high=1.0)
+        axis = PlotAxis("mean over the questions", percent=True, low=0.0, high=1.0)
         series = tuple(one for one in bars.series if one.name in HEADLINE)
         return (replace(bars, measure=axis, series=series),)
 
 
-def measure_rows(rows: Iterable[Row], samples: Mapping[str, Sample], grader: Grader) -> list[Row]:
+def measure_rows(rows: Iterable[ScoreRow], samples: Mapping[str, Sample], grader: Grader) -> list[ScoreRow]:
     """A row for each answer and each measure that its question has."""
     found = []
     for row in rows:
@@ -249,7 +249,9 @@ def measure_rows(rows: Iterable[Row], samples: Mapping[str, Sample], grader: Gra
     return found
 
 
-def graded(rows: Iterable[Row], samples: Iterable[Sample], grader: Grader, *, baseline: str, seed: int) -> Graded:
+def graded(
+    rows: Iterable[ScoreRow], samples: Iterable[Sample], grader: Grader, *, baseline: str, seed: int
+) -> GradedAnswers:
     """The measures of all answers to samples that every system has answered, each system compared with the baseline."""
     asked, rows = {sample.id: sample for sample in samples}, list(rows)
     kept = complete(rows)
@@ -269,7 +271,7 @@ def graded(rows: Iterable[Row], samples: Iterable[Sample], grader: Grader, *, ba
     for row in measured:
         grades.setdefault((row.sample, row.arm), {})[row.measure] = round(row.score or 0.0, 6)
     answers = [replace(row, details={**row.details, "measures": grades.get((row.sample, row.arm), {})}) for row in rows]
-    return Graded(
+    return GradedAnswers(
         tuple(answers),
         compared,
         compare(wrong, by="measure", pairs={}, seed=seed),

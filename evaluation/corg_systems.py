@@ -30,9 +30,9 @@ import numpy as np
 
 from evaluation.harness.arms import Arm, ArmAnswer
 from evaluation.harness.asking import Asking
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from evaluation.samples import Sample
-from evaluation.stages import Metered, Stages
+from evaluation.stages import MeteredReader, TurnStages
 from evaluation.vector_cache import CachedEmbedder
 from preflight_rag.corg.composition import undescribed
 from preflight_rag.library.search.diversity import mmr, unit_scaled
@@ -80,7 +80,7 @@ def with_passages(questions: Sequence[Sample]) -> tuple[Sample, ...]:
 
 
 @dataclass(frozen=True)
-class Organised:
+class OrganisedContexts:
     """What COrg makes of a question's contexts.
 
     Attributes:
@@ -127,7 +127,7 @@ class Organised:
         return {frozenset(pair) for side in sides for pair in combinations(side, 2)}
 
 
-class OnePrompt(Metered):
+class OnePrompt(MeteredReader):
     """A metered reader of which a language model answers every question with the prompt of COrg's groups."""
 
     async def answer(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Draft]:
@@ -138,10 +138,10 @@ class OnePrompt(Metered):
 
 
 @dataclass(frozen=True)
-class Asked:
+class SystemQuestion:
     """A question as a system is asked it."""
 
-    reader: Metered
+    reader: MeteredReader
     question: str
     sources: tuple[Source, ...]
 
@@ -156,11 +156,11 @@ class Asked:
         )
 
 
-System: TypeAlias = Callable[[Asked, str], Awaitable[list[Draft]]]
+System: TypeAlias = Callable[[SystemQuestion, str], Awaitable[list[Draft]]]
 """A draft for each group of a question, whose id comes last."""
 
 
-class Systems:
+class SystemArms:
     """The systems as arms over one reader.
 
     Within a question COrg comes first: Random and KMeans make as many groups.
@@ -177,7 +177,7 @@ class Systems:
 
     def __init__(self, reader: Reader, sentences: OfflineReader, *, seed: int = 0, forgetful: bool = False) -> None:
         self._reader, self._sentences, self._seed, self._forgetful = reader, sentences, seed, forgetful
-        self.organised: dict[str, Organised] = {}
+        self.organised: dict[str, OrganisedContexts] = {}
         self._texts: dict[str, str] = {}
         self._systems: dict[str, System] = {
             CORG: lambda asked, name: self._corg(asked, name, ONE_AT_A_TIME),
@@ -205,40 +205,40 @@ class Systems:
         chosen = ONE_AT_A_TIME.model_copy(update=settings)
         return self._arm(name, lambda asked, question: self._corg(asked, question, chosen))
 
-    async def _corg(self, asked: Asked, name: str, settings: Settings) -> list[Draft]:
+    async def _corg(self, asked: SystemQuestion, name: str, settings: Settings) -> list[Draft]:
         draft, self.organised[name] = await answered(asked, settings)
         self._texts[name] = text_of([draft])
         return [draft]
 
-    def _made(self, name: str) -> Organised:
+    def _made(self, name: str) -> OrganisedContexts:
         if name not in self.organised:
             raise BadReply("COrg made no groups whose number could be taken", help="Its own error says why.")
         return self.organised[name]
 
-    async def _nearest(self, asked: Asked, _: str) -> list[Draft]:
+    async def _nearest(self, asked: SystemQuestion, _: str) -> list[Draft]:
         """By relevance and diversity."""
         vectors = np.asarray([self._vector(asked.question, source) for source in asked.sources])
         relevance = unit_scaled([self._similarity(asked.question, source) for source in asked.sources])
         picked = mmr(vectors, None, alpha=RELEVANCE, k=RETRIEVED, relevance=relevance)
         return await asked.answers([[asked.sources[at] for at in picked]])
 
-    async def _summarize(self, asked: Asked, _: str) -> list[Draft]:
+    async def _summarize(self, asked: SystemQuestion, _: str) -> list[Draft]:
         summary = (await asked.reader.extract(question=asked.question, sources=asked.sources)).value
         if not summary.text:
             return [Draft("", found=False)]
         text = MARKS.sub("", summary.text)
         return await asked.answers([[Source(1, "summary", "Summary", text)]])
 
-    async def _by_chance(self, asked: Asked, name: str) -> list[Draft]:
+    async def _by_chance(self, asked: SystemQuestion, name: str) -> list[Draft]:
         count = len(self._made(name).groups)
         by_chance = random.Random(f"{self._seed} {asked.question}")  # noqa: S311
         shuffled = by_chance.sample(asked.sources, len(asked.sources))
         return await asked.answers(shuffled[i::count] for i in range(count))
 
-    async def _clustered(self, asked: Asked, name: str) -> list[Draft]:
+    async def _clustered(self, asked: SystemQuestion, name: str) -> list[Draft]:
         return await asked.answers(self.clusters(asked, len(self._made(name).groups)))
 
-    async def _drawn_out(self, asked: Asked, name: str) -> list[Draft]:
+    async def _drawn_out(self, asked: SystemQuestion, name: str) -> list[Draft]:
         """The best sentences over all contexts, as many as come nearest to the words of COrg's answer."""
         self._made(name)
         length = len(MARKS.sub("", self._texts[name]).split())
@@ -254,7 +254,7 @@ class Systems:
         asked.reader.usage = Usage(calls=1)
         return [Draft("\n".join(lines), found=bool(lines))]
 
-    def clusters(self, asked: Asked, count: int) -> list[list[Source]]:
+    def clusters(self, asked: SystemQuestion, count: int) -> list[list[Source]]:
         """The contexts in clusters of their vectors: k-means from the contexts farthest apart (Gonzalez 1985)."""
         from sklearn.cluster import KMeans
         from sklearn.exceptions import ConvergenceWarning
@@ -283,16 +283,16 @@ class Systems:
     def _arm(self, name: str, system: System) -> Arm:
         async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
             reader = OnePrompt(unremembering(self._reader) if self._forgetful else self._reader)
-            drafts = await system(Asked(reader, question.question, tuple(sources)), question.id)
+            drafts = await system(SystemQuestion(reader, question.question, tuple(sources)), question.id)
             groups = len(self.organised[question.id].groups) if name not in self._systems or name == CORG else None
             return arm_answer(drafts, reader, groups)
 
         return Arm(name, answer)
 
 
-async def answered(asked: Asked, settings: Settings = ONE_AT_A_TIME) -> tuple[Draft, Organised]:
+async def answered(asked: SystemQuestion, settings: Settings = ONE_AT_A_TIME) -> tuple[Draft, OrganisedContexts]:
     """The answer of the product's COrg route, and what it made of the contexts."""
-    stages = Stages(asked.reader, asked.question, asked.sources, settings)
+    stages = TurnStages(asked.reader, asked.question, asked.sources, settings)
     try:
         draft, state = await stages.corg()
     except AllPartitionsFailed:
@@ -300,14 +300,14 @@ async def answered(asked: Asked, settings: Settings = ONE_AT_A_TIME) -> tuple[Dr
     return draft, _organised(state, asked.reader)
 
 
-async def organised(asked: Asked, settings: Settings = ONE_AT_A_TIME) -> Organised:
+async def organised(asked: SystemQuestion, settings: Settings = ONE_AT_A_TIME) -> OrganisedContexts:
     """The contexts related and organised as a turn of the product does it, without an answer."""
-    state = await Stages(asked.reader, asked.question, asked.sources, settings).organised()
+    state = await TurnStages(asked.reader, asked.question, asked.sources, settings).organised()
     return _organised(state, asked.reader)
 
 
-def _organised(state: State, reader: Metered) -> Organised:
-    return Organised(
+def _organised(state: State, reader: MeteredReader) -> OrganisedContexts:
+    return OrganisedContexts(
         tuple(map(ContextNote.load, state["contexts"])),
         tuple(Relation[int].model_validate(row) for row in state["relations"]),
         tuple(map(tuple, state["organisation"]["groups"])),
@@ -321,7 +321,7 @@ def text_of(drafts: Sequence[Draft]) -> str:
     return "\n".join(line for draft in drafts if draft.found for line in draft.text.split("\n") if line.strip())
 
 
-def arm_answer(drafts: Sequence[Draft], reader: Metered, made: int | None = None) -> ArmAnswer:
+def arm_answer(drafts: Sequence[Draft], reader: MeteredReader, made: int | None = None) -> ArmAnswer:
     """What a system showed, with what it cost; `made` is how many groups there were, where not one a draft."""
     text, groups = text_of(drafts), len(drafts) if made is None else made
     quotes = tuple(quote for draft in drafts if draft.found for quote in draft.quotes)
@@ -329,7 +329,7 @@ def arm_answer(drafts: Sequence[Draft], reader: Metered, made: int | None = None
     return ArmAnswer(text, quotes=quotes, usage=reader.usage, route=route, abstained=not text)
 
 
-def open_readers(asking: Asking, run: Run) -> tuple[Reader, OfflineReader]:
+def open_readers(asking: Asking, run: ExperimentRun) -> tuple[Reader, OfflineReader]:
     """The reader of the run, and the one of sentences for vectors, on one embedder."""
     embedder = CachedEmbedder(open_embedder(run.embedder))
     return asking.reader(embedder), OfflineReader(embedder)

@@ -14,7 +14,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from evaluation.compare import Paired, corrected, p_value, paired
+from evaluation.compare import PairedScores, corrected, p_value, paired
 from evaluation.harness.arms import read_choice
 from evaluation.harness.asking import Asking
 from evaluation.intervals import wilson
@@ -49,7 +49,7 @@ _TAG = re.compile(r"<(?=/?\s*(?:answer|reference)\b)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Judged:
+class PairPreference:
     """The preferred options of a pair's two orders; in the second, `Answer 1` is the other side's. None: unreadable."""
 
     orders: tuple[str | None, str | None]
@@ -84,7 +84,9 @@ class Verdicts:
     rows: dict[str, dict[str, Any]]
 
 
-async def judge_pair(asking: Asking, question: Sample, first: str, second: str) -> tuple[Judged, list[str], Usage]:
+async def judge_pair(
+    asking: Asking, question: Sample, first: str, second: str
+) -> tuple[PairPreference, list[str], Usage]:
     """Have two answers judged in both orders; the same text twice is equally good unasked.
 
     Returns:
@@ -92,13 +94,13 @@ async def judge_pair(asking: Asking, question: Sample, first: str, second: str) 
     """
     replies, usage = list[str](), Usage()
     if first == second:
-        return Judged((EQUAL, EQUAL)), replies, usage
+        return PairPreference((EQUAL, EQUAL)), replies, usage
     for order in ((first, second), (second, first)):
         text, spent = await asking.prompts.reply(prompt(question, *order))
         replies.append(text)
         usage += spent
     one, other = (read_choice(text, OPTIONS).option for text in replies)
-    return Judged((one, other)), replies, usage
+    return PairPreference((one, other)), replies, usage
 
 
 def prompt(question: Sample, first: str, second: str) -> list[BaseMessage]:
@@ -113,7 +115,7 @@ def prompt(question: Sample, first: str, second: str) -> list[BaseMessage]:
     return [SystemMessage(SYSTEM), HumanMessage(USER.format(**values))]
 
 
-def tested(found: Sequence[Judged], seed: int) -> Paired:
+def tested(found: Sequence[PairPreference], seed: int) -> PairedScores:
     """Won against lost pairs."""
     won, lost = [float(one.verdict > 0) for one in found], [float(one.verdict < 0) for one in found]
     return paired(won, lost, seed=seed)
@@ -134,12 +136,12 @@ def judge_summaries(
     others = [name for name in next(iter(texts.values())) if name != ours]
     pairs = [(question, other) for question in questions for other in others]
 
-    async def ask(pair: tuple[Sample, str]) -> Judged:
+    async def ask(pair: tuple[Sample, str]) -> PairPreference:
         question, other = pair
         return (await judge_pair(asking, question, texts[question.id][ours], texts[question.id][other]))[0]
 
     outcomes = asyncio.run(asking.gather(pairs, ask, "pairs judged"))
-    judged: dict[str, dict[str, Judged]] = {name: {} for name in others}
+    judged: dict[str, dict[str, PairPreference]] = {name: {} for name in others}
     rows: dict[str, dict[str, Any]] = {}
     for (question, other), outcome in zip(pairs, outcomes, strict=True):
         if outcome.value is not None:

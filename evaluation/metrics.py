@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from evaluation.intervals import Estimate, bootstrap, wilson
-from evaluation.rows import Row
+from evaluation.rows import ScoreRow
 from preflight_rag.state.values import Hit
 
 RANKING_MEASURES = ("R@16", "RR", "nDCG@10")
@@ -58,7 +58,7 @@ def ranking_rows(
     *,
     first: int | None = None,
     details: Callable[[str, str], Mapping[str, Any]] = lambda arm, query: {},
-) -> list[Row]:
+) -> list[ScoreRow]:
     """A row for each ranking, query and measure; a document counts from its best passage.
 
     Args:
@@ -78,7 +78,7 @@ def ranking_rows(
                 query: recall((relevance or {}).get(query, {}), order[:first]) for query, order in ranked.items()
             }
         rows += [
-            Row(query, arm=arm, measure=name, score=by_query[query], details={} if place else details(arm, query))
+            ScoreRow(query, arm=arm, measure=name, score=by_query[query], details={} if place else details(arm, query))
             for query in ranked
             for place, (name, by_query) in enumerate(columns.items())
         ]

@@ -1,9 +1,9 @@
 """Plots as values: what an experiment asks to be drawn, and the same in words.
 
-`Bars` compares arms under conditions, `Lines` follows arms over positions, budgets, context lengths or α, `Curves`
-holds traces with an x of their own: risk and coverage, reliability. Every figure may be an `Estimate`, whose interval
-is drawn. `draw` makes SVG of them with matplotlib: text stays text and takes the page's font, colours are CSS variables
-with the light theme's values to fall back on, so that one drawing serves light and dark pages.
+`BarPlot` compares arms under conditions, `LinePlot` follows arms over positions, budgets, context lengths or α,
+`Curves` holds traces with an x of their own: risk and coverage, reliability. Every figure may be an `Estimate`, whose
+interval is drawn. `draw` makes SVG of them with matplotlib: text stays text and takes the page's font, colours are
+CSS variables with the light theme's values to fall back on, so that one drawing serves light and dark pages.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _UNREADABLE = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U
 
 
 @dataclass(frozen=True)
-class Axis:
+class PlotAxis:
     """What is measured along one side of a plot.
 
     Attributes:
@@ -110,7 +110,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Series:
+class PlotSeries:
     """An arm: one value a category or position."""
 
     name: str
@@ -135,7 +135,7 @@ class Trace:
 
 
 @dataclass(frozen=True)
-class Bars:
+class BarPlot:
     """One group of bars a category, one bar a series; the measure starts at 0.
 
     Attributes:
@@ -148,9 +148,9 @@ class Bars:
     """
 
     title: str
-    measure: Axis
+    measure: PlotAxis
     categories: tuple[str, ...]
-    series: tuple[Series, ...]
+    series: tuple[PlotSeries, ...]
     references: tuple[Reference, ...] = ()
     note: str = ""
 
@@ -159,7 +159,7 @@ class Bars:
 
 
 @dataclass(frozen=True)
-class Lines:
+class LinePlot:
     """One line a series over a numeric or an ordered axis.
 
     Attributes:
@@ -169,14 +169,14 @@ class Lines:
         measure: The axis of the values.
         series: The arms, one value for each place in `at`.
         references: Lines across the plot.
-        note: For the caption, as in `Bars`.
+        note: For the caption, as in `BarPlot`.
     """
 
     title: str
     x: str
     at: tuple[float, ...] | tuple[str, ...]
-    measure: Axis
-    series: tuple[Series, ...]
+    measure: PlotAxis
+    series: tuple[PlotSeries, ...]
     references: tuple[Reference, ...] = ()
     note: str = ""
 
@@ -189,14 +189,14 @@ class Curves:
     """Traces over two numeric axes."""
 
     title: str
-    x: Axis
-    measure: Axis
+    x: PlotAxis
+    measure: PlotAxis
     traces: tuple[Trace, ...]
     references: tuple[Reference, ...] = ()
     note: str = ""
 
 
-Plot: TypeAlias = Bars | Lines | Curves
+Plot: TypeAlias = BarPlot | LinePlot | Curves
 
 
 def estimate(value: Value) -> Estimate:
@@ -213,10 +213,10 @@ def recorded(figure: Mapping[str, float | None]) -> Estimate:
 def in_words(plot: Plot) -> str:
     """The plot for somebody who cannot see it: what is drawn over what, and every series with its values."""
     match plot:
-        case Bars():
+        case BarPlot():
             sentences = [_listed(series.name, plot.categories, series.values, plot.measure) for series in plot.series]
-            over = "Bars"
-        case Lines():
+            over = "BarPlot"
+        case LinePlot():
             sentences = [_listed(series.name, plot.at, series.values, plot.measure) for series in plot.series]
             over = f"Lines over {plot.x}"
         case Curves():
@@ -226,12 +226,12 @@ def in_words(plot: Plot) -> str:
     return " ".join(f"{sentence}." for sentence in (f"{over} of {plot.measure.name}", *sentences))
 
 
-def _listed(name: str, places: Iterable[str | float], values: Iterable[Value], measure: Axis) -> str:
+def _listed(name: str, places: Iterable[str | float], values: Iterable[Value], measure: PlotAxis) -> str:
     pairs = zip(places, values, strict=True)
     return f"{name}: " + ", ".join(f"{_place(place)} {_with_interval(value, measure)}" for place, value in pairs)
 
 
-def _trace_in_words(trace: Trace, x: Axis, measure: Axis) -> str:
+def _trace_in_words(trace: Trace, x: PlotAxis, measure: PlotAxis) -> str:
     """Each point of a short trace, of a long one a few of them, with the first and the last."""
     points = trace.points
     if len(points) > MOST_POINTS_IN_WORDS:
@@ -240,7 +240,7 @@ def _trace_in_words(trace: Trace, x: Axis, measure: Axis) -> str:
     return _listed(trace.name, [x.shown(place) for place, _ in points], [value for _, value in points], measure)
 
 
-def _with_interval(value: Value, measure: Axis) -> str:
+def _with_interval(value: Value, measure: PlotAxis) -> str:
     known = estimate(value)
     shown = measure.shown(known.value)
     return f"{shown} [{measure.shown(known.low)}, {measure.shown(known.high)}]" if isfinite(known.low) else shown
@@ -250,7 +250,7 @@ def _place(place: str | float) -> str:
     return place if isinstance(place, str) else f"{place:g}"
 
 
-def _check(title: str, places: Iterable[str | float], series: Iterable[Series]) -> None:
+def _check(title: str, places: Iterable[str | float], series: Iterable[PlotSeries]) -> None:
     count = len(tuple(places))
     for one in series:
         if len(one.values) != count:
@@ -275,12 +275,12 @@ def draw(plot: Plot, name: str, width: int = WIDE) -> str:
         figure = Figure(dpi=72, layout="constrained")
         figure.set_size_inches(width / 72, _height(plot) / 72)
         axes = figure.subplots()
-        if isinstance(plot, Bars):
+        if isinstance(plot, BarPlot):
             _draw_bars(axes, plot, width)
         else:
             _draw_traces(axes, plot, width)
         handles, labels = axes.get_legend_handles_labels()
-        if labels and not (isinstance(plot, Bars) and len(plot.series) == 1 and not plot.references):
+        if labels and not (isinstance(plot, BarPlot) and len(plot.series) == 1 and not plot.references):
             longest = max(map(len, labels)) * CHARACTER + 50
             figure.legend(handles, labels, loc="outside upper left", ncols=max(1, int(width / longest)))
         figure.savefig(written, format="svg", transparent=True, metadata={"Date": None})
@@ -289,13 +289,13 @@ def draw(plot: Plot, name: str, width: int = WIDE) -> str:
 
 def _height(plot: Plot) -> int:
     """Pixels, with room for the key."""
-    if isinstance(plot, Bars):
+    if isinstance(plot, BarPlot):
         bars = len(plot.categories) * (len(plot.series) + (len(plot.series) > 1))
         return 70 + BAR * (bars + len(plot.series) + len(plot.references))
     return HEIGHT + BAR * (len(plot.traces) if isinstance(plot, Curves) else len(plot.series))
 
 
-def _draw_bars(axes: Axes, plot: Bars, width: int) -> None:
+def _draw_bars(axes: Axes, plot: BarPlot, width: int) -> None:
     """Horizontal bars, so that names have room, each with its interval and its figure."""
     scale, count = plot.measure.scale, len(plot.series)
     thick = 0.62 if count == 1 else 1 / (count + 1)
@@ -327,7 +327,7 @@ def _draw_bars(axes: Axes, plot: Bars, width: int) -> None:
         axes.set_xlim(_scaled(plot.measure.low, scale), _scaled(plot.measure.high, scale))
 
 
-def _draw_traces(axes: Axes, plot: Lines | Curves, width: int) -> None:
+def _draw_traces(axes: Axes, plot: LinePlot | Curves, width: int) -> None:
     """Traces with their intervals over two axes, the references and y = x dashed."""
     scale = plot.measure.scale
     if isinstance(plot, Curves):

@@ -47,7 +47,7 @@ _OPERATORS = frozenset({"AND", "OR", "NOT"})
 
 
 @dataclass(frozen=True)
-class Parts:
+class PipelineParts:
     """Which parts a run of the pipeline has.
 
     Attributes:
@@ -99,7 +99,7 @@ class QueryPipeline:
         documents = (self.documents[name] for name in names[:TOP])
         return tuple(Source(n, d.id, d.title, d.text) for n, d in enumerate(documents, 1))
 
-    def pool(self, question: Sample, parts: Parts) -> list[str]:
+    def pool(self, question: Sample, parts: PipelineParts) -> list[str]:
         """Ids of the documents that are found."""
         names = self._semantic(question, POOL)
         if parts.hybrid:
@@ -110,7 +110,7 @@ class QueryPipeline:
             return found
         return [name for name in found if self.origins.get(name) in parts.origins]
 
-    def passages(self, question: Sample, parts: Parts) -> tuple[Source, ...]:
+    def passages(self, question: Sample, parts: PipelineParts) -> tuple[Source, ...]:
         """The passages of a prompt."""
         embedded = SECOND if parts.retriever == SECOND else DENSE
         method = self.splitters[embedded][parts.splitter]

@@ -20,8 +20,8 @@ from typing import Any
 
 from evaluation.intervals import Estimate
 from evaluation.plots import DARK_PALETTE, NARROW, PALETTE, WIDE, Plot, draw, readable
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from preflight_rag import prompts
 from preflight_rag.cache import file_sha256
 from preflight_rag.state.errors import UsageError
@@ -75,7 +75,7 @@ class Report:
     dataset: str
     about: str
     tables: tuple[Table, ...]
-    rows: tuple[Row | dict[str, Any], ...]
+    rows: tuple[ScoreRow | dict[str, Any], ...]
     figures: dict[str, Any]
     inputs: dict[str, Any] = field(default_factory=dict)
     plots: tuple[Plot, ...] = ()
@@ -114,7 +114,7 @@ def drawn(reports: Sequence[Report]) -> Iterator[Any]:
             yield shown
 
 
-def write(reports: Sequence[Report], folder: Path, run: Run, command: Sequence[str]) -> None:
+def write(reports: Sequence[Report], folder: Path, run: ExperimentRun, command: Sequence[str]) -> None:
     """Write table.md, results.jsonl, report.html and manifest.json.
 
     The first two are the same whenever the inputs are; the page shows of the manifest all but the date.
@@ -126,7 +126,7 @@ def write(reports: Sequence[Report], folder: Path, run: Run, command: Sequence[s
         {
             "experiment": report.experiment,
             "dataset": report.dataset,
-            **(row.to_json() if isinstance(row, Row) else row),
+            **(row.to_json() if isinstance(row, ScoreRow) else row),
         }
         for report in reports
         for row in report.rows
@@ -212,7 +212,7 @@ def _line(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
-def manifest(reports: Sequence[Report], run: Run, command: Sequence[str]) -> dict[str, Any]:
+def manifest(reports: Sequence[Report], run: ExperimentRun, command: Sequence[str]) -> dict[str, Any]:
     """What it takes to run this again: command, versions, seed, split, checksums, and the figures to compare with."""
     return {
         "command": shlex.join(command),

@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Row:
+class ScoreRow:
     """One score.
 
     Attributes:
@@ -52,7 +52,7 @@ class Row:
         return {name: value for name, value in line.items() if value or name in ("sample", "arm", "score")}
 
     @classmethod
-    def from_json(cls, line: Mapping[str, Any]) -> Row:
+    def from_json(cls, line: Mapping[str, Any]) -> ScoreRow:
         """A line of `results.jsonl`; what else stands in it (experiment, data set) is passed over.
 
         A line of another form, as a record of a data set that an experiment made, is all details.
@@ -74,13 +74,13 @@ class Row:
         )
 
 
-def complete(rows: Iterable[Row]) -> list[Row]:
+def complete(rows: Iterable[ScoreRow]) -> list[ScoreRow]:
     """The rows of those samples that have a score in every one of their rows, so that pairs stay pairs."""
     rows = list(rows)
     missing = {row.sample for row in rows if row.score is None}
     return [row for row in rows if row.sample not in missing]
 
 
-def samples_of(rows: Iterable[Row]) -> list[str]:
+def samples_of(rows: Iterable[ScoreRow]) -> list[str]:
     """The samples' ids, each once, in order."""
     return list(dict.fromkeys(row.sample for row in rows))

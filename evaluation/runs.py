@@ -25,7 +25,7 @@ def to_stderr(line: str) -> None:
 
 
 @dataclass(frozen=True)
-class Run:
+class ExperimentRun:
     """What an experiment is given besides the data.
 
     Attributes:

@@ -11,7 +11,7 @@ from typing import Any
 
 from evaluation.datasets import RETRIEVAL, ROLES, open_dataset
 from evaluation.reading_metrics import holds
-from evaluation.runs import Order, Run
+from evaluation.runs import ExperimentRun, Order
 from evaluation.samples import DataSet, Sample, check_selection, sampled
 from evaluation.searching import collection_library, inputs, left_out
 from preflight_rag.conversation.questions import normalised
@@ -35,7 +35,7 @@ SETTINGS = Settings(rewrite="off", check_citations=False, rerank_deadline=600)
 
 
 @dataclass(frozen=True)
-class Searched:
+class SearchedLibrary:
     """A library and the seed of what is drawn from it.
 
     Attributes:
@@ -79,7 +79,7 @@ class Searched:
         names = self.documents(question)
         return frozenset(passage.id for name in names for passage in self.library.document_passages(name))
 
-    def with_key(self, found: DataSet, run: Run) -> tuple[Sample, ...]:
+    def with_key(self, found: DataSet, run: ExperimentRun) -> tuple[Sample, ...]:
         """The run's part and limit of the questions that one passage of the library answers.
 
         Raises:
@@ -153,7 +153,7 @@ def among(key: Passage, distractors: Sequence[Passage], place: int) -> tuple[Sou
 
 
 @contextmanager
-def open_searched(found: DataSet, run: Run) -> Iterator[Searched]:
+def open_searched(found: DataSet, run: ExperimentRun) -> Iterator[SearchedLibrary]:
     """The library of a question set's corpus, from the cache or built into it.
 
     Raises:
@@ -165,10 +165,10 @@ def open_searched(found: DataSet, run: Run) -> Iterator[Searched]:
     with collection_library(collection, run) as library:
         reranker = left_out(collection.name)
         given = inputs(collection, library, reranker=reranker, order=run.order)
-        yield Searched(library, given, prefixes, run.seed, reranker, run.order)
+        yield SearchedLibrary(library, given, prefixes, run.seed, reranker, run.order)
 
 
-def answering_first(found: DataSet, prefixes: Sequence[str], run: Run) -> Iterator[str]:
+def answering_first(found: DataSet, prefixes: Sequence[str], run: ExperimentRun) -> Iterator[str]:
     """Ids of the documents that answer or come with the questions that a limit takes, of whichever kinds it takes."""
     taken: Counter[str] = Counter()
     for question in found.select(run.part):

@@ -10,7 +10,7 @@ from typing import Any
 
 from evaluation.datasets.files import unique
 from evaluation.report import checksums
-from evaluation.runs import Progress, Run
+from evaluation.runs import ExperimentRun, Progress
 from evaluation.samples import DataSet, Sample, sampled
 from evaluation.vector_cache import cached_embedder
 from preflight_rag.cache import cache_dir, file_sha256
@@ -49,7 +49,7 @@ def left_out(name: str) -> str:
 
 
 @contextmanager
-def collection_library(collection: DataSet, run: Run) -> Iterator[Library]:
+def collection_library(collection: DataSet, run: ExperimentRun) -> Iterator[Library]:
     """The library of a collection, from the cache or built into it; a build that was cut off is completed.
 
     Samples of a collection share documents, so their vectors are kept beside the libraries and made once.
@@ -75,7 +75,7 @@ def collection_library(collection: DataSet, run: Run) -> Iterator[Library]:
         yield library
 
 
-def searched_part(collection: DataSet, run: Run) -> DataSet:
+def searched_part(collection: DataSet, run: ExperimentRun) -> DataSet:
     """The collection with the documents that the run searches: all, or those that answer and a sample of the others."""
     if run.documents is None:
         return collection

@@ -61,7 +61,7 @@ _ANSWER = re.compile(r"^[\s#*_>-]*(?:final\s+)?answer[\s*_]*:[\s*_]*(\S.*)$", re
 
 
 @dataclass
-class Metered:
+class MeteredReader:
     """A reader that adds up what its calls cost and remembers those that failed.
 
     Attributes:
@@ -171,7 +171,7 @@ def written_text(value: object) -> str:
 
 
 @dataclass(frozen=True)
-class GivenContext(Context):
+class GivenPassages(Context):
     """The dependencies of stages whose passages are given, by their numbers, instead of retrieved."""
 
     given: Mapping[int, Source] = field(default_factory=dict)
@@ -181,7 +181,7 @@ class GivenContext(Context):
         return [self.given[ref["rank"]] for ref in refs]
 
 
-class Stages:
+class TurnStages:
     """The stages of map/reduce, and those of COrg, of one turn on given passages, on a route that is not left.
 
     Args:
@@ -194,14 +194,14 @@ class Stages:
 
     def __init__(
         self,
-        reader: Metered,
+        reader: MeteredReader,
         question: str,
         sources: Sequence[Source],
         settings: Settings = SETTINGS,
         options: Sequence[str] = (),
     ) -> None:
         self.reader, self.sources = reader, {source.n: source for source in sources}
-        context: Context = GivenContext(reader, settings=settings, given=self.sources)
+        context: Context = GivenPassages(reader, settings=settings, given=self.sources)
         self._runtime = Runtime(context=context)
         self._asked = State(standalone_question=question, options=list(options), gaps=[])
 
@@ -296,8 +296,8 @@ def map_reduce(reader: Reader, size: int = PARTITION, name: str = MAP_REDUCE) ->
     """An extract of each partition of at most `size` passages, and one answer out of them."""
 
     async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
-        meter = Metered(reader, estimate=False)
-        stages = Stages(meter, question.question, sources, options=question.options)
+        meter = MeteredReader(reader, estimate=False)
+        stages = TurnStages(meter, question.question, sources, options=question.options)
         draft = await stages.map_reduce(partition(len(sources), size))
         return ArmAnswer.of_draft(Reply(draft, meter.usage), "map_reduce")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from preflight_rag.cache import cache_dir
 from preflight_rag.models.embedding.embedder import Embedder, PassageInput, Progress
 from preflight_rag.models.opening import open_embedder
@@ -24,7 +24,7 @@ STEP = 256
 
 
 @contextmanager
-def cached_embedder(run: Run, embedder: Embedder | None = None) -> Iterator[CachedEmbedder]:
+def cached_embedder(run: ExperimentRun, embedder: Embedder | None = None) -> Iterator[CachedEmbedder]:
     """The run's embedder, or another one; its vectors are kept beside the libraries."""
     embedder = embedder or open_embedder(run.embedder)
     path = (run.library_cache or cache_dir() / "eval") / f"vectors-{embedder.revision}.db"

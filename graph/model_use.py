@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from preflight_rag.models.budget import Purse
+from preflight_rag.models.budget import SharedBudget
 from preflight_rag.state.errors import (
     AllPartitionsFailed,
     BadReply,
@@ -55,7 +55,7 @@ class ModelUse:
     sampling: Mapping[str, Any] = field(default_factory=dict)
     or_offline: bool = False
     missing: Gap | None = None
-    purses: Sequence[Purse] = ()
+    purses: Sequence[SharedBudget] = ()
 
     def lost(self, model: str, error: PreflightError) -> ModelUse:
         """Return a copy for going on without the model, with the error as the reason."""

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 
 from preflight_rag.conversation.questions import check_question, normalised
 from preflight_rag.graph.model_use import ModelUse
-from preflight_rag.models.budget import Purse
+from preflight_rag.models.budget import SharedBudget
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.schema import Question
@@ -72,14 +72,14 @@ class Choose:
     """A request to go on with a turn that waits for a choice: labels, numbers from 1, or "all"."""
 
     choice: str | Sequence[str]
-    purses: Sequence[Purse] = ()
+    purses: Sequence[SharedBudget] = ()
 
 
 @dataclass(frozen=True)
 class Resume:
     """A request to finish a turn where it stopped; stages and partitions that had ended do not run again."""
 
-    purses: Sequence[Purse] = ()
+    purses: Sequence[SharedBudget] = ()
 
 
 Request = Ask | Choose | Resume

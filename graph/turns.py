@@ -25,7 +25,7 @@ from preflight_rag.graph.events import Event
 from preflight_rag.graph.model_use import LOST, ModelUse
 from preflight_rag.graph.requests import Ask, Choose, Request, Resume
 from preflight_rag.graph.running_turn import RunningTurn, TurnStart, belongs_to
-from preflight_rag.models.budget import Purse
+from preflight_rag.models.budget import SharedBudget
 from preflight_rag.models.chat.chat_models import OFFLINE
 from preflight_rag.models.protocol import Reader
 from preflight_rag.state.errors import (
@@ -286,7 +286,7 @@ class Turns:
         return version == STATE_VERSION and bool(snapshot.tasks or snapshot.values.get("answer"))
 
     async def _reopened(
-        self, turn: Turn, given: Callable[[Ask], Question | Command[Any] | None], purses: Sequence[Purse]
+        self, turn: Turn, given: Callable[[Ask], Question | Command[Any] | None], purses: Sequence[SharedBudget]
     ) -> TurnStart:
         ask = replace(Ask.of(turn), use=ModelUse(purses=purses))
         reader = await asyncio.to_thread(self.reader, ask.model)

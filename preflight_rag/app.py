@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from preflight_rag.graph.turns import Turns
     from preflight_rag.ingest.report import IngestReport
     from preflight_rag.library.collection import Collection
-    from preflight_rag.models.budget import Purse
+    from preflight_rag.models.budget import SharedBudget
     from preflight_rag.models.protocol import Reader
     from preflight_rag.pubmed import EntrezClient
     from preflight_rag.threads.ledger import Ledger
@@ -381,7 +381,7 @@ class Preflight:
         *,
         model: str | None = None,
         sampling: Mapping[str, Any] | None = None,
-        purses: Sequence[Purse] = (),
+        purses: Sequence[SharedBudget] = (),
         limit: int | None = None,
     ) -> tuple[str, Usage]:
         """Return one call of the language model with messages of your own, on the loop that its turns run on.
@@ -448,7 +448,7 @@ class Preflight:
         *,
         tokens: bool = True,
         progress: bool = True,
-        purses: Sequence[Purse] = (),
+        purses: Sequence[SharedBudget] = (),
     ) -> AsyncGenerator[Event, None]:
         """`reply` as a stream of events, as `astream` gives them; `purses` pay for its calls, too."""
         from preflight_rag.graph.requests import Choose
@@ -462,7 +462,7 @@ class Preflight:
         return self._answer(Resume(), thread_id, on_event)
 
     def astream_resume(
-        self, thread_id: str, *, tokens: bool = True, progress: bool = True, purses: Sequence[Purse] = ()
+        self, thread_id: str, *, tokens: bool = True, progress: bool = True, purses: Sequence[SharedBudget] = ()
     ) -> AsyncGenerator[Event, None]:
         """`resume` as a stream of events, as `astream` gives them; `purses` pay for its calls, too."""
         from preflight_rag.graph.requests import Resume

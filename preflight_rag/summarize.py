@@ -53,7 +53,7 @@ Sections = list[list[Source]]
 
 
 @dataclass(frozen=True)
-class Subject:
+class SummarySubject:
     """A document that is to be summarised, with the sentences that can stand for it."""
 
     document_id: str
@@ -64,7 +64,7 @@ class Subject:
 
 
 @dataclass
-class Spending:
+class SummaryCost:
     """The cost so far, and the gaps."""
 
     rows: list[dict[str, Any]]
@@ -115,7 +115,7 @@ def is_on_disk(document: str | Path) -> bool:
         return False
 
 
-def subject_of_file(path: Path, count_tokens: Callable[[str], int]) -> Subject:
+def subject_of_file(path: Path, count_tokens: Callable[[str], int]) -> SummarySubject:
     """Return the only document of a file of any kind that the loaders read.
 
     Raises:
@@ -136,10 +136,10 @@ def subject_of_file(path: Path, count_tokens: Callable[[str], int]) -> Subject:
         raise document
     document = document.model_copy(update={"text": unicode_text(document.text)})
     statements = selection.of_document(document, count_tokens)
-    return _checked(Subject(document.id, document.title, document.source, document.date, statements))
+    return _checked(SummarySubject(document.id, document.title, document.source, document.date, statements))
 
 
-def find_subject(library: Collection, document: str | Path, count_tokens: Callable[[str], int]) -> Subject:
+def find_subject(library: Collection, document: str | Path, count_tokens: Callable[[str], int]) -> SummarySubject:
     """Return a document of the library by its id; where there is none, the file of that name.
 
     Raises:
@@ -150,7 +150,7 @@ def find_subject(library: Collection, document: str | Path, count_tokens: Callab
     return subject_of_library(library, str(document), count_tokens)
 
 
-def subject_of_library(library: Collection, document_id: str, count_tokens: Callable[[str], int]) -> Subject:
+def subject_of_library(library: Collection, document_id: str, count_tokens: Callable[[str], int]) -> SummarySubject:
     """Return a document of the library by its id or its name.
 
     Raises:
@@ -162,7 +162,7 @@ def subject_of_library(library: Collection, document_id: str, count_tokens: Call
         raise unknown_document(library, document_id)
     first = passages[0]
     statements = selection.of_passages(passages, count_tokens)
-    return _checked(Subject(document_id, first.title, first.source, first.date, statements))
+    return _checked(SummarySubject(document_id, first.title, first.source, first.date, statements))
 
 
 def unknown_document(library: Collection, document_id: str) -> UsageError:
@@ -188,7 +188,7 @@ def close_matches(name: str, documents: Any, *, most: int = 3) -> list[str]:
 
 
 async def summarize(
-    subject: Subject,
+    subject: SummarySubject,
     *,
     reader: Reader,
     embedder: Embedder,
@@ -219,7 +219,7 @@ async def summarize(
     chosen = await asyncio.to_thread(_selected, subject, embedder, tokens, alpha)
     instructions, ignored = instructions_of((), settings.instructions, reader)
     reader = instructed(reader, instructions)
-    spending = Spending([], [Gap(stage="summarize", item="instructions", error=note) for note in ignored])
+    spending = SummaryCost([], [Gap(stage="summarize", item="instructions", error=note) for note in ignored])
     spending.add("select", Usage(seconds=perf_counter() - started))
     try:
         draft = await _read(subject, chosen, reader, settings.max_concurrency, prompt_tokens, spending)
@@ -249,14 +249,14 @@ async def summarize(
     )
 
 
-def _checked(subject: Subject) -> Subject:
+def _checked(subject: SummarySubject) -> SummarySubject:
     """Return the subject; raise EmptyDocument unless it has sentences."""
     if not subject.statements:
         raise EmptyDocument(f"{subject.document_id} holds no text to summarise")
     return subject
 
 
-def _selected(subject: Subject, embedder: Embedder, tokens: int, alpha: float) -> list[Statement]:
+def _selected(subject: SummarySubject, embedder: Embedder, tokens: int, alpha: float) -> list[Statement]:
     """Select the sentences within the token budget, in the document's order; all where they fit."""
     statements = subject.statements
     if sum(statement.tokens for statement in statements) <= tokens:
@@ -276,12 +276,12 @@ def _selected(subject: Subject, embedder: Embedder, tokens: int, alpha: float) -
 
 
 async def _read(
-    subject: Subject,
+    subject: SummarySubject,
     chosen: Sequence[Statement],
     reader: Reader,
     most_at_once: int,
     prompt_tokens: int,
-    spending: Spending,
+    spending: SummaryCost,
 ) -> Draft:
     """Summarise in one call where the sentences fit into a prompt; else part by part, then the parts' summaries."""
     sections = _sources(subject, chosen)
@@ -316,14 +316,14 @@ async def _read(
     return read_parts[0]
 
 
-def _record(reply: Reply[Draft], stage: str, item: str, spending: Spending) -> Draft:
+def _record(reply: Reply[Draft], stage: str, item: str, spending: SummaryCost) -> Draft:
     """Record a reply's cost and gaps, and return its draft."""
     spending.add(stage, reply.usage)
     spending.gaps += [Gap(stage=stage, item=item, error=note) for note in reply.notes]
     return reply.value
 
 
-def _sources(subject: Subject, chosen: Sequence[Statement]) -> Sections:
+def _sources(subject: SummarySubject, chosen: Sequence[Statement]) -> Sections:
     """Return the sentences as the reader sees them, numbered from 1."""
     number, sections = 0, []
     for run in selection.sections(chosen):
@@ -357,7 +357,7 @@ def _parts(runs: Sequence[Sequence[Any]], size: Callable[[Any], int], most: int)
 
 
 def _cited(
-    subject: Subject, chosen: Sequence[Statement], draft: Draft, spending: Spending
+    subject: SummarySubject, chosen: Sequence[Statement], draft: Draft, spending: SummaryCost
 ) -> tuple[str, list[Citation]]:
     """Return the summary with its marks numbered in order of first use, and the sentence behind each of them."""
     passages = {

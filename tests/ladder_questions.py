@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from preflight_rag.text.boolean import Expression, Term, parse
+from preflight_rag.text.boolean import Expression, SearchTerm, parse
 
 
 @dataclass(frozen=True)
@@ -426,14 +426,14 @@ def _inside(phrase: list[str], term: list[str]) -> bool:
     return any(term[at : at + len(phrase)] == phrase for at in range(len(term) - len(phrase) + 1))
 
 
-def _terms(tree: Expression) -> list[Term]:
-    if isinstance(tree, Term):
+def _terms(tree: Expression) -> list[SearchTerm]:
+    if isinstance(tree, SearchTerm):
         return [tree]
     return [term for part in tree.parts for term in _terms(part)]
 
 
-def _needed(tree: Expression) -> list[Term]:
+def _needed(tree: Expression) -> list[SearchTerm]:
     """The terms that every match holds, none of which is an alternative to another."""
-    if isinstance(tree, Term):
+    if isinstance(tree, SearchTerm):
         return [tree]
     return [term for part in tree.parts for term in _needed(part)] if tree.operator == "AND" else []

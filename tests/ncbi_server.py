@@ -38,7 +38,7 @@ from preflight_rag.ingest.loaders.pubmed import read_pubmed
 from preflight_rag.pubmed.mesh import Mesh
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Document
-from preflight_rag.text.boolean import Expression, Operation, Term, parse, written
+from preflight_rag.text.boolean import Expression, Operation, SearchTerm, parse, written
 from preflight_rag.text.words import words
 
 _PROLOGUE = '<?xml version="1.0" encoding="UTF-8" ?>\n'
@@ -69,7 +69,7 @@ def sample_mesh() -> Mesh:
 
 
 @dataclass(frozen=True)
-class Record(search.Record):
+class Record(search.DatabaseRecord):
     """One record of a database: `xml` is its element, `date` like 2021-03 or "" where it has none.
 
     `review` is what a search for reviews goes by; what the record itself says is in its `xml`.
@@ -137,11 +137,11 @@ class Entrez(DocumentSearch[Record]):
             return Operation(tree.operator, tuple(self.mapped(part) for part in tree.parts))
         return self.translated(tree)
 
-    def translated(self, term: Term) -> Expression:
+    def translated(self, term: SearchTerm) -> Expression:
         """As PubMed maps it; `hasabstract` is a filter without a tag."""
         return term if term.text.lower() == "hasabstract" else super().translated(term)
 
-    def term_matches(self, term: Term, database: str) -> set[Key]:
+    def term_matches(self, term: SearchTerm, database: str) -> set[Key]:
         """With the filters and field tags that the client uses."""
         tag, mine = term.tag.lower(), {key: record for key, record in self.records.items() if key[0] == database}
         if term.text.lower() == "hasabstract":

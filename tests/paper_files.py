@@ -11,8 +11,8 @@ from typing import Any
 
 from evaluation.experiments import run
 from evaluation.report import Report
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 
 PASSAGES = 110
 ASKED = 12
@@ -36,26 +36,26 @@ def small_sets(data: Path, folder: Path) -> Path:
 
 def report_of(experiment: str, dataset: str, data: Path, library_cache: Path, **settings: Any) -> Report:
     """One experiment on one data set."""
-    (report,) = run(experiment, data, [dataset], Run(library_cache=library_cache, **settings))
+    (report,) = run(experiment, data, [dataset], ExperimentRun(library_cache=library_cache, **settings))
     return report
 
 
-def answers(report: Report) -> dict[tuple[str, str], dict[str, Row]]:
+def answers(report: Report) -> dict[tuple[str, str], dict[str, ScoreRow]]:
     """The answers of each sample under each condition, by arm."""
-    found: dict[tuple[str, str], dict[str, Row]] = {}
+    found: dict[tuple[str, str], dict[str, ScoreRow]] = {}
     for row in report.rows:
-        assert isinstance(row, Row)
+        assert isinstance(row, ScoreRow)
         if not row.measure:
             found.setdefault((row.sample, row.condition), {})[row.arm] = row
     return found
 
 
-def passages(row: Row) -> list[str]:
+def passages(row: ScoreRow) -> list[str]:
     """The texts of the passages that an arm was shown."""
     return [passage["text"] for passage in row.details["passages"]]
 
 
-def prompts(row: Row) -> list[str]:
+def prompts(row: ScoreRow) -> list[str]:
     """What the model was asked for an answer."""
     return [call["messages"][-1]["content"] for call in row.details["prompts"]]
 

@@ -8,7 +8,7 @@ import pytest
 from docs.diagrams import draw, main, open_figure, risk_and_coverage
 from evaluation.experiments.calibration import IOU, SHIPPED
 from evaluation.experiments.reading import READER, SENTENCES
-from evaluation.rows import Row
+from evaluation.rows import ScoreRow
 from preflight_rag.state.errors import UsageError
 
 pytestmark = pytest.mark.slow
@@ -19,7 +19,7 @@ RISKS = [
     for rule, risk in ((IOU, 0.5), (SHIPPED, n / 40))
 ]
 PAIRS = [
-    Row(
+    ScoreRow(
         f"ramdocs {n}",
         arm=system,
         score=float(n % 2 and n > 3),
@@ -50,7 +50,7 @@ def test_reliability_is_a_picture(tmp_path):
 def test_right_answers_against_calls_are_a_picture(tmp_path):
     pytest.importorskip("matplotlib")
     rules = (("never", 0.4, 1.0), ("always", 0.6, 5.0), ("router", 0.59, 1.8))
-    rows = [Row("q", "steep", rule, right, details={"calls": calls}) for rule, right, calls in rules]
+    rows = [ScoreRow("q", "steep", rule, right, details={"calls": calls}) for rule, right, calls in rules]
     draw([{"experiment": "router", **row.to_json()} for row in rows], tmp_path / "figure.png")
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
 
@@ -67,7 +67,7 @@ def test_risk_and_coverage_are_drawn_and_told(tmp_path, capsys):
 
 
 def test_rows_of_other_sets_or_runs_draw_nothing(tmp_path):
-    others = [Row("clapnq 1", arm=row.arm, score=row.score, details=row.details) for row in PAIRS]
+    others = [ScoreRow("clapnq 1", arm=row.arm, score=row.score, details=row.details) for row in PAIRS]
     with pytest.raises(UsageError, match="Run `reading` on"):
         risk_and_coverage(others)
     with pytest.raises(UsageError, match="of no run that is drawn"):

@@ -48,7 +48,7 @@ Logits = tuple[float, float | None]
 
 
 @dataclass(frozen=True)
-class Case:
+class ValidationCase:
     """A validation question with 16 passages: their logits, and whether one of them answers."""
 
     dataset: str
@@ -104,7 +104,9 @@ def fit(rows: Mapping[str, Sequence[tuple[Logits, bool]]]) -> Calibration:
     return Calibration(weights[0], weights[1], bias, 0.5)
 
 
-def put_cases(name: str, found: Sequence[Sample], reader: BundledReader, embedder: Embedder, limit: int) -> list[Case]:
+def put_cases(
+    name: str, found: Sequence[Sample], reader: BundledReader, embedder: Embedder, limit: int
+) -> list[ValidationCase]:
     """Return questions of a set, each put to the nearest passages of the set with one that answers, and without any."""
     passages = list(dict.fromkeys((example.passage.title, example.passage.text) for example in found))
     vectors = embedder.encode_passages(passages)
@@ -123,10 +125,10 @@ def put_cases(name: str, found: Sequence[Sample], reader: BundledReader, embedde
             put.append((answerable, [(example.question, *text) for text in [*first, *others][:PASSAGES]]))
     distinct = list(dict.fromkeys(pair for _, pairs in put for pair in pairs))
     known = dict(zip(distinct, logits_of(reader, distinct, f"{name}, {PASSAGES} passages a question"), strict=True))
-    return [Case(name, answerable, tuple(known[pair] for pair in pairs)) for answerable, pairs in put]
+    return [ValidationCase(name, answerable, tuple(known[pair] for pair in pairs)) for answerable, pairs in put]
 
 
-def shares(cases: Sequence[Case], calibration: Calibration, threshold: float) -> tuple[float, float]:
+def shares(cases: Sequence[ValidationCase], calibration: Calibration, threshold: float) -> tuple[float, float]:
     """Shares of answerable and of unanswerable questions that are answered, each as the mean over the sets."""
     found = []
     for answerable in (True, False):
@@ -137,7 +139,7 @@ def shares(cases: Sequence[Case], calibration: Calibration, threshold: float) ->
     return found[0], found[1]
 
 
-def choose_threshold(cases: Sequence[Case], calibration: Calibration) -> float:
+def choose_threshold(cases: Sequence[ValidationCase], calibration: Calibration) -> float:
     """Return the threshold, in steps of 0.01, with the highest balanced accuracy of those that answer `KEPT`.
 
     Else the least.
@@ -150,7 +152,9 @@ def choose_threshold(cases: Sequence[Case], calibration: Calibration) -> float:
     return max(good, key=lambda step: (round(answered[step][0] - answered[step][1], 6), step), default=steps[0])
 
 
-def report(rows: Mapping[str, Sequence[tuple[Logits, bool]]], cases: Sequence[Case], found: Calibration) -> str:
+def report(
+    rows: Mapping[str, Sequence[tuple[Logits, bool]]], cases: Sequence[ValidationCase], found: Calibration
+) -> str:
     """Return what was set, and what it does on the validation parts, as Markdown."""
     by_set = []
     for name, pairs in rows.items():
@@ -185,7 +189,7 @@ def write(path: Path, found: Calibration) -> None:
 def calibrate(data: Path, reader: BundledReader, embedder: Embedder, questions: int) -> tuple[Calibration, str]:
     """Return the calibration of a reader on the validation parts, with its report."""
     rows: dict[str, list[tuple[Logits, bool]]] = {}
-    cases: list[Case] = []
+    cases: list[ValidationCase] = []
     found = {name: examples(name, data, "validation") for name in SETS}
     for name, put in found.items():
         known = [example for example in put if example.answerable is not None]

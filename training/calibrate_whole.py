@@ -23,7 +23,7 @@ import numpy as np
 from evaluation.experiments import router
 from evaluation.metrics import roc_area
 from evaluation.report import number
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from evaluation.searching import collection_library
 from preflight_rag.routing.risk import (
     EVENTS,
@@ -38,12 +38,12 @@ from preflight_rag.routing.risk import (
 
 BINS = 10
 PARTS = ("development", "test")
-Cases = Mapping[str, Mapping[str, Sequence[router.Case]]]
+Cases = Mapping[str, Mapping[str, Sequence[router.RoutingCase]]]
 """By collection, then by part."""
 
 
 @dataclass(frozen=True)
-class Judgement:
+class RiskJudgement:
     """How well risks foretell an event on questions that they were not calibrated on.
 
     Attributes:
@@ -61,12 +61,12 @@ class Judgement:
     error: float
 
 
-def happened(case: router.Case, event: str) -> bool:
+def happened(case: router.RoutingCase, event: str) -> bool:
     """Return whether an event is that of a question."""
     return case.lost if event == LOST else case.not_nearest
 
 
-def of_event(cases: Sequence[router.Case], event: str) -> list[router.Case]:
+def of_event(cases: Sequence[router.RoutingCase], event: str) -> list[router.RoutingCase]:
     """Return the questions that an event is asked of: the router's of those whose answer was retrieved."""
     return [case for case in cases if event != LOST or case.place is not None]
 
@@ -79,11 +79,11 @@ def without(cases: Cases, left: str, event: str) -> RiskModel:
     return recalibrate(first, values, truth, evenly([name for name, _ in groups]), prior=NO_PRIOR)
 
 
-def judge(model: RiskModel, cases: Sequence[router.Case], event: str, *, seed: int = 0) -> Judgement:
+def judge(model: RiskModel, cases: Sequence[router.RoutingCase], event: str, *, seed: int = 0) -> RiskJudgement:
     """Return how well a model foretells an event on questions."""
     risks = np.array([model.risk(case.values) for case in cases])
     truth = [happened(case, event) for case in cases]
-    return Judgement(
+    return RiskJudgement(
         area=number(roc_area(risks.tolist(), truth, seed=seed)),
         mean=float(risks.mean()),
         share=float(np.mean(truth)),
@@ -123,12 +123,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     if len(set(options.dataset)) < 2:
         parser.error("one collection alone leaves none to calibrate on: name two at least")
-    cases: dict[str, dict[str, Sequence[router.Case]]] = {}
+    cases: dict[str, dict[str, Sequence[router.RoutingCase]]] = {}
     for name in options.dataset:
         found = router.open_dataset(name, options.data)
         cases[name] = {}
         for part in PARTS:
-            run = Run(part, options.limit, library_cache=options.library_cache)
+            run = ExperimentRun(part, options.limit, library_cache=options.library_cache)
             samples = found.select(part, options.limit)
             with collection_library(found, run) as library:
                 cases[name][part] = router.measure(found, library, samples, run, looks=False)

@@ -3,12 +3,12 @@
     python -m training.confidence --data DIR [--library-cache DIR] [--limit N] [--out FILE]
 
 Questions are those of the development part of `preflight eval trust`, put to its library of whole documents, and of
-published sets put to one mixed library (`Mixed`): a part of them has no answer there, because the documents that give
-it are left out. None was used to train the reader, and none is of the test part of `eval trust`. Each answer that the
-reader ranks first is right or wrong by the names of the right answers; a logistic model learns that from what
-`answer_features` gives. Probabilities are calibrated (Platt, 1999) on predictions for questions that the model had not
-seen. A claim is made from the least probability at which `RIGHT` of such claims were right. Yes/no questions have no
-model: on these questions nothing told a right "yes" from a wrong one (`offline.verdicts`).
+published sets put to one mixed library (`MixedLibrary`): a part of them has no answer there, because the documents
+that give it are left out. None was used to train the reader, and none is of the test part of `eval trust`. Each
+answer that the reader ranks first is right or wrong by the names of the right answers; a logistic model learns that
+from what `answer_features` gives. Probabilities are calibrated (Platt, 1999) on predictions for questions that the
+model had not seen. A claim is made from the least probability at which `RIGHT` of such claims were right. Yes/no
+questions have no model: on these questions nothing told a right "yes" from a wrong one (`offline.verdicts`).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ LATER = ("not_offered", "asked_already", "denied")
 
 
 @dataclass(frozen=True)
-class Asked:
+class LibraryQuestion:
     """A question with the names of its answer, and whether the library holds it."""
 
     question: str
@@ -62,7 +62,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Case:
+class CandidateAnswer:
     """A candidate answer: the number of its question, whether it is right, and its features."""
 
     of: int
@@ -70,13 +70,13 @@ class Case:
     features: dict[str, float]
 
 
-class Mixed:
+class MixedLibrary:
     """The mixed library's documents, by id, and the questions that are put to it."""
 
     def __init__(self, data: Path) -> None:
         self.data = data
         self.documents: dict[str, Document] = {}
-        self.questions: list[Asked] = []
+        self.questions: list[LibraryQuestion] = []
         self.add_open_questions()
         self.add_articles()
         self.add_covid_articles()
@@ -94,7 +94,7 @@ class Mixed:
                 gone = left_out(sample.id, 2)
                 if not gone:
                     self.add(sample.id, sample.passage.title, sample.passage.text)
-                self.questions.append(Asked(sample.question, sample.names, not gone))
+                self.questions.append(LibraryQuestion(sample.question, sample.names, not gone))
 
     def add_articles(self) -> None:
         """XQuAD, its paragraphs put together to articles again, of which every fourth one is left out."""
@@ -102,7 +102,7 @@ class Mixed:
         for sample in open_dataset("xquad_en", self.data, QUESTIONS).samples:
             if reader_part_of(sample.key) != "train":
                 articles.setdefault(sample.key, {})[sample.passage.id] = sample.passage.text
-                self.questions.append(Asked(sample.question, sample.names, not left_out(sample.key, 4)))
+                self.questions.append(LibraryQuestion(sample.question, sample.names, not left_out(sample.key, 4)))
         for name, paragraphs in articles.items():
             if not left_out(name, 4):
                 self.add(f"article {name}", name.replace("_", " "), "\n\n".join(paragraphs.values()))
@@ -114,7 +114,7 @@ class Mixed:
         for article in found.documents():
             if article.id in wanted:
                 self.add(f"covidqa {article.id}", article.title, article.text)
-        self.questions += [Asked(s.question, s.names) for s in found.samples if s.documents <= wanted]
+        self.questions += [LibraryQuestion(s.question, s.names) for s in found.samples if s.documents <= wanted]
 
     def add_bioasq(self) -> None:
         """BioASQ's factoid questions of the development half; the documents of every fourth one are left out."""
@@ -128,7 +128,7 @@ class Mixed:
             others += other
             if other or document.id in wanted:
                 self.add(document.id, document.title, document.text)
-        self.questions += [Asked(s.question, s.names, bool(i % 4)) for i, s in enumerate(samples)]
+        self.questions += [LibraryQuestion(s.question, s.names, bool(i % 4)) for i, s in enumerate(samples)]
 
 
 def left_out(name: str, of: int) -> bool:
@@ -136,18 +136,18 @@ def left_out(name: str, of: int) -> bool:
     return digest(name)[1] % of == 0
 
 
-def of_trust(data: Path) -> list[Asked]:
+def of_trust(data: Path) -> list[LibraryQuestion]:
     """Return the development questions of `eval trust` that passages answer, or that nothing does."""
     found = trust.open_dataset(trust.NAME, data)
     kinds = {"fact", "number", "table", "comparison", *trust.SILENT}
     return [
-        Asked(asked.question, tuple(name for names in asked.answers for name in names), asked.answerable)
+        LibraryQuestion(asked.question, tuple(name for names in asked.answers for name in names), asked.answerable)
         for asked in found.select("development")
         if asked.kind in kinds and not asked.given and not asked.before
     ]
 
 
-def gather(app: Preflight, questions: Sequence[Asked], first: int) -> Iterator[Case]:
+def gather(app: Preflight, questions: Sequence[LibraryQuestion], first: int) -> Iterator[CandidateAnswer]:
     """Put the questions to a library; they are numbered from `first` on."""
     reader: Any = app.reader
     answers: AnswerReader = reader.drafts._answers
@@ -160,7 +160,7 @@ def gather(app: Preflight, questions: Sequence[Asked], first: int) -> Iterator[C
         judgement = answers.judgement(asked.question, read, terms)
         for group, features in zip(judgement.groups, judgement.all_features(), strict=True):
             named = any(same_answer(group.text, name) or is_right(group.text, [name]) for name in asked.names)
-            yield Case(number, asked.answerable and named, features)
+            yield CandidateAnswer(number, asked.answerable and named, features)
 
 
 def logistic() -> Any:
@@ -172,7 +172,7 @@ def logistic() -> Any:
     return make_pipeline(StandardScaler(), LogisticRegression(C=REGULARISATION, max_iter=3000))
 
 
-def fit(cases: Sequence[Case]) -> dict[str, Any]:
+def fit(cases: Sequence[CandidateAnswer]) -> dict[str, Any]:
     """Return the model with its calibration and thresholds.
 
     What it does on questions that it had not seen is printed.
@@ -209,9 +209,9 @@ def fit(cases: Sequence[Case]) -> dict[str, Any]:
     }
 
 
-def libraries(data: Path, cache: Path) -> Iterator[tuple[Preflight, list[Asked]]]:
+def libraries(data: Path, cache: Path) -> Iterator[tuple[Preflight, list[LibraryQuestion]]]:
     """Yield both libraries, opened, with their questions."""
-    made = Mixed(data)
+    made = MixedLibrary(data)
     records = cache / "mixed.jsonl"
     lines = (json.dumps({"id": d.id, "title": d.title, "text": d.text}) for d in made.documents.values())
     records.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -234,7 +234,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=WEIGHTS, help="where the weights are written")
     options = parser.parse_args(arguments)
     options.library_cache.mkdir(parents=True, exist_ok=True)
-    cases: list[Case] = []
+    cases: list[CandidateAnswer] = []
     for first, (app, questions) in enumerate(libraries(options.data, options.library_cache)):
         cases += gather(app, questions[: options.limit], first * 1_000_000)
     options.out.write_text(json.dumps(fit(cases), indent=1) + "\n", encoding="utf-8")

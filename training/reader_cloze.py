@@ -18,7 +18,7 @@ from pathlib import Path
 from evaluation.datasets import evidence_inference, examples, medquad, scifact
 from evaluation.datasets.files import find, json_lines
 from evaluation.datasets.pairs import pair, spans_of
-from evaluation.datasets.statements import Found, Text, candidates
+from evaluation.datasets.statements import SentenceValue, SourcePassage, candidates
 from evaluation.samples import Sample, Span, reader_part_of
 from preflight_rag.text.sentences import sentence_spans
 
@@ -35,7 +35,7 @@ _TYPED = 0.7
 """How often a question asks for a date, number or name where the sentence has one."""
 
 
-def training_texts(data: Path, rng: random.Random) -> list[Text]:
+def training_texts(data: Path, rng: random.Random) -> list[SourcePassage]:
     """Return passages of the training parts, from every set with running text, in a random order."""
     found = {
         (passage.title, passage.text)
@@ -43,17 +43,17 @@ def training_texts(data: Path, rng: random.Random) -> list[Text]:
         for passage in (sample.passage for sample in examples(name, data, "train"))
         if len(passage.text) > 200
     }
-    texts = [Text(*item) for item in sorted(found)]
+    texts = [SourcePassage(*item) for item in sorted(found)]
     rows = [
         row for _, row in json_lines(find(data / "medquad", "qa_pairs.jsonl", origin=medquad.SOURCE)) if row["answer"]
     ]
     chosen = [row for row in rows if reader_part_of(row["focus"]) == "train"]
-    medical = [Text(row["focus"], _words(row["answer"])) for row in rng.sample(chosen, min(2500, len(chosen)))]
+    medical = [SourcePassage(row["focus"], _words(row["answer"])) for row in rng.sample(chosen, min(2500, len(chosen)))]
     for _, row in json_lines(find(data / "scifact", "corpus.jsonl", origin=scifact.SOURCE)):
-        medical.append(Text(row["title"], _words(" ".join(row["sentences"]))))
+        medical.append(SourcePassage(row["title"], _words(" ".join(row["sentences"]))))
     path = find(data / "evidence_inference", "abstracts.jsonl", origin=evidence_inference.SOURCE)
     medical += [
-        Text(row["title"], _words(row["abstract"]))
+        SourcePassage(row["title"], _words(row["abstract"]))
         for _, row in json_lines(path)
         if reader_part_of(row["pmcid"]) == "train"
     ]
@@ -66,7 +66,7 @@ def _words(text: str) -> str:
     return " ".join(text.split()[:170])
 
 
-def cloze(texts: Sequence[Text], rng: random.Random) -> Iterator[Sample]:
+def cloze(texts: Sequence[SourcePassage], rng: random.Random) -> Iterator[Sample]:
     """Up to three questions a text, about different sentences."""
     for text in texts:
         spans = [span for span in sentence_spans(text.text) if _is_prose(text.text[slice(*span)])]
@@ -80,7 +80,7 @@ def _is_prose(sentence: str) -> bool:
     return 6 <= len(sentence.split()) <= 60 and not _CLUTTER.search(sentence)
 
 
-def _question(text: Text, span: Span, rng: random.Random) -> Sample | None:
+def _question(text: SourcePassage, span: Span, rng: random.Random) -> Sample | None:
     sentence = text.text[slice(*span)]
     found = candidates(sentence)
     typed = [item for item in found if item.kind != "phrase"]
@@ -102,11 +102,13 @@ def _question(text: Text, span: Span, rng: random.Random) -> Sample | None:
     return _example(text, question, text.text, ((at, at + len(value.text)),), value)
 
 
-def _example(text: Text, question: str, passage: str, answers: tuple[Span, ...], value: Found) -> Sample:
+def _example(
+    text: SourcePassage, question: str, passage: str, answers: tuple[Span, ...], value: SentenceValue
+) -> Sample:
     return pair(text.title, question, text.title, passage, answers, bool(answers), gold=(value.text,))
 
 
-def masked(sentence: str, value: Found, rng: random.Random) -> str:
+def masked(sentence: str, value: SentenceValue, rng: random.Random) -> str:
     """Return the sentence as a question for one of its values, thinned and loosely ordered."""
     before, after = sentence[: value.span[0]].split(), sentence[value.span[1] :].split()
     room = rng.randint(6, MAX_QUESTION)
@@ -119,7 +121,7 @@ def masked(sentence: str, value: Found, rng: random.Random) -> str:
     return asked + ("?" if rng.random() < 0.6 else "")
 
 
-def _interrogative(value: Found, before: Sequence[str], rng: random.Random) -> str:
+def _interrogative(value: SentenceValue, before: Sequence[str], rng: random.Random) -> str:
     last = before[-1].casefold() if before else ""
     if value.kind == "date":
         return rng.choice(("when", "in what year", "what date", "when"))

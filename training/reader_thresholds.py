@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evaluation import datasets
-from evaluation.experiments.pruning import Asked, above, ask_all
+from evaluation.experiments.pruning import PruningQuestion, above, ask_all
 from evaluation.experiments.reading import open_named
-from evaluation.experiments.statements import USED, Judged, judge
-from evaluation.runs import Run
+from evaluation.experiments.statements import USED, CheckedStatement, judge
+from evaluation.runs import ExperimentRun
 from evaluation.searching import collection_library
 from preflight_rag.models.reading.bundled_reader import SETTINGS
 from preflight_rag.models.reading.extractive_reader import BUNDLED
@@ -47,7 +47,7 @@ def support_levels(data: Path) -> dict[str, float]:
     return {"threshold": threshold, "contradicted": clear_level(found, threshold)}
 
 
-def best_threshold(found: Sequence[Sequence[Judged]]) -> float:
+def best_threshold(found: Sequence[Sequence[CheckedStatement]]) -> float:
     """Return the threshold with the highest balanced accuracy, averaged over several sets; of equals the lowest."""
 
     def quality(threshold: float) -> float:
@@ -61,7 +61,7 @@ def best_threshold(found: Sequence[Sequence[Judged]]) -> float:
     return max(SUPPORT_GRID, key=lambda threshold: (quality(threshold), -threshold))
 
 
-def clear_level(found: Sequence[Sequence[Judged]], threshold: float) -> float:
+def clear_level(found: Sequence[Sequence[CheckedStatement]], threshold: float) -> float:
     """Return the lowest probability of no from which `CLEAR` of what is shown as contradicted is so; 1 where none is.
 
     The share is averaged over the sets in which something is shown.
@@ -74,7 +74,7 @@ def clear_level(found: Sequence[Sequence[Judged]], threshold: float) -> float:
     return 1.0
 
 
-def largest_lossless(asked: Sequence[Asked]) -> float:
+def largest_lossless(asked: Sequence[PruningQuestion]) -> float:
     """Return the largest threshold of `PRUNE_GRID` at which, and below which, no answer of these questions is lost."""
     best = 0.0
     for threshold in PRUNE_GRID:
@@ -87,8 +87,8 @@ def largest_lossless(asked: Sequence[Asked]) -> float:
 
 def prune_threshold(data: Path, library_cache: Path | None) -> float:
     """Return the largest threshold of pruning that loses nothing."""
-    asked: list[Asked] = []
-    run = Run(part="development", limit=QUESTIONS, library_cache=library_cache)
+    asked: list[PruningQuestion] = []
+    run = ExperimentRun(part="development", limit=QUESTIONS, library_cache=library_cache)
     for name in datasets.ROLES[datasets.SHORT_ANSWERS]:
         collection = datasets.open_dataset(name, data, datasets.SHORT_ANSWERS)
         with collection_library(collection, run) as library:

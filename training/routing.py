@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from evaluation.experiments.routing import NAME, choose_threshold, fit, measured, open_dataset, parts
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from evaluation.searching import collection_library
 from preflight_rag.corg.signals import ANSWERS, SIGNALS, WEIGHTS, Model
 from preflight_rag.models.opening import open_extractive_reader
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     extractive = open_extractive_reader(options.extractive_reader)
     found = open_dataset(NAME, options.data)
     training, _ = parts(found, read=extractive is not None)
-    with collection_library(found, Run(library_cache=options.library_cache)) as library:
+    with collection_library(found, ExperimentRun(library_cache=options.library_cache)) as library:
         rows = [measured(case, library, extractive) for case in training]
     model = fit(rows, SIGNALS if extractive is None else (*SIGNALS, ANSWERS))
     threshold, wanted = choose_threshold(rows, model), Settings().corg_threshold

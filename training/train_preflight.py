@@ -21,12 +21,12 @@ from typing import Any
 
 from evaluation.datasets import open_dataset
 from evaluation.experiments.calibration import SAMPLE, reader_order
-from evaluation.runs import Progress, Run, no_progress
+from evaluation.runs import ExperimentRun, Progress, no_progress
 from evaluation.samples import DataSet
 from evaluation.searching import GROUPS, collection_library, searched_part
 from preflight_rag.conversation.questions import normalised
 from preflight_rag.library.library import Library
-from preflight_rag.routing.calibration import Case, measure, turn_passages
+from preflight_rag.routing.calibration import CalibrationCase, measure, turn_passages
 from preflight_rag.routing.known_questions import KnownQuestion
 from preflight_rag.routing.risk import LOST, NO_PRIOR, WEIGHTS, RiskModel, evenly, fit, recalibrate
 
@@ -37,7 +37,7 @@ NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten
 
 def cases_of(
     collection: DataSet, library: Library, part: str, limit: int | None, progress: Progress = no_progress
-) -> list[Case]:
+) -> list[CalibrationCase]:
     """Return features and truth of a collection's questions, by the passages that a reader gets."""
     known = [
         KnownQuestion(normalised(query.question), collection.relevant(query.id))
@@ -48,7 +48,9 @@ def cases_of(
     return measure(known, order, lambda done, total: progress(stage, done, total))
 
 
-def train(cases: Mapping[str, Sequence[Case]], embedder: str, start: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def train(
+    cases: Mapping[str, Sequence[CalibrationCase]], embedder: str, start: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Return the content of the weights' file: the model for use, and one without each group.
 
     Args:
@@ -69,7 +71,7 @@ def train(cases: Mapping[str, Sequence[Case]], embedder: str, start: Mapping[str
 
 
 def _fitted(
-    cases: Mapping[str, Sequence[Case]], embedder: str, leave: str, start: Mapping[str, Any] | None
+    cases: Mapping[str, Sequence[CalibrationCase]], embedder: str, leave: str, start: Mapping[str, Any] | None
 ) -> RiskModel:
     chosen = {name: rows for name, rows in cases.items() if TRAINING[name] != leave}
     count = len({TRAINING[name] for name in chosen})
@@ -103,8 +105,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "with an issue are few.",
     )
     options = parser.parse_args(arguments)
-    run = Run("development", options.limit, documents=options.documents, library_cache=options.library_cache)
-    cases: dict[str, list[Case]] = {}
+    run = ExperimentRun("development", options.limit, documents=options.documents, library_cache=options.library_cache)
+    cases: dict[str, list[CalibrationCase]] = {}
     revision = ""
     for name in options.dataset or TRAINING:
         collection = searched_part(open_dataset(name, options.data), run)

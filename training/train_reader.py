@@ -88,7 +88,7 @@ UNCALIBRATED = {"answerable": 1.0, "margin": 0.0, "bias": 0.0, "threshold": 0.5}
 """What stands in the place of the calibration until `calibrate_reader.py` has written one."""
 
 
-class Prepared:
+class PreparedExample:
     """An example as the network takes it; its window is kept as bytes, since a plan has a hundred thousand of them."""
 
     __slots__ = ("_offsets", "_pieces", "_shift", "example")
@@ -156,7 +156,7 @@ def _some(found: Sequence[Sample], most: int, rng: random.Random) -> list[Sample
     return rng.sample(found, min(most, len(found)))
 
 
-def prepare(chosen: Sequence[Sample]) -> list[Prepared]:
+def prepare(chosen: Sequence[Sample]) -> list[PreparedExample]:
     """Tokenized examples; one whose answer lies beyond the window is left out."""
     tokenizer = load_tokenizer(weights_folder() / "tokenizer.json")
     found = []
@@ -165,7 +165,7 @@ def prepare(chosen: Sequence[Sample]) -> list[Prepared]:
         pairs = [(example.question, example.passage.title, example.passage.text) for example in some]
         for window, example in zip(windows(pairs, tokenizer, all_windows=False), some, strict=True):
             if not example.passage.spans or positions(window, example.passage.spans):
-                found.append(Prepared(window, example))
+                found.append(PreparedExample(window, example))
     return found
 
 
@@ -184,7 +184,7 @@ def positions(window: Window, spans: Sequence[Span]) -> list[tuple[int, int]]:
     return found
 
 
-def batches(prepared: Sequence[Prepared], rng: random.Random) -> list[list[Prepared]]:
+def batches(prepared: Sequence[PreparedExample], rng: random.Random) -> list[list[PreparedExample]]:
     """Random batches of similar length."""
     order = list(prepared)
     rng.shuffle(order)
@@ -211,7 +211,7 @@ def feed_of(batch: Sequence[Window]) -> dict[str, torch.Tensor]:
     }
 
 
-def targets(batch: Sequence[Prepared]) -> Targets:
+def targets(batch: Sequence[PreparedExample]) -> Targets:
     """Return what the network should give for a batch."""
     found = [item.window for item in batch]
     allowed = np.zeros((len(batch), width(found)), dtype=bool)
@@ -274,7 +274,7 @@ class Trainer:
         """Whether the schedule is at its end."""
         return self.done >= 1
 
-    def run(self, batch: Sequence[Prepared]) -> None:
+    def run(self, batch: Sequence[PreparedExample]) -> None:
         """One step."""
         began = time.monotonic()
         for group in self.optimizer.param_groups:
@@ -295,7 +295,7 @@ class Trainer:
                 f"{self.pace:.2f} s a step, {self.done:.1%} of the schedule\n"
             )
 
-    def loss(self, batch: Sequence[Prepared], precision: str) -> torch.Tensor:
+    def loss(self, batch: Sequence[PreparedExample], precision: str) -> torch.Tensor:
         """Return the loss of a batch."""
         feed = {name: value.to(self.device) for name, value in feed_of([item.window for item in batch]).items()}
         self.network.train()
@@ -303,7 +303,7 @@ class Trainer:
             outputs = self.network(**feed)
         return loss([output.cpu() for output in outputs], targets(batch))
 
-    def choose_precision(self, batch: Sequence[Prepared]) -> None:
+    def choose_precision(self, batch: Sequence[PreparedExample]) -> None:
         """Take the number format in which a step needs less processor time here; some processors lack bfloat16."""
         spent: dict[str, float] = {}
         random_state = torch.get_rng_state()
@@ -431,7 +431,7 @@ def part_of_rate(done: float, steps: int) -> float:
     return min((done + 1 / steps) / WARMUP, (1 - done) / (1 - WARMUP), 1.0)
 
 
-def plan_hash(plan: Sequence[tuple[str, Sequence[Sequence[Prepared]]]]) -> str:
+def plan_hash(plan: Sequence[tuple[str, Sequence[Sequence[PreparedExample]]]]) -> str:
     """Return what tells one plan from another: the examples of all batches, in order."""
     told = hashlib.sha256()
     for name, stage in plan:

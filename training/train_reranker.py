@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from evaluation.datasets import open_dataset
 from evaluation.experiments.reranking import FUSIONS, fusion
 from evaluation.experiments.retrieval import DEPTH
-from evaluation.runs import Progress, Run
+from evaluation.runs import ExperimentRun, Progress
 from evaluation.samples import DataSet
 from evaluation.searching import GROUPS, collection_library, group_of, search_all
 from preflight_rag.library.search.query import FUSION
@@ -58,7 +58,7 @@ Examples: TypeAlias = Mapping[str, Sequence[Sequence[Example]]]
 """Group to its collections to their questions."""
 
 
-def gather(collection: DataSet, run: Run, fusion: Fusion = FUSION) -> list[Example]:
+def gather(collection: DataSet, run: ExperimentRun, fusion: Fusion = FUSION) -> list[Example]:
     """Return the questions of a part that have a relevant document, with their candidates' features."""
     import numpy as np
 
@@ -200,7 +200,7 @@ def _dcg(grades: Sequence[float]) -> float:
 
 
 def _gathered(data: Path, cache: Path | None, questions: int, progress: Progress) -> Examples:
-    run = Run(part="development", limit=questions, library_cache=cache, progress=progress)
+    run = ExperimentRun(part="development", limit=questions, library_cache=cache, progress=progress)
     found: dict[str, list[list[Example]]] = {}
     for name in GROUPS:
         found.setdefault(group_of(name), []).append(gather(open_dataset(name, data), run))

@@ -32,7 +32,7 @@ _NOISE = re.compile(r"\{[a-z ]+\}")
 _SPACED = re.compile(r"\s+(?=[.,?!;:]|['’](?:s|m|d|t|re|ve|ll)\b)")
 
 
-class Asked(NamedTuple):
+class MeetingQuery(NamedTuple):
     """A query about a meeting, the (first, last) turns that answer it, and the answer that annotators wrote, if any."""
 
     text: str
@@ -53,8 +53,8 @@ class Meeting:
 
     number: int
     turns: tuple[tuple[str, str], ...]
-    specific: tuple[Asked, ...]
-    general: tuple[Asked, ...]
+    specific: tuple[MeetingQuery, ...]
+    general: tuple[MeetingQuery, ...]
 
     @property
     def lines(self) -> list[str]:
@@ -83,12 +83,12 @@ def meetings(path: Path) -> Iterator[Meeting]:
             number,
             spoken,
             tuple(
-                Asked(
+                MeetingQuery(
                     field(asked, place, "query"), _spans(asked, place, len(turns) - 1), ((answer,),) if answer else ()
                 )
                 for asked, answer in zip(specific, worded, strict=True)
             ),
-            tuple(Asked(text, (), ((answer,),) if answer else ()) for text, answer in whole),
+            tuple(MeetingQuery(text, (), ((answer,),) if answer else ()) for text, answer in whole),
         )
 
 
@@ -127,7 +127,7 @@ def _queries(meeting: Meeting, document: str) -> Iterator[Sample]:
         yield _about_meeting(f"{document}-whole-{i}", asked, document, (), "whole meeting")
 
 
-def _about_meeting(name: str, asked: Asked, document: str, given: tuple[Context, ...], label: str) -> Sample:
+def _about_meeting(name: str, asked: MeetingQuery, document: str, given: tuple[Context, ...], label: str) -> Sample:
     return Sample(
         id=name,
         question=asked.text,

@@ -41,7 +41,7 @@ def made(folder: Path, name: str) -> DataSet:
             for given in sample.given
             if len(given.text) > 200
         }
-        texts = [Text(*item) for item in sorted(found)]
+        texts = [SourcePassage(*item) for item in sorted(found)]
         rng.shuffle(texts)
         for sample in by_rule(texts, rng):
             yield statement("", sample.question, sample.passage, sample.passage.verdict or "neither", part)
@@ -92,7 +92,7 @@ def _sources(names: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Text:
+class SourcePassage:
     """A passage that questions are made of."""
 
     title: str
@@ -100,7 +100,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Found:
+class SentenceValue:
     """A value in a sentence."""
 
     span: Span
@@ -108,22 +108,24 @@ class Found:
     kind: Kind | str
 
 
-def candidates(sentence: str) -> list[Found]:
+def candidates(sentence: str) -> list[SentenceValue]:
     """Values of a sentence that a question could ask for: dates, numbers, names, and phrases of content words."""
-    found: dict[Span, Found] = {}
+    found: dict[Span, SentenceValue] = {}
     for kind in KINDS:
         for value in values(sentence, kind, ""):
             at = sentence.find(value.text)
             if at >= 0 and len(value.text.split()) <= 8:
-                found.setdefault((at, at + len(value.text)), Found((at, at + len(value.text)), value.text, kind))
+                found.setdefault(
+                    (at, at + len(value.text)), SentenceValue((at, at + len(value.text)), value.text, kind)
+                )
     for match in _PHRASE.finditer(sentence):
         kept = [token for token in match.group().split() if token not in STOP_WORDS]
         if len(kept) == len(match.group().split()) and any(len(token) > 6 for token in kept) and len(kept) <= 3:
-            found.setdefault(match.span(), Found(match.span(), match.group(), "phrase"))
+            found.setdefault(match.span(), SentenceValue(match.span(), match.group(), "phrase"))
     return list(found.values())
 
 
-def by_rule(texts: Sequence[Text], rng: random.Random) -> Iterator[Sample]:
+def by_rule(texts: Sequence[SourcePassage], rng: random.Random) -> Iterator[Sample]:
     """One statement a text: true to it, with a value changed, or of another text."""
     pool: dict[Kind | str, list[str]] = {}
     for text in texts:

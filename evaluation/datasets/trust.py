@@ -186,7 +186,7 @@ def open_dataset(name: str, data: Path | None) -> TrustSet:
 
 
 @dataclass
-class Source:
+class TrustSource:
     """What one published set gives: documents with their parts, questions, and the files they were read from."""
 
     files: list[Path] = field(default_factory=list)
@@ -220,10 +220,10 @@ def first_by_hash(names: Sequence[str], most: int) -> list[str]:
     return sorted(names, key=digest)[:most]
 
 
-def _covidqa(folder: Path) -> Source:
+def _covidqa(folder: Path) -> TrustSource:
     """Articles of those with a question, and the questions; which of these are asked stands in our own file."""
     path, articles = covidqa.question_files(folder)
-    source = Source([path, articles])
+    source = TrustSource([path, articles])
     asked = [question for question in covidqa.marked(path) if question.spans]
     names = {question.document for question in asked}
     whole = {article.id: article.text for article in texts(articles, "document_id") if article.id in names}
@@ -254,11 +254,11 @@ def _around(text: str, at: Span) -> str:
     return next((text[a:b] for a, b in sentence_spans(text) if a <= at[0] < b), text[slice(*at)])
 
 
-def _trials(folder: Path, others: set[str]) -> Source:
+def _trials(folder: Path, others: set[str]) -> TrustSource:
     """Trial reports, with their prompts as yes/no questions; prompts about other reports have no answer here."""
     articles = find(folder, "articles_txt.jsonl", origin="github.com/jayded/evidence-inference")
     prompts = find(folder, "prompts_annotated_v2.jsonl", origin="github.com/jayded/evidence-inference")
-    source = Source([articles, prompts])
+    source = TrustSource([articles, prompts])
     found = {article.id: article.text for article in texts(articles, "pmcid") if article.id not in others}
     asked: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for place, record in json_lines(prompts):
@@ -323,9 +323,9 @@ def _on_other_trials(prompts: Sequence[tuple[str, dict[str, Any]]], there: str, 
     return sorted(found.values(), key=lambda question: digest(question.id))[: ASKED["absent"]]
 
 
-def _abstracts(data: Path) -> Source:
+def _abstracts(data: Path) -> TrustSource:
     """Abstracts of PubMedQA with their conclusions and of SciFact; most are beside the point, some are asked about."""
-    source = Source([pubmedqa.file_of(data / "pubmedqa")])
+    source = TrustSource([pubmedqa.file_of(data / "pubmedqa")])
     read = {pmid: (place, record) for place, pmid, record in pubmedqa.records(data / "pubmedqa")}
     for part in get_args(Part):
         own = first_by_hash([pmid for pmid in read if trained_part(pmid) == part], MOST["pubmedqa"])
@@ -348,7 +348,7 @@ def _abstracts(data: Path) -> Source:
     return source
 
 
-def _scifact(folder: Path, source: Source) -> None:
+def _scifact(folder: Path, source: TrustSource) -> None:
     """Abstracts by their own names' halves, and claims as questions where all that they cite is in their part."""
     from evaluation.datasets import scifact
 
@@ -381,10 +381,10 @@ def _scifact(folder: Path, source: Source) -> None:
             source.add_record(part, name, title=field_of(record, place, "title"), text=text)
 
 
-def _meetings(folder: Path) -> Source:
+def _meetings(folder: Path) -> TrustSource:
     """Meetings as text files, with what annotators marked as answers to their own questions."""
     path = find(folder, "val.jsonl", "test.jsonl", origin=qmsum.SOURCE)
-    source = Source([path])
+    source = TrustSource([path])
     read = {f"qmsum/{meeting.document('meeting').id}.txt": meeting for meeting in qmsum.meetings(path)}
     for part in get_args(Part):
         asked = []
@@ -405,10 +405,10 @@ LONG_TURN = 60
 """Characters from which a turn of a meeting says something of its own; a guess: "Yeah, okay" does not."""
 
 
-def _pages(folder: Path) -> Source:
+def _pages(folder: Path) -> TrustSource:
     """Web pages as they were fetched; the pages of one search are in one part."""
     path = find(folder, "dev_10.jsonl", origin="github.com/facebookresearch/CRAG")
-    source = Source([path])
+    source = TrustSource([path])
     for place, record in json_lines(path):
         name = field_of(record, place, "interaction_id")
         part, seen = own_part(f"crag/{name}"), set[str]()
@@ -420,9 +420,9 @@ def _pages(folder: Path) -> Source:
     return source
 
 
-def _files(folder: Path, name: str, pattern: str, wanted: Callable[[Path], bool]) -> Source:
+def _files(folder: Path, name: str, pattern: str, wanted: Callable[[Path], bool]) -> TrustSource:
     """The files of a folder as they are."""
-    source = Source()
+    source = TrustSource()
     for path in sorted(folder.rglob(pattern)):
         if path.is_file() and wanted(path):
             place = f"{name}/{path.relative_to(folder).as_posix()}"
@@ -452,9 +452,9 @@ LEFT_OUT = (
 )  # fmt: skip
 
 
-def _passages(folder: Path) -> Source:
+def _passages(folder: Path) -> TrustSource:
     """Wikipedia's passages in which annotators found no answer, with the questions."""
-    source = Source()
+    source = TrustSource()
     for part in get_args(Part):
         found = {}
         for place, record, answerable in clapnq.records(folder):
@@ -492,10 +492,10 @@ ANSWERED_HERE = ("a drug that might be used in surgery for its amnesic propertie
 """Questions of NQ-Open that a trial report of the library may answer."""
 
 
-def _own_documents() -> Source:
+def _own_documents() -> TrustSource:
     """Small documents of our own: tables of records, and pairs that disagree."""
     path = Path(__file__).with_name("trust_documents.jsonl")
-    source = Source([path])
+    source = TrustSource([path])
     for place, record in json_lines(path):
         name = field_of(record, place, "name")
         source.add_text(own_part(field_of(record, place, "with", default=name)), name, field_of(record, place, "text"))

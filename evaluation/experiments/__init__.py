@@ -23,7 +23,7 @@ from evaluation.datasets import (
     UNITS,
     open_dataset,
 )
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from preflight_rag.state.errors import BudgetUsedUp, UsageError
 from preflight_rag.state.extras import require_extra
 
@@ -270,7 +270,7 @@ def dataset_names() -> dict[tuple[str, ...], tuple[str, ...]]:
     return {tuple(names): tuple(ROLES.get(role, EXPERIMENTS[names[0]].usual)) for role, names in groups.items()}
 
 
-def run(experiment: str, data: Path | None, datasets: Sequence[str], settings: Run) -> list[Report]:
+def run(experiment: str, data: Path | None, datasets: Sequence[str], settings: ExperimentRun) -> list[Report]:
     """Run an experiment over data sets, or its usual ones where none is named, one report each.
 
     When the budget is used up (`settings.budget` says so), the reports are about the cases that were answered.
@@ -309,7 +309,7 @@ def _opened(entry: Experiment, name: str, data: Path | None) -> Any:
     return import_module(entry.datasets, __package__).open_dataset(name, data)
 
 
-def _searched(collection: Any, settings: Run) -> Any:
+def _searched(collection: Any, settings: ExperimentRun) -> Any:
     """The collection with as many documents as the run searches; sets of questions come to theirs by themselves."""
     from evaluation.samples import DataSet
     from evaluation.searching import searched_part
@@ -319,7 +319,7 @@ def _searched(collection: Any, settings: Run) -> Any:
     return searched_part(collection, settings)
 
 
-def _about(report: Report, settings: Run) -> str:
+def _about(report: Report, settings: ExperimentRun) -> str:
     """What was measured; it says so where only a part of the documents was searched."""
     documents = report.inputs.get("library", {}).get("documents")
     if settings.documents is None or documents is None:

@@ -20,11 +20,11 @@ from evaluation.bench import Bench, data_inputs
 from evaluation.compare import compare, p_value
 from evaluation.experiments.keyless_abstention import PARTITION, PASSAGES
 from evaluation.harness.asking import open_asking
-from evaluation.plots import Bars
+from evaluation.plots import BarPlot
 from evaluation.reading_metrics import holds
 from evaluation.report import Report, Table, number
-from evaluation.rows import Row, complete
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow, complete
+from evaluation.runs import ExperimentRun
 from evaluation.samples import Context, DataSet, Sample
 from evaluation.stages import map_reduce, plain
 from evaluation.vector_cache import CachedEmbedder, cached_embedder
@@ -46,7 +46,7 @@ ALL = "all"
 
 
 @dataclass(frozen=True)
-class Pool:
+class VectorPool:
     """Passages of a data set with their vectors.
 
     Attributes:
@@ -69,7 +69,7 @@ class Pool:
         )
 
 
-def run(found: DataSet, run: Run) -> Report:
+def run(found: DataSet, run: ExperimentRun) -> Report:
     """Put each question to its passages, with and without those that answer it."""
     questions = found.select(run.part, run.limit)
     with cached_embedder(run) as embedder:
@@ -89,7 +89,7 @@ def run(found: DataSet, run: Run) -> Report:
     return bench.report("abstention", (table,), rows, numbers, (plot,), about=about, embedder=given, settings=settings)
 
 
-def open_pool(found: DataSet, questions: Sequence[Sample], embedder: CachedEmbedder, run: Run) -> Pool:
+def open_pool(found: DataSet, questions: Sequence[Sample], embedder: CachedEmbedder, run: ExperimentRun) -> VectorPool:
     """The passages that come with the questions, else those of their documents, filled up with other questions'.
 
     Raises:
@@ -119,7 +119,7 @@ def open_pool(found: DataSet, questions: Sequence[Sample], embedder: CachedEmbed
     run.progress(f"{found.name}: passages", 0, len(kept))
     vectors = embedder.encode_passages([(p.title, p.text) if p.title else p.text for p in kept])
     run.progress(f"{found.name}: passages", len(kept), len(kept))
-    return Pool(kept, vectors, own)
+    return VectorPool(kept, vectors, own)
 
 
 def _split(document: Document, splitter: SentenceSplitter) -> list[Context]:
@@ -128,7 +128,7 @@ def _split(document: Document, splitter: SentenceSplitter) -> list[Context]:
 
 
 def cases(
-    questions: Sequence[Sample], pool: Pool, embedder: CachedEmbedder
+    questions: Sequence[Sample], pool: VectorPool, embedder: CachedEmbedder
 ) -> Iterator[tuple[Sample, tuple[Source, ...]]]:
     """Each question as it is put, its id with the kind of case behind it, and the passages it is put to."""
     for question in questions:
@@ -145,7 +145,7 @@ def cases(
             yield _put(question, "removed", without[:PASSAGES], pool)
 
 
-def _put(question: Sample, kind: str, places: Sequence[int], pool: Pool) -> tuple[Sample, tuple[Source, ...]]:
+def _put(question: Sample, kind: str, places: Sequence[int], pool: VectorPool) -> tuple[Sample, tuple[Source, ...]]:
     shown = [pool.passages[place] for place in places]
     holding = pool.holding(question) if KINDS[kind] else frozenset()
     given = tuple(replace(p, role="gold" if at in holding else "noise") for p, at in zip(shown, places, strict=True))
@@ -154,13 +154,13 @@ def _put(question: Sample, kind: str, places: Sequence[int], pool: Pool) -> tupl
     return put, tuple(Source(n, p.id, p.title, p.text, p.source, p.date or None) for n, p in enumerate(shown, 1))
 
 
-def decided(row: Row) -> bool:
+def decided(row: ScoreRow) -> bool:
     """Whether an arm answered what is answerable, whatever it said, or abstained from what is not."""
     silent = any(row.details[name] for name in ("abstained", "refused", "unreadable", "error"))
     return silent != KINDS[row.condition]
 
 
-def decisions(rows: Sequence[Row], seed: int) -> tuple[Table, dict[str, Any], Bars]:
+def decisions(rows: Sequence[ScoreRow], seed: int) -> tuple[Table, dict[str, Any], BarPlot]:
     """Shares answered and abstained by kind of case, and the two ways compared on all of them."""
     kept = complete(rows)
     kinds = {kind: [kind] for kind in KINDS if any(row.condition == kind for row in kept)}

@@ -23,8 +23,8 @@ from evaluation.experiments.reading import READER, SENTENCES, open_named
 from evaluation.intervals import wilson
 from evaluation.reading_metrics import holds, is_right
 from evaluation.report import Report, Table, number
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample
 from evaluation.searching import collection_library, inputs
 from preflight_rag.graph.build import RECURSION_LIMIT, build_graph
@@ -66,7 +66,7 @@ class Turn:
     short: str
 
 
-def run(collection: DataSet, run: Run) -> Report:
+def run(collection: DataSet, run: ExperimentRun) -> Report:
     """Ask each question with both readers over the same library."""
     extractive = open_named(run.extractive_reader)
     queries = collection.select(run.part, run.limit)
@@ -100,7 +100,7 @@ async def _ask_all(
     collection: DataSet,
     queries: Sequence[Sample],
     systems: dict[str, tuple[OfflineReader, Settings]],
-    run: Run,
+    run: ExperimentRun,
 ) -> list[dict[str, Turn]]:
     graph: Any = build_graph().compile()
     found = []
@@ -180,7 +180,7 @@ def _words(answer: Answer) -> int:
 
 
 def _compared(
-    kind: str, rows: Sequence[Row], turns: Sequence[dict[str, Turn]], seed: int
+    kind: str, rows: Sequence[ScoreRow], turns: Sequence[dict[str, Turn]], seed: int
 ) -> tuple[Table, dict[str, Any]]:
     """Both readers on the same questions, and their paired difference."""
     measured = [m for m in MEASURES if m != "wrong" or any(row.score for row in rows if row.measure == m)]
@@ -200,7 +200,7 @@ def _compared(
     return table, {**found.figures, "words": words, "ceiling": ceiling.as_json()}
 
 
-def _rows(query: Sample, turns: dict[str, Turn]) -> Iterator[Row]:
+def _rows(query: Sample, turns: dict[str, Turn]) -> Iterator[ScoreRow]:
     """What each reader's turn measured."""
     for system, turn in turns.items():
         details = {
@@ -215,4 +215,4 @@ def _rows(query: Sample, turns: dict[str, Turn]) -> Iterator[Row]:
             "cited": [citation.document_id for citation in turn.answer.citations],
         }
         for place, (name, value) in enumerate(turn.measures.items()):
-            yield Row(query.id, query.label, system, value, measure=name, details={} if place else details)
+            yield ScoreRow(query.id, query.label, system, value, measure=name, details={} if place else details)

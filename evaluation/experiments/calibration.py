@@ -16,14 +16,14 @@ from typing import Any
 from evaluation.intervals import bootstrap, mean, wilson
 from evaluation.metrics import prediction, roc_area, roc_area_gain
 from evaluation.report import Report, Table, figures, number
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample
 from evaluation.searching import GROUPS, collection_library, inputs, left_out
 from preflight_rag.conversation.questions import normalised
 from preflight_rag.library.library import Library
 from preflight_rag.offline.reader import OfflineReader
-from preflight_rag.routing.calibration import Case, calibrate, is_absent, is_issue, turn_passages
+from preflight_rag.routing.calibration import CalibrationCase, calibrate, is_absent, is_issue, turn_passages
 from preflight_rag.routing.costs import Cost, cost, overheads
 from preflight_rag.routing.decision import ALWAYS_PLAIN_PASSAGES, predict_loss
 from preflight_rag.routing.known_questions import KnownQuestion, make_questions
@@ -59,7 +59,7 @@ RULE_NOTE = (
 
 
 @dataclass(frozen=True)
-class Asked:
+class CalibrationQuestion:
     """A question of the part, with what the rules need.
 
     Attributes:
@@ -72,7 +72,7 @@ class Asked:
     """
 
     query: Sample
-    case: Case
+    case: CalibrationCase
     iou: float
     plain: Cost
     mapped: Cost
@@ -80,7 +80,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Judged:
+class RuleVerdicts:
     """A rule's risks and verdicts, in the order of the questions."""
 
     name: str
@@ -88,7 +88,7 @@ class Judged:
     flagged: Sequence[bool]
 
 
-def run(collection: DataSet, run: Run) -> Report:
+def run(collection: DataSet, run: ExperimentRun) -> Report:
     """Judge the questions of a part by the IoU rule and by the calibrated one."""
     settings = reader_order(collection.name)
     queries = collection.select(run.part, run.limit)
@@ -134,14 +134,16 @@ def reader_order(collection: str) -> Settings:
     return FUSED.model_copy(update={"reranker": left_out(collection), "rerank_deadline": DEADLINE})
 
 
-def _asked(library: Library, query: Sample, relevant: frozenset[str], settings: Settings) -> Asked:
+def _asked(library: Library, query: Sample, relevant: frozenset[str], settings: Settings) -> CalibrationQuestion:
     question = normalised(query.question)
     refs, sources = turn_passages(library, settings)(question)
     tokens = [ref["tokens"] for ref in refs]
     overhead = overheads(OfflineReader(library.embedder), question)
-    return Asked(
+    return CalibrationQuestion(
         query=Sample(query.id, question),
-        case=Case(risk_features(question, refs, sources), is_issue(refs, relevant), is_absent(refs, relevant)),
+        case=CalibrationCase(
+            risk_features(question, refs, sources), is_issue(refs, relevant), is_absent(refs, relevant)
+        ),
         iou=predict_loss(question, refs, sources, settings, None).iou,
         plain=cost("plain", overhead, tokens, settings.partition_size),
         mapped=cost("map_reduce", overhead, tokens, settings.partition_size),
@@ -178,16 +180,18 @@ def _development(collection: DataSet) -> list[KnownQuestion]:
     ]
 
 
-def _by_iou(asked: Sequence[Asked], threshold: float) -> Judged:
-    return Judged(IOU, [1 - item.iou for item in asked], [item.iou <= threshold for item in asked])
+def _by_iou(asked: Sequence[CalibrationQuestion], threshold: float) -> RuleVerdicts:
+    return RuleVerdicts(IOU, [1 - item.iou for item in asked], [item.iou <= threshold for item in asked])
 
 
-def _by_model(asked: Sequence[Asked], name: str, model: RiskModel) -> Judged:
+def _by_model(asked: Sequence[CalibrationQuestion], name: str, model: RiskModel) -> RuleVerdicts:
     risks = [model.risk(item.case.values) for item in asked]
-    return Judged(name, risks, [risk >= model.threshold for risk in risks])
+    return RuleVerdicts(name, risks, [risk >= model.threshold for risk in risks])
 
 
-def _rules(asked: Sequence[Asked], judged: Sequence[Judged], seed: int) -> tuple[Table, dict[str, Any]]:
+def _rules(
+    asked: Sequence[CalibrationQuestion], judged: Sequence[RuleVerdicts], seed: int
+) -> tuple[Table, dict[str, Any]]:
     issue = [item.case.issue for item in asked]
     rows, numbers = [], {}
     for rule in judged:
@@ -231,7 +235,7 @@ def reliability(risks: Sequence[float], issue: Sequence[bool]) -> list[tuple[int
     return [(len(b), fmean(risk for risk, _ in b), fmean(truth for _, truth in b)) for _, b in sorted(bins.items())]
 
 
-def _reliability(asked: Sequence[Asked], judged: Sequence[Judged]) -> tuple[Table, dict[str, Any]]:
+def _reliability(asked: Sequence[CalibrationQuestion], judged: Sequence[RuleVerdicts]) -> tuple[Table, dict[str, Any]]:
     issue = [item.case.issue for item in asked]
     rows, numbers = [], {}
     for rule in judged:
@@ -241,7 +245,7 @@ def _reliability(asked: Sequence[Asked], judged: Sequence[Judged]) -> tuple[Tabl
     return Table("Reliability", ("rule", "questions", "mean risk %", "issues %"), tuple(rows)), numbers
 
 
-def _work(asked: Sequence[Asked], judged: Sequence[Judged]) -> tuple[Table, dict[str, Any]]:
+def _work(asked: Sequence[CalibrationQuestion], judged: Sequence[RuleVerdicts]) -> tuple[Table, dict[str, Any]]:
     """What each routing sends to map/reduce, and costs, of the questions on which the rule decides."""
     eligible = [place for place, item in enumerate(asked) if item.eligible]
     issues = sum(asked[place].case.issue for place in eligible)
@@ -270,7 +274,7 @@ def _work(asked: Sequence[Asked], judged: Sequence[Judged]) -> tuple[Table, dict
     return Table("Model work", WORK_COLUMNS, tuple(rows), note), numbers
 
 
-def _events(asked: Sequence[Asked], judged: Sequence[Judged]) -> tuple[Table, dict[str, Any]]:
+def _events(asked: Sequence[CalibrationQuestion], judged: Sequence[RuleVerdicts]) -> tuple[Table, dict[str, Any]]:
     """Where the first gold passage stands, and what each rule says of these questions."""
     kinds = {
         "among the first three": [not (item.case.issue or item.case.absent) for item in asked],
@@ -291,7 +295,7 @@ def _events(asked: Sequence[Asked], judged: Sequence[Judged]) -> tuple[Table, di
 
 
 def _not_reranked(
-    asked: Sequence[Asked], model: RiskModel, threshold: float, seed: int
+    asked: Sequence[CalibrationQuestion], model: RiskModel, threshold: float, seed: int
 ) -> tuple[Table, dict[str, Any]]:
     """How the same weights do on the fused passages, in their own order."""
     issue = [item.case.issue for item in asked]
@@ -312,10 +316,12 @@ def _cell(value: float | None, scale: int, form: str) -> str:
     return "–" if value is None else f"{value * scale:{form}}"
 
 
-def _rows(place: int, item: Asked, judged: Sequence[Judged]) -> Iterator[Row]:
+def _rows(place: int, item: CalibrationQuestion, judged: Sequence[RuleVerdicts]) -> Iterator[ScoreRow]:
     """Whether each rule was right about a question, and the risk that it gave."""
     for number_of, rule in enumerate(judged):
         details: dict[str, Any] = {"risk": rule.risks[place], "flagged": rule.flagged[place], "issue": item.case.issue}
         if not number_of:
             details |= {"question": item.query.question, "iou": item.iou, "features": dict(item.case.values)}
-        yield Row(item.query.id, arm=rule.name, score=float(rule.flagged[place] == item.case.issue), details=details)
+        yield ScoreRow(
+            item.query.id, arm=rule.name, score=float(rule.flagged[place] == item.case.issue), details=details
+        )

@@ -18,7 +18,7 @@ from evaluation.intervals import Estimate, ratio
 from evaluation.reading_metrics import holds
 from evaluation.report import Report, Table, figures, number
 from evaluation.rows import complete
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 from preflight_rag.models.reading.statements import check
@@ -47,7 +47,7 @@ those without a citation.
 """
 
 
-def run(found: DataSet, run: Run) -> Report:
+def run(found: DataSet, run: ExperimentRun) -> Report:
     """Answer each question by the router's choice and hold the answer to its passages."""
     settings, answers = turn_settings(run), dict[str, "Answer"]()
     with open_bench(found, run, lambda _: of_kinds(found, run, KINDS)) as bench:

@@ -27,11 +27,11 @@ from evaluation.intervals import Estimate, wilson
 from evaluation.published import beside
 from evaluation.reading_metrics import holds, is_right
 from evaluation.report import Report, Table, number
-from evaluation.rows import Row, complete
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow, complete
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample
 from evaluation.searched import KEYED
-from evaluation.stages import MAP_REDUCE, PARTITION, RAG, Metered, Stages, plain
+from evaluation.stages import MAP_REDUCE, PARTITION, RAG, MeteredReader, TurnStages, plain
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.models.opening import open_embedder
 from preflight_rag.models.protocol import Reader
@@ -50,13 +50,13 @@ GIVEN_PASSAGES = "The passages are not from the paper's own collection but come 
 
 
 @dataclass(frozen=True)
-class Stand:
+class PartitionAnswer:
     """What one partition answers: the option or the text, and the known answers that it names."""
 
     text: str
     known: frozenset[str] = frozenset()
 
-    def disagrees(self, other: Stand) -> bool:
+    def disagrees(self, other: PartitionAnswer) -> bool:
         """Whether the other's answer is another one."""
         if self.known and other.known:
             return not self.known & other.known
@@ -68,14 +68,14 @@ Asked: TypeAlias = tuple[str, tuple[str, ...]]
 
 
 @dataclass
-class Noted:
+class QuestionNotes:
     """What is noted of questions while they are asked.
 
     Attributes:
         stands: Question id and ids of its passages, in order, to the answers of its partitions.
     """
 
-    stands: dict[Asked, list[Stand | None]] = field(default_factory=dict)
+    stands: dict[Asked, list[PartitionAnswer | None]] = field(default_factory=dict)
 
     def conflict(self, asked: Asked) -> bool:
         """Whether two partitions that answer disagree."""
@@ -88,10 +88,10 @@ class Noted:
         return any(stand is not None and stand.known & right for stand in self.stands.get(asked, []))
 
 
-def run(found: DataSet, run: Run) -> Report:
+def run(found: DataSet, run: ExperimentRun) -> Report:
     """Ask each question with its partitions apart, put together, and all passages at once."""
     with _opened(found, run) as (bench, sources, where):
-        noted = Noted()
+        noted = QuestionNotes()
         arms = [plain(bench.reader), map_reduce_of_two(bench.reader, noted), vote(noted)]
         asked = bench.ask(arms, lambda question: sources[question.id])
     rows = by_conflict(asked, noted)
@@ -115,7 +115,7 @@ def run(found: DataSet, run: Run) -> Report:
 
 
 @contextmanager
-def _opened(found: DataSet, run: Run) -> Iterator[tuple[Bench, Mapping[str, Passages], str]]:
+def _opened(found: DataSet, run: ExperimentRun) -> Iterator[tuple[Bench, Mapping[str, Passages], str]]:
     """The bench, the passages of each question, and what they are from: the set's own, or those around its key passage.
 
     A set without passages of its own is put to each place of `positions`, by the name of its condition.
@@ -133,7 +133,7 @@ def _opened(found: DataSet, run: Run) -> Iterator[tuple[Bench, Mapping[str, Pass
         yield bench_of_set, {question.id: {"": shuffled(question, run.seed)} for question in questions}, GIVEN_PASSAGES
 
 
-def _some(found: DataSet, run: Run, chosen: Sequence[Sample]) -> tuple[Sample, ...]:
+def _some(found: DataSet, run: ExperimentRun, chosen: Sequence[Sample]) -> tuple[Sample, ...]:
     if not chosen:
         raise UsageError(
             f"{found.name} has no question in its {run.part} part with passages that could disagree",
@@ -160,15 +160,15 @@ def parts_of(count: int) -> list[list[int]]:
     return partition(count, min(PARTITION, max(1, ceil(count / 2))))
 
 
-def map_reduce_of_two(reader: Reader, noted: Noted) -> Arm:
+def map_reduce_of_two(reader: Reader, noted: QuestionNotes) -> Arm:
     """The product's map and reduce over at least two partitions, whose answers are noted.
 
     A reader that goes by rule says no answer under its extracts, so it is asked for one of each partition.
     """
 
     async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
-        meter, parts = Metered(reader, estimate=False), parts_of(len(sources))
-        stages = Stages(meter, question.question, sources, options=question.options)
+        meter, parts = MeteredReader(reader, estimate=False), parts_of(len(sources))
+        stages = TurnStages(meter, question.question, sources, options=question.options)
         extracts = await stages.extracts(parts)
         drafts = [_draft_of(extract, question) for extract in extracts]
         if reader.by_rule:
@@ -194,7 +194,7 @@ def _draft_of(extract: Extract, question: Sample) -> Draft:
     return Draft(extract.answer, found=bool(extract.answer), choice=choice)
 
 
-def vote(noted: Noted) -> Arm:
+def vote(noted: QuestionNotes) -> Arm:
     """The answer that most partitions give by themselves, of equals the first partition's; nobody is asked for it."""
 
     async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
@@ -207,18 +207,18 @@ def vote(noted: Noted) -> Arm:
     return Arm(VOTE, answer)
 
 
-def stand_of(question: Sample, draft: Draft) -> Stand | None:
+def stand_of(question: Sample, draft: Draft) -> PartitionAnswer | None:
     """The answer of a partition; None where it found none, or chose no option."""
     if question.options:
-        return Stand(draft.choice, frozenset({draft.choice})) if draft.choice and draft.found else None
+        return PartitionAnswer(draft.choice, frozenset({draft.choice})) if draft.choice and draft.found else None
     text = MARKS.sub("", draft.short or draft.text).strip()
     if not draft.found or not text:
         return None
     known = [*question.answers, *((wrong,) for wrong in question.wrong)]
-    return Stand(text, frozenset(names[0] for names in known if holds(text, names) or is_right(text, names)))
+    return PartitionAnswer(text, frozenset(names[0] for names in known if holds(text, names) or is_right(text, names)))
 
 
-def by_conflict(rows: Sequence[Row], noted: Noted) -> list[Row]:
+def by_conflict(rows: Sequence[ScoreRow], noted: QuestionNotes) -> list[ScoreRow]:
     """The rows with whether their partitions disagree before the name of their condition."""
     marked = []
     for row in rows:
@@ -227,11 +227,11 @@ def by_conflict(rows: Sequence[Row], noted: Noted) -> list[Row]:
     return marked
 
 
-def _asked(row: Row) -> Asked:
+def _asked(row: ScoreRow) -> Asked:
     return row.sample, tuple(passage["id"] for passage in row.details["passages"])
 
 
-def compared_by_conflict(rows: Sequence[Row], seed: int) -> Comparison:
+def compared_by_conflict(rows: Sequence[ScoreRow], seed: int) -> Comparison:
     """The arms where partitions disagree, where they do not, and on all questions.
 
     A question that was put under several conditions counts once a column, with the mean of its answers there.
@@ -244,7 +244,7 @@ def compared_by_conflict(rows: Sequence[Row], seed: int) -> Comparison:
     return compare(rows, columns=columns, lines=ARMS, pairs=pairs, seed=seed)
 
 
-def grid(rows: Sequence[Row], seed: int) -> tuple[Table, dict[str, Any], dict[str, dict[str, Estimate]]]:
+def grid(rows: Sequence[ScoreRow], seed: int) -> tuple[Table, dict[str, Any], dict[str, dict[str, Estimate]]]:
     """Conflicts by the number of passages and the key passage's place, as Supplementary Table 2 has them.
 
     Win, tie and lose: BriefContext against RAG on the cases with a conflict, right or wrong.
@@ -277,13 +277,13 @@ def grid(rows: Sequence[Row], seed: int) -> tuple[Table, dict[str, Any], dict[st
     )
 
 
-def resolves(row: Row) -> bool:
+def resolves(row: ScoreRow) -> bool:
     """Whether an answer is wholly right, with no wrong one beside it."""
     return row.score == 1.0 and not row.details["wrong"]
 
 
 def count(
-    compared: Comparison, questions: Mapping[str, Sample], noted: Noted, where: str
+    compared: Comparison, questions: Mapping[str, Sample], noted: QuestionNotes, where: str
 ) -> tuple[Table, dict[str, Any]]:
     """How many conflicts there are, and what becomes of them; `where` says what the passages are from."""
     of_arm = {arm: [row for row in compared.rows if row.arm == arm] for arm in ARMS}

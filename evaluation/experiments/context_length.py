@@ -14,8 +14,8 @@ from evaluation.compare import compare
 from evaluation.experiments.positions import PERCENTILES, condition, placed
 from evaluation.plots import Reference
 from evaluation.report import Report
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet
 from evaluation.stages import (
     MAP_REDUCE,
@@ -33,7 +33,7 @@ LENGTHS = (2, 4, 8, 16, 32)
 ARMS = (RAG, MAP_REDUCE)
 
 
-def run(found: DataSet, run: Run) -> Report:
+def run(found: DataSet, run: ExperimentRun) -> Report:
     """Ask each question with its key passage among ever more others."""
     with open_bench(found, run, lambda searched: searched.with_key(found, run)) as bench:
         passages, where = placed(bench, LENGTHS), bench.searched.where
@@ -74,5 +74,5 @@ def named(k: int) -> str:
     return f"k = {k}"
 
 
-def _line(row: Row) -> str:
+def _line(row: ScoreRow) -> str:
     return f"{row.arm}, {named(int(row.condition.removeprefix('k=').split(',')[0]))}" if row.condition else row.arm

@@ -15,24 +15,24 @@ from typing import Any
 
 from evaluation.bench import Bench, data_inputs, given_sources
 from evaluation.compare import Comparison, compare
-from evaluation.corg_measures import MEASURES, Graded, Grader, graded
+from evaluation.corg_measures import MEASURES, GradedAnswers, Grader, graded
 from evaluation.corg_systems import (
     CORG,
     SEPARATE,
     SYSTEMS,
-    Organised,
-    Systems,
+    OrganisedContexts,
+    SystemArms,
     open_readers,
     with_passages,
 )
 from evaluation.harness.arms import Arm
 from evaluation.harness.asking import open_asking
 from evaluation.intervals import Estimate, wilson
-from evaluation.plots import Axis, Curves, Trace
+from evaluation.plots import Curves, PlotAxis, Trace
 from evaluation.published import beside
 from evaluation.report import Report, Table, figures, number
-from evaluation.rows import Row, complete, samples_of
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow, complete, samples_of
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample
 from preflight_rag.models.chat.chat_models import OFFLINE
 from preflight_rag.offline.reader import OfflineReader
@@ -72,14 +72,14 @@ class CorgBench(Bench):
         counted = f"{len(self.questions):,} questions ({self.run.part} part) with {contexts:,} contexts given"
         return f"{counted}; model: {self.model}."
 
-    def systems(self, *, forgetful: bool = False) -> Systems:
+    def systems(self, *, forgetful: bool = False) -> SystemArms:
         """The systems over the run's reader."""
-        return Systems(self.reader, self.sentences, seed=self.run.seed, forgetful=forgetful)
+        return SystemArms(self.reader, self.sentences, seed=self.run.seed, forgetful=forgetful)
 
 
 @contextmanager
 def open_corg(
-    found: DataSet, run: Run, questions: Sequence[Sample], known: Sequence[Sample] | None = None
+    found: DataSet, run: ExperimentRun, questions: Sequence[Sample], known: Sequence[Sample] | None = None
 ) -> Iterator[CorgBench]:
     """The run's model over questions with contexts; `known` is what a simulated one knows, where that is more."""
     with open_asking(run, questions if known is None else known) as asking:
@@ -87,13 +87,13 @@ def open_corg(
         yield CorgBench(found, run, tuple(questions), asking, reader, data_inputs(found), sentences=sentences)
 
 
-def run(found: DataSet, run: Run) -> Report:
+def run(found: DataSet, run: ExperimentRun) -> Report:
     """Ask every system, and compare each with COrg."""
     return _report("corg", found, run, lambda bench: bench.systems().arms(), SYSTEMS,
                    "All systems are given the same contexts and the same prompt; Retrieve keeps five.")  # fmt: skip
 
 
-def ablation(found: DataSet, run: Run) -> Report:
+def ablation(found: DataSet, run: ExperimentRun) -> Report:
     """Ask every variant of COrg, and compare each with the whole of it."""
 
     def arms(bench: CorgBench) -> list[Arm]:
@@ -116,7 +116,7 @@ def variants(seed: int) -> dict[str, dict[str, object]]:
     }
 
 
-def cost(found: DataSet, run: Run) -> Report:
+def cost(found: DataSet, run: ExperimentRun) -> Report:
     """Ask every system, and count what it took.
 
     A model's seconds are those that its replies took when they were asked for, so a run from the cache tells the same.
@@ -147,7 +147,7 @@ def cost(found: DataSet, run: Run) -> Report:
     )
 
 
-def in_order(rows: Sequence[Row], names: Sequence[str]) -> list[Row]:
+def in_order(rows: Sequence[ScoreRow], names: Sequence[str]) -> list[ScoreRow]:
     """The rows of each sample with its arms in the order of the tables."""
     places = {sample: place for place, sample in enumerate(dict.fromkeys(row.sample for row in rows))}
     return sorted(rows, key=lambda row: (places[row.sample], names.index(row.arm)))
@@ -156,7 +156,7 @@ def in_order(rows: Sequence[Row], names: Sequence[str]) -> list[Row]:
 def _report(
     name: str,
     found: DataSet,
-    run: Run,
+    run: ExperimentRun,
     arms: Callable[[CorgBench], Sequence[Arm]],
     order: Sequence[str],
     note: str,
@@ -182,7 +182,7 @@ def _report(
     )
 
 
-def _spent(rows: Sequence[Row], organised: Mapping[str, Organised]) -> Iterator[Row]:
+def _spent(rows: Sequence[ScoreRow], organised: Mapping[str, OrganisedContexts]) -> Iterator[ScoreRow]:
     """A row for each thing that an answer took, with the calls that relate contexts and without them."""
     for row in complete(rows):
         read, written = row.tokens
@@ -194,7 +194,7 @@ def _spent(rows: Sequence[Row], organised: Mapping[str, Organised]) -> Iterator[
             yield replace(row, measure=name, score=value)
 
 
-def group_shares(made: Sequence[Organised]) -> dict[str, Estimate]:
+def group_shares(made: Sequence[OrganisedContexts]) -> dict[str, Estimate]:
     """The share of the questions whose contexts make so many groups (COrg, appendix D.4)."""
     counts = Counter(min(len(one.groups), len(GROUPS)) for one in made)
     return {name: wilson(counts[count], len(made)) for count, name in enumerate(GROUPS, 1)}
@@ -205,7 +205,7 @@ def _group_table(groups: Mapping[str, Estimate], title: str) -> Table:
     return Table(f"COrg's groups, {title}", ("groups", "questions %"), rows, "[95 %: Wilson.]")
 
 
-def _cost_table(spent: Comparison, measured: Graded, title: str) -> tuple[Table]:
+def _cost_table(spent: Comparison, measured: GradedAnswers, title: str) -> tuple[Table]:
     """One line a system: what it took, as a share of Separate's, and what it was right with."""
     names = tuple(name for key, value in SPENT.items() for name in (value, ALONE.get(key, "")) if name)
     forms = {name: ".3f" if name == SPENT["seconds"] else ".2f" if "calls" in name else ",.0f" for name in names}
@@ -229,12 +229,12 @@ def _cost_table(spent: Comparison, measured: Graded, title: str) -> tuple[Table]
     return (Table(title, head, tuple(lines), f"{note}[95 %: bootstrap.]"),)
 
 
-def _cost_plot(spent: Comparison, measured: Graded, title: str) -> tuple[Curves]:
+def _cost_plot(spent: Comparison, measured: GradedAnswers, title: str) -> tuple[Curves]:
     """Answer recall over the tokens that it took, a point for each system."""
     traces = tuple(
         Trace(arm, ((row[SPENT["input_tokens"]].value, measured.by_system.estimates[arm][ANSWERS]),), joined=False)
         for arm, row in spent.estimates.items()
     )
-    axis = Axis(ANSWERS, percent=True, low=0.0, high=1.0)
+    axis = PlotAxis(ANSWERS, percent=True, low=0.0, high=1.0)
     note = "Up and to the left is better. Intervals: 95 %, bootstrap."
-    return (Curves(f"Right answers by cost, {title}", Axis("tokens read for a question"), axis, traces, note=note),)
+    return (Curves(f"Right answers by cost, {title}", PlotAxis("tokens read for a question"), axis, traces, note=note),)

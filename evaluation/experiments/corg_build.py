@@ -33,12 +33,12 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from evaluation.bench import data_inputs
 from evaluation.corg_measures import disambiguated, shared_name
 from evaluation.experiments.corg_factors import RELATIONS
-from evaluation.harness.asking import Asking, Outcome, PromptReader, open_asking
-from evaluation.harness.replies import Call
+from evaluation.harness.asking import Asking, CaseOutcome, PromptReader, open_asking
+from evaluation.harness.replies import PromptCall
 from evaluation.intervals import Estimate, wilson
 from evaluation.reading_metrics import holds
 from evaluation.report import Report, Table, number
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.prompts.fences import fenced
@@ -99,7 +99,7 @@ class Seed:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ContextRequest:
     """A context that is to be written of a question and an answer; `entity` is what it then is about."""
 
     relation: str
@@ -109,7 +109,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Attempt:
+class ContextAttempt:
     """What came of a wanted context.
 
     Attributes:
@@ -119,19 +119,19 @@ class Attempt:
         kept: Whether the last one passed both filters.
     """
 
-    wanted: Wanted
+    wanted: ContextRequest
     text: str
     issues: tuple[str, ...]
     kept: bool
 
 
 @dataclass(frozen=True)
-class Built:
+class BuiltQuestion:
     """A question with its originals and what was made of them."""
 
     question: Sample
     seeds: tuple[Seed, ...]
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[ContextAttempt, ...]
 
     @property
     def relations(self) -> frozenset[str]:
@@ -145,7 +145,7 @@ class Built:
         return len(self.seeds) + sum(attempt.kept for attempt in self.attempts)
 
 
-def run(collection: DataSet, run: Run) -> Report:
+def run(collection: DataSet, run: ExperimentRun) -> Report:
     """Have each question's contexts written and filtered."""
     questions = [question for question in collection.select(run.part) if seeds(question)][: run.limit]
     if not questions:
@@ -180,7 +180,7 @@ def run(collection: DataSet, run: Run) -> Report:
     )
 
 
-async def built(questions: Sequence[Sample], asking: Asking, stage: str, seed: int) -> list[Outcome[Built]]:
+async def built(questions: Sequence[Sample], asking: Asking, stage: str, seed: int) -> list[CaseOutcome[BuiltQuestion]]:
     """Each question's contexts.
 
     Raises:
@@ -188,10 +188,10 @@ async def built(questions: Sequence[Sample], asking: Asking, stage: str, seed: i
     """
     writer = asking.prompts
 
-    async def build(question: Sample) -> Built:
+    async def build(question: Sample) -> BuiltQuestion:
         originals = await with_sub_questions(writer, question, seeds(question))
         attempts = [await attempt(writer, one) for one in wanted(question, originals, seed)]
-        return Built(question, tuple(originals), tuple(attempts))
+        return BuiltQuestion(question, tuple(originals), tuple(attempts))
 
     return await asking.gather(questions, build, stage)
 
@@ -250,20 +250,22 @@ async def sub_questions(writer: PromptReader, question: Sample, answers: Sequenc
     raise BadReply(f"no sub-questions could be had for {question.id}: {issues[-1]}", help="Take another model.")
 
 
-def wanted(question: Sample, originals: Sequence[Seed], seed: int) -> list[Wanted]:
+def wanted(question: Sample, originals: Sequence[Seed], seed: int) -> list[ContextRequest]:
     """The contexts to be written: of each sub-question, of the question, and of one sub-question with other answers."""
-    found = [Wanted("duplicated", one.sub_question, one.answer, one.entity) for one in originals]
-    found += [Wanted("ambiguous", question.question, one.answer) for one in originals]
+    found = [ContextRequest("duplicated", one.sub_question, one.answer, one.entity) for one in originals]
+    found += [ContextRequest("ambiguous", question.question, one.answer) for one in originals]
     if originals[0].entity:
         chosen = random.Random(f"{seed} {question.id}").choice(list(originals))  # noqa: S311
         others = (other for other in originals if other is not chosen)
-        found += [Wanted("counterfactual", chosen.sub_question, other.answer, chosen.entity) for other in others]
+        found += [
+            ContextRequest("counterfactual", chosen.sub_question, other.answer, chosen.entity) for other in others
+        ]
     elif len(originals) > 1:
-        found += [Wanted("distracting", one.sub_question, one.answer) for one in originals]
+        found += [ContextRequest("distracting", one.sub_question, one.answer) for one in originals]
     return found
 
 
-async def attempt(writer: PromptReader, asked: Wanted) -> Attempt:
+async def attempt(writer: PromptReader, asked: ContextRequest) -> ContextAttempt:
     """Have one context written until it passes both filters, each time with what was amiss before."""
     issues: list[str] = []
     text = ""
@@ -274,12 +276,12 @@ async def attempt(writer: PromptReader, asked: Wanted) -> Attempt:
         except BadReply as error:
             issue = str(error)
         if not issue:
-            return Attempt(asked, text, tuple(issues), kept=True)
+            return ContextAttempt(asked, text, tuple(issues), kept=True)
         issues.append(issue)
-    return Attempt(asked, text, tuple(issues), kept=False)
+    return ContextAttempt(asked, text, tuple(issues), kept=False)
 
 
-async def amiss(reader: PromptReader, asked: Wanted, text: str) -> str:
+async def amiss(reader: PromptReader, asked: ContextRequest, text: str) -> str:
     """What is wrong with a written context by the two filters; nothing where it passes."""
     if not text:
         return "there was no context"
@@ -292,7 +294,7 @@ async def amiss(reader: PromptReader, asked: Wanted, text: str) -> str:
     return f"asked the question over it, a reader answers {said}, not {asked.answer!r}"
 
 
-def render(asked: Wanted, issues: Sequence[str] = ()) -> list[BaseMessage]:
+def render(asked: ContextRequest, issues: Sequence[str] = ()) -> list[BaseMessage]:
     """Messages for the model."""
     numbered = "; ".join(f"({n}) {fenced(issue)}" for n, issue in enumerate(issues, 1))
     told = ISSUES.format(issues=numbered) if issues else ""
@@ -305,10 +307,10 @@ def parse(reply: str) -> str:
     return " ".join(_LABEL.sub("", clean(reply).strip()).split())
 
 
-def record(built: Built) -> dict[str, Any]:
+def record(built: BuiltQuestion) -> dict[str, Any]:
     """A line of the corpus, in the form of RAMDocs; an answer that is right for any thing is not among the wrong."""
     documents = [
-        document(seed.text, "correct", Wanted(ORIGINAL, seed.sub_question, seed.answer, seed.entity))
+        document(seed.text, "correct", ContextRequest(ORIGINAL, seed.sub_question, seed.answer, seed.entity))
         for seed in built.seeds
     ]
     for made in built.attempts:
@@ -326,13 +328,13 @@ def record(built: Built) -> dict[str, Any]:
     }
 
 
-def document(text: str, kind: str, of: Wanted) -> Document:
+def document(text: str, kind: str, of: ContextRequest) -> Document:
     """One context of the corpus."""
     told = {"text": text, "type": kind, "answer": of.answer, "entity": of.entity}
     return {**told, "relation": of.relation, "sub_question": of.question}
 
 
-def row(built: Built, calls: Sequence[Call]) -> dict[str, Any]:
+def row(built: BuiltQuestion, calls: Sequence[PromptCall]) -> dict[str, Any]:
     """A line of the corpus, with what was asked and what became of it."""
     attempts = [
         {
@@ -348,7 +350,7 @@ def row(built: Built, calls: Sequence[Call]) -> dict[str, Any]:
     return {**record(built), "attempts": attempts, "calls": [call.as_json() for call in calls]}
 
 
-def passed(made: Sequence[Built], relation: str) -> dict[str, int]:
+def passed(made: Sequence[BuiltQuestion], relation: str) -> dict[str, int]:
     """How many contexts were asked for, how many passed both filters at once and in the end, and how often written."""
     attempts = [attempt for part in made for attempt in part.attempts if attempt.wanted.relation == relation]
     return {

@@ -31,7 +31,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from evaluation.bench import given_sources
 from evaluation.compare import Comparison, compare, p_value
 from evaluation.corg_measures import MEASURES, Grader, graded, measure_rows, shared_name
-from evaluation.corg_systems import SEPARATE, Systems, with_passages
+from evaluation.corg_systems import SEPARATE, SystemArms, with_passages
 from evaluation.experiments.corg import open_corg
 from evaluation.experiments.relations import things_of
 from evaluation.harness.arms import Arm, ArmAnswer
@@ -39,9 +39,9 @@ from evaluation.harness.asking import Asking
 from evaluation.published import beside
 from evaluation.report import Report, Table, number
 from evaluation.rows import complete
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from evaluation.samples import Context, DataSet, Sample
-from evaluation.stages import Metered
+from evaluation.stages import MeteredReader
 from preflight_rag.models.protocol import Reader
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.prompts import answer_group
@@ -72,14 +72,14 @@ QUOTES
 
 
 @dataclass(frozen=True)
-class Alone:
+class SingleRelationContexts:
     """The contexts of a question in which one relation stands alone."""
 
     relation: str
     given: tuple[Context, ...]
 
 
-def run(found: DataSet, run: Run) -> Report:
+def run(found: DataSet, run: ExperimentRun) -> Report:
     """Put each case to every way of asking, and compare each with base, relation by relation."""
     questions = with_passages(found.select(run.part, run.limit))
     made = tuple(cases(questions))
@@ -159,13 +159,13 @@ def factor_arms(
         arm("plural & extra prompt", plural="by rule", extra=True),
         arm("change to distracting, plural & extra prompt", plural="by rule", extra=True, change=True),
     ]
-    separate = replace(Systems(reader, sentences).arm(SEPARATE), name="separation")
+    separate = replace(SystemArms(reader, sentences).arm(SEPARATE), name="separation")
     return [*offline, *(asks if asking.chat_model is not None else []), separate]
 
 
 async def _drafted(reader: Reader, question: Sample, sources: Sequence[Source], *, plural: bool) -> ArmAnswer:
     """Without a language model: the keyless reader's answer, or what it says of a group."""
-    metered = Metered(reader)
+    metered = MeteredReader(reader)
     if plural:
         reply = await metered.answer_group(question=question.question, sources=sources, plural=True)
     else:
@@ -208,11 +208,11 @@ def growing(questions: Sequence[Sample]) -> Iterator[Sample]:
     for question in questions:
         for alone in isolated(question):
             for count in range(1, min(len(alone.given), MOST_CONTEXTS) + 1):
-                part = Alone(alone.relation, alone.given[:count])
+                part = SingleRelationContexts(alone.relation, alone.given[:count])
                 yield _case(question, part, f"{alone.relation}, {count}")
 
 
-def _case(question: Sample, alone: Alone, label: str) -> Sample:
+def _case(question: Sample, alone: SingleRelationContexts, label: str) -> Sample:
     answers = tuple((answer,) for answer in dict.fromkeys(given.answer for given in alone.given))
     return replace(
         question,
@@ -236,7 +236,7 @@ def with_made(questions: Sequence[Sample], made: Sequence[Sample]) -> list[Sampl
     ]
 
 
-def isolated(question: Sample) -> Iterator[Alone]:
+def isolated(question: Sample) -> Iterator[SingleRelationContexts]:
     """The relations that a question's contexts allow, in the order of `RELATIONS`.
 
     Only two contexts can be ambiguous to each other: two that both do not say which thing they are about would be about
@@ -249,16 +249,16 @@ def isolated(question: Sample) -> Iterator[Alone]:
         if given.entity:
             named.setdefault(given.entity, given)
     if len(named) > 1:
-        yield Alone("distracting", tuple(named.values()))
+        yield SingleRelationContexts("distracting", tuple(named.values()))
     if (ambiguous := one_undescribed(question, list(named.values()))) is not None:
-        yield Alone("ambiguous", ambiguous)
+        yield SingleRelationContexts("ambiguous", ambiguous)
     if against := contradicting(question):
-        yield Alone("counterfactual", against)
+        yield SingleRelationContexts("counterfactual", against)
     by_answer: dict[tuple[str, str], list[Context]] = {}
     for given in gold:
         by_answer.setdefault((given.entity, given.answer), []).append(given)
     if copies := next((same for (entity, _), same in by_answer.items() if entity and len(same) > 1), None):
-        yield Alone("duplicated", tuple(copies))
+        yield SingleRelationContexts("duplicated", tuple(copies))
 
 
 def one_undescribed(question: Sample, named: Sequence[Context]) -> tuple[Context, ...] | None:

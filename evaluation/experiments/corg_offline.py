@@ -26,8 +26,8 @@ from evaluation.corg_systems import (
     DRAWN_OUT,
     ONE_SENTENCE,
     SEPARATE,
-    Organised,
-    Systems,
+    OrganisedContexts,
+    SystemArms,
     with_passages,
 )
 from evaluation.experiments.relations import chosen
@@ -36,8 +36,8 @@ from evaluation.harness.asking import open_asking
 from evaluation.intervals import wilson
 from evaluation.reading_metrics import holds
 from evaluation.report import Report, Table, number
-from evaluation.rows import Row, complete
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow, complete
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample
 from evaluation.vector_cache import CachedEmbedder
 from preflight_rag.models.chat.chat_models import OFFLINE
@@ -59,7 +59,7 @@ SIDES = {
 Pairs = set[frozenset[int]]
 
 
-def run(found: DataSet, run: Run) -> Report:
+def run(found: DataSet, run: ExperimentRun) -> Report:
     """Ask every system with the run's reader, and where that reads spans, with the one of sentences too."""
     extractive = open_extractive_reader(run.extractive_reader)
     asked = chosen(found.samples, run.part, halves=extractive is None, limit=run.limit)
@@ -68,10 +68,10 @@ def run(found: DataSet, run: Run) -> Report:
     sentences = OfflineReader(embedder)
     readers = [sentences] if extractive is None else [OfflineReader(embedder, extractive), sentences]
     tables: list[Table] = []
-    rows: list[Row] = []
+    rows: list[ScoreRow] = []
     figures: dict[str, Any] = {}
     for reader in readers:
-        systems = Systems(reader, sentences, seed=run.seed)
+        systems = SystemArms(reader, sentences, seed=run.seed)
         with open_asking(run) as asking:
             stage = f"{found.name}: {reader.name}"
             answers = asyncio.run(run_arms(systems.arms(SHOWN), list(questions.values()), given_sources, asking, stage))
@@ -97,7 +97,7 @@ def run(found: DataSet, run: Run) -> Report:
     )
 
 
-def measures(row: Row, question: Sample, made: Organised) -> Iterator[tuple[str, float]]:
+def measures(row: ScoreRow, question: Sample, made: OrganisedContexts) -> Iterator[tuple[str, float]]:
     """The measures of one answer; shares of wrong answers only where the question has some.
 
     Args:
@@ -148,7 +148,7 @@ def set_beside(question: Sample, quotes: Sequence[tuple[int, str]], against: Pai
     )
 
 
-def _tables(measured: Sequence[Row], reader: str, seed: int) -> tuple[tuple[Table, Table], dict[str, Any]]:
+def _tables(measured: Sequence[ScoreRow], reader: str, seed: int) -> tuple[tuple[Table, Table], dict[str, Any]]:
     """One line a system, and COrg's paired differences in answer recall."""
     pairs = {f"{name} {column}": ((CORG, column), (name, column)) for name in SHOWN if name != CORG
              for column in (RECALL, QUOTED)}  # fmt: skip
@@ -179,7 +179,7 @@ def _tables(measured: Sequence[Row], reader: str, seed: int) -> tuple[tuple[Tabl
     return tables, found.figures
 
 
-def readers_table(rows: Sequence[Row], readers: Sequence[str], seed: int) -> Table:
+def readers_table(rows: Sequence[ScoreRow], readers: Sequence[str], seed: int) -> Table:
     """What a reader of spans changes against that of sentences, paired by question."""
     named = dict(zip(readers, ("spans", "sentences"), strict=True))
     measured = [replace(row, arm=f"{row.arm}, {named[row.condition]}") for row in rows if row.measure]

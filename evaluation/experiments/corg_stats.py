@@ -20,7 +20,7 @@ from statistics import fmean
 from typing import Any
 
 from evaluation.bench import given_sources
-from evaluation.corg_systems import Asked, organised
+from evaluation.corg_systems import SystemQuestion, organised
 from evaluation.experiments.corg import open_corg
 from evaluation.experiments.relations import things_of
 from evaluation.intervals import average, wilson
@@ -28,11 +28,11 @@ from evaluation.plots import recorded
 from evaluation.published import beside
 from evaluation.reading_metrics import holds, words_of
 from evaluation.report import Report, Table, number
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample
 from evaluation.searched import open_searched
-from evaluation.stages import Metered
+from evaluation.stages import MeteredReader
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
 from preflight_rag.state.values import Relation, RelationKind
@@ -73,7 +73,7 @@ class Composition:
         return Counter(kind for _, _, kind in self.pairs)
 
 
-def run(collection: DataSet, run: Run) -> Report:
+def run(collection: DataSet, run: ExperimentRun) -> Report:
     """Relate the contexts of each question, and count."""
     questions = collection.select(run.part, run.limit)
     k = RETRIEVED_CONTEXTS
@@ -85,8 +85,8 @@ def run(collection: DataSet, run: Run) -> Report:
 
         async def relate(case: tuple[Sample, list[Source]]) -> Composition:
             question, sources = case
-            meter = Metered(bench.reader)
-            made = await organised(Asked(meter, question.question, tuple(sources)))
+            meter = MeteredReader(bench.reader)
+            made = await organised(SystemQuestion(meter, question.question, tuple(sources)))
             ids = {source.n: source.passage_id for source in sources}
             noted = {note.rank for note in made.contexts if note.told}
             unread = [pair for pair in made.relations if unreadable(pair, meter.unread, noted)]
@@ -127,7 +127,9 @@ def unreadable(pair: Relation[int], unread: Set[frozenset[int]], noted: Set[int]
     return pair.kind == "none" and pair.inferred and frozenset(both) in unread and not both <= noted
 
 
-def contexts(collection: DataSet, questions: Sequence[Sample], run: Run, k: int) -> dict[str, dict[str, list[Source]]]:
+def contexts(
+    collection: DataSet, questions: Sequence[Sample], run: ExperimentRun, k: int
+) -> dict[str, dict[str, list[Source]]]:
     """The contexts of each question, by where they are from.
 
     Raises:
@@ -246,11 +248,13 @@ def contexts_table(numbers: Mapping[str, dict[str, Any]]) -> Table:
     return Table("For one question", head, rows)
 
 
-def row(question: Sample, way: str, found: Composition | None, error: str = "") -> Row:
+def row(question: Sample, way: str, found: Composition | None, error: str = "") -> ScoreRow:
     """How many pairs of a question's contexts are related; which relations, in the details."""
     details: dict[str, Any] = {"question": question.question, "relations": [], "error": error}
     if found is None:
-        return Row(question.id, way, "relations", None, error, details=details)
+        return ScoreRow(question.id, way, "relations", None, error, details=details)
     details["relations"] = [list(pair) for pair in found.pairs]
     related = sum(kind != "none" for _, _, kind in found.pairs)
-    return Row(question.id, way, "relations", related, f"of {len(found.pairs)} pairs", found.calls, details=details)
+    return ScoreRow(
+        question.id, way, "relations", related, f"of {len(found.pairs)} pairs", found.calls, details=details
+    )

@@ -22,7 +22,7 @@ from evaluation.experiments.integration import spread
 from evaluation.intervals import Estimate, average, ratio
 from evaluation.published import beside
 from evaluation.report import Report, Table, figures, number
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample
 from evaluation.searched import SETTINGS
 from evaluation.stages import (
@@ -30,8 +30,8 @@ from evaluation.stages import (
     MAP_REDUCE,
     PARTITION,
     RAG,
-    Metered,
-    Stages,
+    MeteredReader,
+    TurnStages,
     map_reduce,
     plain,
     written_text,
@@ -40,7 +40,7 @@ from preflight_rag.conversation.questions import normalised
 from preflight_rag.graph.readers import extractive_for
 from preflight_rag.library.search.retrieval import retrieve_passages
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader
-from preflight_rag.routing.costs import Cost, Written, cost, overheads, written_by
+from preflight_rag.routing.costs import Cost, WrittenTokens, cost, overheads, written_by
 from preflight_rag.routing.decision import decide, partition
 from preflight_rag.routing.library_risk import risk_model_of
 from preflight_rag.state.errors import ModelError
@@ -57,14 +57,14 @@ Columns = Mapping[str, Mapping[str, Sequence[float]]]
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedCost:
     """What the cost model gives a question, by arm, and the router's route."""
 
     route: str
     costs: dict[str, Cost]
 
 
-def run(found: DataSet, run: Run) -> Report:
+def run(found: DataSet, run: ExperimentRun) -> Report:
     """Ask each question in every way, and plan what each way costs."""
     with open_bench(found, run, lambda _: spread(found, run)) as bench:
         retrieved = bench.retrieved()
@@ -105,7 +105,7 @@ def run(found: DataSet, run: Run) -> Report:
     return bench.report("cost", tables, rows, numbers, about=about, k=SETTINGS.k, partition_size=PARTITION)
 
 
-def measured(bench: SearchBench, retrieved: Mapping[str, Sequence[Source]]) -> Written:
+def measured(bench: SearchBench, retrieved: Mapping[str, Sequence[Source]]) -> WrittenTokens:
     """Mean tokens of the extracts and answers that the run's reader writes on the first questions."""
     some = bench.questions[:MEASURED]
     extracts, answers = asyncio.run(_write(bench, [(question, retrieved[question.id]) for question in some]))
@@ -118,7 +118,7 @@ async def _write(bench: SearchBench, asked: Sequence[tuple[Sample, Sequence[Sour
     extracts, answers = list[str](), list[str]()
     for question, sources in asked:
         with suppress(ModelError):
-            stages = Stages(Metered(bench.reader), question.question, sources, options=question.options)
+            stages = TurnStages(MeteredReader(bench.reader), question.question, sources, options=question.options)
             found = await stages.extracts(partition(len(sources), PARTITION))
             extracts += [written_text(extract) for extract in found]
             reply = await bench.reader.answer(question=question.question, sources=sources, options=question.options)
@@ -126,7 +126,9 @@ async def _write(bench: SearchBench, asked: Sequence[tuple[Sample, Sequence[Sour
     return extracts, answers
 
 
-def plan(question: Sample, bench: SearchBench, extractive: ExtractiveReader | None, written: Written) -> Planned:
+def plan(
+    question: Sample, bench: SearchBench, extractive: ExtractiveReader | None, written: WrittenTokens
+) -> PlannedCost:
     """The router's choice for the retrieved passages, and the cost model's figures for each way to read them."""
     asked, library = normalised(question.question), bench.searched.library
     settings = TWO_WAYS.model_copy(update={"reranker": bench.searched.reranker})
@@ -139,7 +141,7 @@ def plan(question: Sample, bench: SearchBench, extractive: ExtractiveReader | No
         MAP_REDUCE: cost("map_reduce", overhead, tokens, PARTITION, written),
         EQUATION: cost("map_reduce", overhead, tokens, PARTITION, written, reduce_prompt=False),
     }
-    return Planned(decision.name, {**costs, ROUTER: costs[RAG if decision.name == "plain" else MAP_REDUCE]})
+    return PlannedCost(decision.name, {**costs, ROUTER: costs[RAG if decision.name == "plain" else MAP_REDUCE]})
 
 
 def saved(spent: Sequence[float], instead: Sequence[float], seed: int) -> Estimate:
@@ -149,7 +151,7 @@ def saved(spent: Sequence[float], instead: Sequence[float], seed: int) -> Estima
 
 
 def _costs(
-    title: str, columns: Columns, note: str, run: Run
+    title: str, columns: Columns, note: str, run: ExperimentRun
 ) -> tuple[Table, dict[str, Any], dict[str, dict[str, Estimate]]]:
     """Means for a question, and what is saved against always taking map/reduce."""
     price = run.budget.price
@@ -178,6 +180,6 @@ def _amount(estimate: Estimate, digits: int) -> str:
     return f"{value} [{low}, {high}]"
 
 
-def _routes(plans: Sequence[Planned]) -> str:
+def _routes(plans: Sequence[PlannedCost]) -> str:
     counts = Counter(plan.route.replace("_", "/") for plan in plans)
     return "The router chose " + ", ".join(f"{route} {count:,} times" for route, count in counts.most_common()) + "."

@@ -32,13 +32,13 @@ from evaluation.query_pipeline import (
     POOL,
     SECOND,
     TOP,
-    Parts,
+    PipelineParts,
     QueryPipeline,
     open_pipeline,
 )
 from evaluation.report import Report, Table, figures, number
-from evaluation.rows import Row, complete
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow, complete
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample
 from evaluation.stages import NO_CLOSED_BOOK, closed_book, on_passages, plain
 from preflight_rag.pubmed.mesh import Mesh
@@ -50,16 +50,16 @@ FOUND, AVERAGE = "found %", "Avg"
 ACCURACY, PRECISION, RECALL, F1 = "accuracy", "precision", "recall", "F1"
 NAIVE, PIPELINE = "naive RAG", "query pipeline"
 PARTS = {
-    PIPELINE: Parts(),
-    "without rewriting": Parts(rewriting=False),
-    "without HSRDR": Parts(hybrid=False),
-    "without SEOS": Parts(splitter=NAIVE_SPLITTER),
-    "without second stage": Parts(second_stage=False),
+    PIPELINE: PipelineParts(),
+    "without rewriting": PipelineParts(rewriting=False),
+    "without HSRDR": PipelineParts(hybrid=False),
+    "without SEOS": PipelineParts(splitter=NAIVE_SPLITTER),
+    "without second stage": PipelineParts(second_stage=False),
 }
 SOURCES = {
-    "D1": Parts(origins=frozenset({"D1"})),
-    "D1+D2": Parts(origins=frozenset({"D1", "D2"})),
-    "D1+D2+D3": Parts(origins=frozenset({"D1", "D2", "D3"})),
+    "D1": PipelineParts(origins=frozenset({"D1"})),
+    "D1+D2": PipelineParts(origins=frozenset({"D1", "D2"})),
+    "D1+D2+D3": PipelineParts(origins=frozenset({"D1", "D2", "D3"})),
 }
 SPLITTERS = (NAIVE_SPLITTER, "fixed 512, overlap 32", "fixed 512, overlap 128", OURS)
 RETRIEVERS = (DENSE, LEXICAL, SECOND, FUSED)
@@ -82,7 +82,7 @@ Passages = Mapping[str, Mapping[str, tuple[Source, ...]]]
 """Arm to question id to the passages that it reads."""
 
 
-def run(found: DataSet, run: Run) -> Report:
+def run(found: DataSet, run: ExperimentRun) -> Report:
     """Both baselines and the pipeline on all questions; the pipeline without its parts on the negative ones."""
     subject, filtered = on_subject(found)
     run = with_embedders(run)
@@ -118,7 +118,7 @@ def run(found: DataSet, run: Run) -> Report:
     )
 
 
-def sources(found: DataSet, run: Run) -> Report:
+def sources(found: DataSet, run: ExperimentRun) -> Report:
     """Which kinds of documents are read (Table III), on the negative questions."""
     subject, filtered = on_subject(found)
     run = with_embedders(run)
@@ -148,7 +148,7 @@ def sources(found: DataSet, run: Run) -> Report:
     )
 
 
-def splitting(found: DataSet, run: Run) -> Report:
+def splitting(found: DataSet, run: ExperimentRun) -> Report:
     """Each splitter with each retriever behind the same second stage (Table IV), on the negative questions."""
     subject, filtered = on_subject(found)
     run = with_embedders(run, most=2)
@@ -156,7 +156,7 @@ def splitting(found: DataSet, run: Run) -> Report:
         negative, told = negatives(bench, _baselines(bench, made))
         retrievers = [by for by in RETRIEVERS if by != SECOND or SECOND in made.splitters]
         named = {
-            f"{name} | {by}": Parts(splitter=name, retriever=by)
+            f"{name} | {by}": PipelineParts(splitter=name, retriever=by)
             for name in SPLITTERS
             for by in retrievers
             if name in made.splitters[SECOND if by == SECOND else DENSE]
@@ -183,7 +183,7 @@ def splitting(found: DataSet, run: Run) -> Report:
     )
 
 
-def with_embedders(run: Run, *, most: int = 1) -> Run:
+def with_embedders(run: ExperimentRun, *, most: int = 1) -> ExperimentRun:
     """The run with the embedder of documents as its own, and those of passages, `most` of them, beside it.
 
     Raises:
@@ -229,7 +229,7 @@ def on_subject(found: DataSet) -> tuple[str, DataSet]:
     return f"on {SUBJECT} by {by}", replace(found, samples=chosen)
 
 
-def negatives(bench: SearchBench, rows: Sequence[Row]) -> tuple[tuple[Sample, ...], str]:
+def negatives(bench: SearchBench, rows: Sequence[ScoreRow]) -> tuple[tuple[Sample, ...], str]:
     """The questions that every baseline among the rows answers wrongly, and what they are, in words; else all."""
     baselines = [row for row in complete(rows) if row.arm != PIPELINE]
     right = {row.sample for row in baselines if row.score}
@@ -241,7 +241,7 @@ def negatives(bench: SearchBench, rows: Sequence[Row]) -> tuple[tuple[Sample, ..
     return wrong, f"the {len(wrong):,} questions that {both}"
 
 
-def averaged(rows: Sequence[Row], seed: int) -> dict[str, Estimate]:
+def averaged(rows: Sequence[ScoreRow], seed: int) -> dict[str, Estimate]:
     """Accuracy, and precision, recall and F1 as unweighted means over the letters of the options.
 
     A letter counts that is right for some question; a reply that chooses nothing is a miss for its right letter.
@@ -275,7 +275,7 @@ def macro(right: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return (right == chosen).mean(-1), precision / counted, recall / counted, f1 / counted
 
 
-def _letters(row: Row) -> tuple[int, int]:
+def _letters(row: ScoreRow) -> tuple[int, int]:
     options = list(row.details["options"])
     chosen = row.details.get("choice")
     return options.index(row.details["right"]), options.index(chosen) if chosen in options else -1
@@ -294,7 +294,10 @@ def _read(bench: SearchBench, passages: Callable[[Sample], tuple[Source, ...]]) 
 
 
 def _passages(
-    bench: SearchBench, made: QueryPipeline, arms: Mapping[str, Parts], questions: Sequence[Sample] | None = None
+    bench: SearchBench,
+    made: QueryPipeline,
+    arms: Mapping[str, PipelineParts],
+    questions: Sequence[Sample] | None = None,
 ) -> dict[str, dict[str, tuple[Source, ...]]]:
     """What each arm of the pipeline reads for each question."""
     given: dict[str, dict[str, tuple[Source, ...]]] = {name: {} for name in arms}
@@ -305,7 +308,9 @@ def _passages(
     return given
 
 
-def _asked(bench: SearchBench, given: Passages, questions: Sequence[Sample], *, baseline: bool = False) -> list[Row]:
+def _asked(
+    bench: SearchBench, given: Passages, questions: Sequence[Sample], *, baseline: bool = False
+) -> list[ScoreRow]:
     """The questions put to every arm with its own passages, and to the closed book where that is a baseline."""
 
     def reads(name: str) -> Callable[[Sample, Sequence[Source]], Sequence[Source]]:
@@ -319,7 +324,7 @@ def _asked(bench: SearchBench, given: Passages, questions: Sequence[Sample], *, 
     return bench.ask(arms, lambda _: (), questions)
 
 
-def _baselines(bench: SearchBench, made: QueryPipeline) -> list[Row]:
+def _baselines(bench: SearchBench, made: QueryPipeline) -> list[ScoreRow]:
     return _asked(bench, {NAIVE: _read(bench, made.naive)}, bench.questions, baseline=True)
 
 
@@ -332,7 +337,7 @@ def _before_reading(bench: SearchBench, given: Passages, seed: int) -> Table:
             # A whole document has its own id, a chunk that of its document and its place.
             ids = [source.passage_id for source in passages[question.id]]
             held = not {*ids, *(name.rpartition(":")[0] for name in ids)}.isdisjoint(gold)
-            rows.append(Row(question.id, arm=name, measure=FOUND, score=float(held)))
+            rows.append(ScoreRow(question.id, arm=name, measure=FOUND, score=float(held)))
     found = compare(rows, by="measure", baseline=PIPELINE, seed=seed)
     note = f"A passage of a document that answers is among the {TOP} of the prompt. {INTERVALS}"
     lines = tuple((name, number(row[FOUND], percent=True)) for name, row in found.estimates.items())
@@ -345,7 +350,7 @@ def subset(label: str) -> str:
     return next((SUBSETS[name] for name in sorted(SUBSETS, key=len, reverse=True) if name in label.lower()), "")
 
 
-def _others(rows: Sequence[Row]) -> list[str]:
+def _others(rows: Sequence[ScoreRow]) -> list[str]:
     return [name for name in dict.fromkeys(row.arm for row in rows) if name != PIPELINE]
 
 

@@ -10,10 +10,10 @@ from evaluation.bench import open_bench
 from evaluation.compare import compare
 from evaluation.experiments.positions import place_of
 from evaluation.report import Report
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample
-from evaluation.searched import Searched, among
+from evaluation.searched import SearchedLibrary, among
 from evaluation.stages import MAP_REDUCE, RAG, map_reduce, plain
 from preflight_rag.state.reading import Source
 
@@ -23,7 +23,7 @@ RETRIEVED, RANDOM = "retrieved", "random"
 CONDITIONS = (RETRIEVED, RANDOM)
 
 
-def run(found: DataSet, run: Run) -> Report:
+def run(found: DataSet, run: ExperimentRun) -> Report:
     """Ask each question among retrieved and among random passages."""
     with open_bench(found, run, lambda searched: searched.with_key(found, run)) as bench:
         passages = {question.id: _passages(bench.searched, question) for question in bench.in_turn()}
@@ -42,7 +42,7 @@ def run(found: DataSet, run: Run) -> Report:
     return bench.report("distractors", tables, rows, numbers, (plot,), passages=SIZE)
 
 
-def _passages(searched: Searched, question: Sample) -> dict[str, tuple[Source, ...]]:
+def _passages(searched: SearchedLibrary, question: Sample) -> dict[str, tuple[Source, ...]]:
     key = searched.key(question)
     place = place_of(50, SIZE)
     return {
@@ -51,5 +51,5 @@ def _passages(searched: Searched, question: Sample) -> dict[str, tuple[Source, .
     }
 
 
-def _named(row: Row) -> str:
+def _named(row: ScoreRow) -> str:
     return f"{row.arm}, {row.condition}"

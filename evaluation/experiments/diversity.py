@@ -23,17 +23,17 @@ from typing import Any
 import numpy as np
 
 from evaluation.after_reading import NOT_READ, RECALL, read_selections
-from evaluation.coarse_to_fine import COARSE_ALPHAS, WINDOWS, Best, search
+from evaluation.coarse_to_fine import COARSE_ALPHAS, WINDOWS, BestSetting, search
 from evaluation.compare import Comparison, compare
 from evaluation.harness.asking import open_asking
 from evaluation.intervals import Estimate, average
 from evaluation.metrics import measure_rankings
-from evaluation.plots import Axis, Curves, Plot, Trace
+from evaluation.plots import Curves, Plot, PlotAxis, Trace
 from evaluation.published import beside
 from evaluation.reading_metrics import holds
 from evaluation.report import Report, Table, figures, number
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from evaluation.samples import Context, DataSet, Sample
 from evaluation.searching import collection_library, described, inputs
 from evaluation.vector_cache import cached_embedder
@@ -77,7 +77,7 @@ SORTS = {"index": "index sort", "score": "sort"}
 
 
 @dataclass(frozen=True)
-class Case:
+class SelectionCase:
     """One question with its candidates.
 
     Attributes:
@@ -130,7 +130,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Limit:
+class SelectionLimit:
     """How much may be selected: a share of a document's tokens (c_r), or a number of tokens (T_max)."""
 
     ratio: float | None = None
@@ -141,29 +141,29 @@ class Limit:
         """As tables have it."""
         return f"c_r {self.ratio:g}" if self.ratio is not None else f"T_max {self.tokens:,}"
 
-    def budget(self, case: Case) -> int:
+    def budget(self, case: SelectionCase) -> int:
         """Tokens that may be selected of a case's candidates."""
         return token_budget(case.tokens, budget=self.tokens, compression=self.ratio) or 1
 
 
-TUNED_AT = (Limit(tokens=512), Limit(tokens=2048))
+TUNED_AT = (SelectionLimit(tokens=512), SelectionLimit(tokens=2048))
 
 
-def limits_of(one_document: bool, window: int | None = None) -> tuple[Limit, ...]:
+def limits_of(one_document: bool, window: int | None = None) -> tuple[SelectionLimit, ...]:
     """The paper's limits: shares of one document, else T_max as far as a model's context window goes."""
     if one_document:
-        return tuple(Limit(ratio=ratio) for ratio in RATIOS)
+        return tuple(SelectionLimit(ratio=ratio) for ratio in RATIOS)
     room = PROMPT_SHARE * (window or UNKNOWN_WINDOW)
-    return tuple(Limit(tokens=tokens) for tokens in T_MAX if tokens <= max(room, T_MAX[0]))
+    return tuple(SelectionLimit(tokens=tokens) for tokens in T_MAX if tokens <= max(room, T_MAX[0]))
 
 
-Pick = Callable[[Case, "int | None", "int | None"], list[int]]
+Pick = Callable[[SelectionCase, "int | None", "int | None"], list[int]]
 """Picks of a case, given k and a budget."""
-CasesOf = Callable[[Sequence[Sample]], list[Case]]
+CasesOf = Callable[[Sequence[Sample]], list[SelectionCase]]
 
 
 @contextmanager
-def candidates(collection: DataSet, run: Run) -> Iterator[tuple[CasesOf, dict[str, Any]]]:
+def candidates(collection: DataSet, run: ExperimentRun) -> Iterator[tuple[CasesOf, dict[str, Any]]]:
     """What makes cases of a collection's queries, and what they depend on, for the manifest."""
     if collection.samples and collection.samples[0].document:
         with cached_embedder(run) as embedder:
@@ -171,14 +171,14 @@ def candidates(collection: DataSet, run: Run) -> Iterator[tuple[CasesOf, dict[st
         return
     with collection_library(collection, run) as library:
 
-        def cases_of(queries: Sequence[Sample]) -> list[Case]:
+        def cases_of(queries: Sequence[Sample]) -> list[SelectionCase]:
             cases = []
             for query in run.each(queries, f"{collection.name}: queries"):
                 text = normalised(query.question)
                 found = library.candidates(SearchQuery(text, candidates=DEPTH))
                 passages = [candidate.passage for candidate in found]
                 cases.append(
-                    Case(
+                    SelectionCase(
                         query=replace(query, question=text),
                         relevant=collection.relevant(query.id),
                         documents=[passage.document_id for passage in passages],
@@ -197,7 +197,7 @@ def candidates(collection: DataSet, run: Run) -> Iterator[tuple[CasesOf, dict[st
         yield cases_of, inputs(collection, library, candidates=DEPTH)
 
 
-def _units(collection: DataSet, embedder: Embedder, run: Run) -> tuple[CasesOf, dict[str, Any]]:
+def _units(collection: DataSet, embedder: Embedder, run: ExperimentRun) -> tuple[CasesOf, dict[str, Any]]:
     units: dict[str, list[Document]] = {}
     for unit in collection.documents():
         units.setdefault(unit.source, []).append(unit)
@@ -207,13 +207,13 @@ def _units(collection: DataSet, embedder: Embedder, run: Run) -> tuple[CasesOf, 
         texts = [unit.text for unit in units[name]]
         return [embedder.count_tokens(text) for text in texts], embedder.encode_passages(texts)
 
-    def cases_of(queries: Sequence[Sample]) -> list[Case]:
+    def cases_of(queries: Sequence[Sample]) -> list[SelectionCase]:
         cases = []
         for query in run.each(queries, f"{collection.name}: queries"):
             name = query.document
             tokens, vectors = measured(name)
             cases.append(
-                Case(
+                SelectionCase(
                     query=query,
                     relevant=collection.relevant(query.id),
                     documents=[unit.id for unit in units[name]],
@@ -231,7 +231,7 @@ def _units(collection: DataSet, embedder: Embedder, run: Run) -> tuple[CasesOf, 
     return cases_of, described(collection, embedder, units=sum(map(len, units.values())))
 
 
-def run(found: DataSet, run: Run) -> Report:
+def run(found: DataSet, run: ExperimentRun) -> Report:
     """Tune on the development half, then compare the selections on the run's part."""
     samples = found.select(run.part, run.limit)
     tuning = found.select("development", min(TUNED_ON, run.limit or TUNED_ON))
@@ -243,7 +243,7 @@ def run(found: DataSet, run: Run) -> Report:
     presets = presets_of(found.name, one_document)
     systems = systems_of(cases, tuned, presets)
     rows = [
-        Row(case.query.id, str(budget), name, case.recall(pick(case, None, budget)), details=case.details)
+        ScoreRow(case.query.id, str(budget), name, case.recall(pick(case, None, budget)), details=case.details)
         for case in cases
         for name, pick in systems.items()
         for budget in BUDGETS
@@ -304,20 +304,20 @@ def run(found: DataSet, run: Run) -> Report:
     )
 
 
-def _by_similarity(case: Case, k: int | None, budget: int | None) -> list[int]:
+def _by_similarity(case: SelectionCase, k: int | None, budget: int | None) -> list[int]:
     order = np.argsort(-_cosines(case), kind="stable")
     picks = within_budget([case.tokens[index] for index in order], budget, k=k, fill=case.fill)
     return [int(order[pick]) for pick in picks]
 
 
-def _by_fusion(case: Case, k: int | None, budget: int | None) -> list[int]:
+def _by_fusion(case: SelectionCase, k: int | None, budget: int | None) -> list[int]:
     return within_budget(case.tokens, budget, k=k, fill=case.fill)
 
 
 def _by_mmr(alpha: float, window: int | None, *, fused: bool = False) -> Pick:
     """By MMR; of the fused ranking as a turn does it: cosines, in the order of the ranking."""
 
-    def pick(case: Case, k: int | None, budget: int | None) -> list[int]:
+    def pick(case: SelectionCase, k: int | None, budget: int | None) -> list[int]:
         relevance = in_order(_cosines(case)) if fused else None
         return mmr(
             case.vectors,
@@ -340,14 +340,14 @@ def _by_fps(alpha: float, window: int | None = None) -> Pick:
     )
 
 
-def _cosines(case: Case) -> Any:
+def _cosines(case: SelectionCase) -> Any:
     scales = np.linalg.norm(case.vectors, axis=1) * np.linalg.norm(case.asked)
     return case.vectors @ case.asked / np.where(scales > 0, scales, 1)
 
 
 def tuned_on(
-    cases: Sequence[Case], limits: Sequence[Limit] = TUNED_AT, selectors: Sequence[str] = (MMR, FPS)
-) -> dict[str, Best]:
+    cases: Sequence[SelectionCase], limits: Sequence[SelectionLimit] = TUNED_AT, selectors: Sequence[str] = (MMR, FPS)
+) -> dict[str, BestSetting]:
     """The best settings of these selectors by mean recall over these limits."""
     most = max(len(case.tokens) for case in cases)
     windows = [window for window in WINDOWS if window is None or window < most]
@@ -373,7 +373,9 @@ def presets_of(name: str, one_document: bool) -> tuple[str, ...]:
     return tuple(f"paper-{own}-{end}" for end in ends)
 
 
-def systems_of(cases: Sequence[Case], tuned: Mapping[str, Best], presets: Sequence[str]) -> dict[str, Pick]:
+def systems_of(
+    cases: Sequence[SelectionCase], tuned: Mapping[str, BestSetting], presets: Sequence[str]
+) -> dict[str, Pick]:
     """The selections by name; those over the fused ranking only where candidates come from a search."""
     best = tuned[MMR]
     systems: dict[str, Pick] = {
@@ -396,11 +398,11 @@ def systems_of(cases: Sequence[Case], tuned: Mapping[str, Best], presets: Sequen
     return systems
 
 
-Lengths = dict[str, dict[str, Best]]
+Lengths = dict[str, dict[str, BestSetting]]
 """Name of a limit to selector to the best setting for all limits of its length."""
 
 
-def lengths_of(limits: Sequence[Limit]) -> list[tuple[Limit, ...]]:
+def lengths_of(limits: Sequence[SelectionLimit]) -> list[tuple[SelectionLimit, ...]]:
     """The limits that share a pair of α and w: all shares of a document, T_max up to 10,000, and T_max beyond."""
     groups = (
         tuple(limit for limit in limits if limit.tokens is None),
@@ -410,7 +412,9 @@ def lengths_of(limits: Sequence[Limit]) -> list[tuple[Limit, ...]]:
     return [group for group in groups if group]
 
 
-def tuned_for_answers(cases: Sequence[Case], limits: Sequence[Limit], selectors: Sequence[str] = (MMR, FPS)) -> Lengths:
+def tuned_for_answers(
+    cases: Sequence[SelectionCase], limits: Sequence[SelectionLimit], selectors: Sequence[str] = (MMR, FPS)
+) -> Lengths:
     """For each length the settings that select an answer most often, mean over its limits (Diversity, section 3.1)."""
     most = max(len(case.tokens) for case in cases)
     windows = [window for window in WINDOWS if window is None or window < most]
@@ -418,7 +422,7 @@ def tuned_for_answers(cases: Sequence[Case], limits: Sequence[Limit], selectors:
     found: Lengths = {}
     for group in lengths_of(limits):
 
-        def value(pick: Pick, group: tuple[Limit, ...] = group) -> float:
+        def value(pick: Pick, group: tuple[SelectionLimit, ...] = group) -> float:
             shares = [case.present(cut) for case in cases for cut in _cuts(case, pick, group)]
             return sum(shares) / len(shares)
 
@@ -430,7 +434,7 @@ def tuned_for_answers(cases: Sequence[Case], limits: Sequence[Limit], selectors:
     return found
 
 
-def _cuts(case: Case, pick: Pick, limits: Sequence[Limit]) -> list[list[int]]:
+def _cuts(case: SelectionCase, pick: Pick, limits: Sequence[SelectionLimit]) -> list[list[int]]:
     """What is picked under each limit; without filling, a smaller limit's picks are the first of a larger one's."""
     budgets = [limit.budget(case) for limit in limits]
     shortest = min(budgets)
@@ -441,16 +445,16 @@ def _cuts(case: Case, pick: Pick, limits: Sequence[Limit]) -> list[list[int]]:
     return [longest[: int(np.searchsorted(lengths, budget, side="right"))] for budget in budgets]
 
 
-def selections(tuned: Lengths) -> dict[str, Callable[[Limit], Pick]]:
+def selections(tuned: Lengths) -> dict[str, Callable[[SelectionLimit], Pick]]:
     """The selections that the paper's tables compare, by its names and for a limit: similarity, and what was tuned."""
-    found: dict[str, Callable[[Limit], Pick]] = {"SB": lambda _: _by_similarity}
+    found: dict[str, Callable[[SelectionLimit], Pick]] = {"SB": lambda _: _by_similarity}
     makers: dict[str, tuple[str, Callable[[float, int | None], Pick]]] = {
         "SB+MMR": (MMR, _by_mmr), "SB+FPS": (FPS, _by_fps),
     }  # fmt: skip
     for paper, (selector, make) in makers.items():
         if all(selector in best for best in tuned.values()):
 
-            def of(limit: Limit, selector: str = selector, make: Callable[..., Pick] = make) -> Pick:
+            def of(limit: SelectionLimit, selector: str = selector, make: Callable[..., Pick] = make) -> Pick:
                 best = tuned[limit.name][selector]
                 return make(best.alpha, best.window)
 
@@ -458,14 +462,14 @@ def selections(tuned: Lengths) -> dict[str, Callable[[Limit], Pick]]:
     return found
 
 
-def as_reported(presets: Sequence[str]) -> dict[str, Callable[[Limit], Pick]]:
+def as_reported(presets: Sequence[str]) -> dict[str, Callable[[SelectionLimit], Pick]]:
     """The selections with the α and w that the paper reports, by name and for a limit.
 
     Args:
         presets: Of `PAPER_PRESETS`, for one kind of units: of each selector one, or one to 10,000 tokens and another
             from 20,000.
     """
-    found: dict[str, Callable[[Limit], Pick]] = {}
+    found: dict[str, Callable[[SelectionLimit], Pick]] = {}
     makers: dict[str, tuple[str, Callable[[float, int | None], Pick]]] = {
         "mmr": ("SB+MMR", _by_mmr), "modified-fps": ("SB+FPS", _by_fps),
     }  # fmt: skip
@@ -473,7 +477,7 @@ def as_reported(presets: Sequence[str]) -> dict[str, Callable[[Limit], Pick]]:
         own = [name for name in presets if PAPER_PRESETS[name].diversity == selector]
         if own:
 
-            def of(limit: Limit, own: Sequence[str] = own, make: Callable[..., Pick] = make) -> Pick:
+            def of(limit: SelectionLimit, own: Sequence[str] = own, make: Callable[..., Pick] = make) -> Pick:
                 preset = PAPER_PRESETS[_preset_at(own, limit)]
                 return make(preset.alpha, preset.window)
 
@@ -481,7 +485,7 @@ def as_reported(presets: Sequence[str]) -> dict[str, Callable[[Limit], Pick]]:
     return found
 
 
-def _preset_at(presets: Sequence[str], limit: Limit) -> str:
+def _preset_at(presets: Sequence[str], limit: SelectionLimit) -> str:
     """Of one selector's presets the one for limits of this length."""
     is_long = limit.tokens is not None and limit.tokens > SHORT_LIMIT
     return next((name for name in presets if name.endswith("from-20k") == is_long), presets[0])
@@ -501,7 +505,7 @@ def _shown_settings(tuned: Lengths) -> str:
     return "; ".join(f"{', '.join(limits)}: {told}" for told, limits in by_setting.items())
 
 
-def _setting(best: Best) -> str:
+def _setting(best: BestSetting) -> str:
     return f"α {best.alpha:g}, w {best.window or '∞'}"
 
 
@@ -509,7 +513,7 @@ def _base(name: str) -> str:
     return FUSED if "fused" in name else SIMILARITY
 
 
-def _over_alpha(name: str, best: Best) -> Plot:
+def _over_alpha(name: str, best: BestSetting) -> Plot:
     """What the search saw: a trace for each window that it tried over the whole of α."""
     at_one = [(alpha, value) for alpha, _, value in best.trace if alpha == 1]
     traces = []
@@ -521,15 +525,15 @@ def _over_alpha(name: str, best: Best) -> Plot:
         traces = [replace(traces[0], name=name)]
     return Curves(
         f"Recall over α: {name}",
-        Axis("α, the weight of relevance", low=0, high=1),
-        Axis("recall of what is relevant", percent=True),
+        PlotAxis("α, the weight of relevance", low=0, high=1),
+        PlotAxis("recall of what is relevant", percent=True),
         tuple(traces),
         note=f"Mean over questions of the development half and over budgets of "
         f"{' and '.join(f'{limit.tokens:,}' for limit in TUNED_AT)} tokens; w is how many of the last picks count.",
     )
 
 
-def _passages(found: DataSet, cases: Sequence[Case], systems: Mapping[str, Pick]) -> list[Row]:
+def _passages(found: DataSet, cases: Sequence[SelectionCase], systems: Mapping[str, Pick]) -> list[ScoreRow]:
     """Recall, nDCG@10 and tokens of the first passages that each selection picks, in the order of picking."""
     rows = []
     for name, pick in systems.items():
@@ -544,7 +548,8 @@ def _passages(found: DataSet, cases: Sequence[Case], systems: Mapping[str, Pick]
             scores = {f"recall@{PASSAGES}": case.recall(picks), "nDCG@10": measured[case.query.id]}
             scores["tokens"] = float(sum(case.tokens[index] for index in picks))
             rows += [
-                Row(case.query.id, f"{PASSAGES} passages", name, score, measure=key) for key, score in scores.items()
+                ScoreRow(case.query.id, f"{PASSAGES} passages", name, score, measure=key)
+                for key, score in scores.items()
             ]
     return rows
 
@@ -567,7 +572,7 @@ def _passage_table(found: Comparison) -> Table:
     return Table(f"{PASSAGES} passages", columns, tuple(rows), note)
 
 
-def _orderings(cases: Sequence[Case], systems: Mapping[str, Pick], seed: int) -> tuple[Table, dict[str, Any]]:
+def _orderings(cases: Sequence[SelectionCase], systems: Mapping[str, Pick], seed: int) -> tuple[Table, dict[str, Any]]:
     """How far from the nearer end of the prompt relevant passages stand."""
     pick = systems.get(FUSED, systems[SIMILARITY])
     estimates = {
@@ -582,7 +587,7 @@ def _orderings(cases: Sequence[Case], systems: Mapping[str, Pick], seed: int) ->
     return Table("Orderings", ("ordering", "distance to the nearer end"), rows, note), figures(estimates)
 
 
-def _distance(case: Case, pick: Pick, ordering: str) -> float | None:
+def _distance(case: SelectionCase, pick: Pick, ordering: str) -> float | None:
     """Mean over the relevant passages of the selection; None without one."""
     picks = pick(case, PASSAGES, None)
     first = {text: at for at, text in reversed(list(enumerate(case.texts[index] for index in picks)))}
@@ -608,17 +613,17 @@ class AsInThePaper:
     """
 
     tables: tuple[Table, ...] = ()
-    rows: tuple[Row, ...] = ()
+    rows: tuple[ScoreRow, ...] = ()
     figures: Mapping[str, Any] = field(default_factory=dict)
     estimates: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)
     model: str = ""
 
 
 def as_in_the_paper(
-    cases: Sequence[Case],
-    tuning: Sequence[Case],
+    cases: Sequence[SelectionCase],
+    tuning: Sequence[SelectionCase],
     one_document: bool,
-    run: Run,
+    run: ExperimentRun,
     *,
     of: str = "",
     selectors: Sequence[str] = (MMR, FPS),
@@ -653,7 +658,7 @@ def as_in_the_paper(
             for limit in limits
         }
         rows = [
-            Row(case.query.id, f"{of}{limit}", paper, case.present(chosen[case.query.id]), measure=PRESENT,
+            ScoreRow(case.query.id, f"{of}{limit}", paper, case.present(chosen[case.query.id]), measure=PRESENT,
                 details=case.details)
             for (paper, limit), chosen in picks.items()
             for case in asked
@@ -696,19 +701,19 @@ def as_in_the_paper(
     return AsInThePaper(tuple(tables), tuple(rows), figures, estimates, model)
 
 
-def _question(case: Case) -> Sample:
+def _question(case: SelectionCase) -> Sample:
     """The question with its answers in words, and what is relevant as the passages that give them."""
     of_names = dict(zip(case.documents, case.shown, strict=True))
     given = tuple(Context(name, "", of_names[name], role="gold") for name in sorted(case.relevant) if name in of_names)
     return Sample(case.query.id, case.query.question, "long", answers=case.query.answers, given=given)
 
 
-def _arranged(case: Case, picks: Sequence[int], ordering: str) -> list[int]:
+def _arranged(case: SelectionCase, picks: Sequence[int], ordering: str) -> list[int]:
     """The picks in another order; of one text, all its places count as one document's."""
     first = {text: at for at, text in reversed(list(enumerate(case.texts[index] for index in picks)))}
     order = arrange(list(picks), ordering, place=lambda index: (first[case.texts[index]], case.places[index]))
     return [picks[at] for at in order]
 
 
-def _sources(case: Case, picks: Sequence[int]) -> tuple[Source, ...]:
+def _sources(case: SelectionCase, picks: Sequence[int]) -> tuple[Source, ...]:
     return tuple(Source(n, case.documents[index], "", case.shown[index]) for n, index in enumerate(picks, 1))

@@ -18,8 +18,8 @@ from evaluation.datasets import MIRAGE_PARTS
 from evaluation.intervals import wilson
 from evaluation.published import beside
 from evaluation.report import Report, Table, figures, number
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample
 from evaluation.searched import KEYED, SETTINGS
 from evaluation.stages import (
@@ -37,7 +37,7 @@ ALL = "all"
 SHOWN = {"map_reduce": "map/reduce", "corg": "COrg"}
 
 
-def run(found: DataSet, run: Run) -> Report:
+def run(found: DataSet, run: ExperimentRun) -> Report:
     """Ask each question with every arm."""
     with open_bench(found, run, lambda _: spread(found, run)) as bench:
         retrieved = bench.retrieved()
@@ -69,7 +69,7 @@ def run(found: DataSet, run: Run) -> Report:
     return bench.report("integration", tables, rows, numbers, (plot,), about=about, k=SETTINGS.k)
 
 
-def spread(found: DataSet, run: Run) -> tuple[Sample, ...]:
+def spread(found: DataSet, run: ExperimentRun) -> tuple[Sample, ...]:
     """The part's questions that a rule can score, of each label as many as the limit divided by the labels.
 
     What a small label leaves of its share, and what does not divide, goes to the labels that are first by name.
@@ -113,7 +113,7 @@ def _evidence(strict: Comparison, parts: dict[str, list[str]], evidence: dict[st
 def _routes(strict: Comparison, arms: Sequence[str], seed: int) -> tuple[Table, dict[str, Any]]:
     """Which routes `auto` ended on, and how every arm does on those questions."""
     taken = {row.sample: row.details["route"] or "no answer" for row in strict.rows if row.arm == AUTO}
-    by_route: list[Row] = [replace(row, condition=taken[row.sample]) for row in strict.rows]
+    by_route: list[ScoreRow] = [replace(row, condition=taken[row.sample]) for row in strict.rows]
     found = compare(by_route, by="arm", columns=arms, pairs={}, seed=seed)
     counts = {route: sum(name == route for name in taken.values()) for route in found.estimates}
     lines, numbers = [], {}

@@ -28,14 +28,14 @@ from evaluation.datasets import clapnq
 from evaluation.metrics import roc_area
 from evaluation.reading_metrics import holds
 from evaluation.report import Report, Table
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from evaluation.samples import Context, DataSet, Sample, check_selection, digest
 from evaluation.vector_cache import cached_embedder
 from preflight_rag.cache import file_sha256
 from preflight_rag.ingest.splitting.sentence_splitter import SentenceSplitter
 from preflight_rag.models.embedding.embedder import Embedder
-from preflight_rag.offline.evidence import MARGIN, MAX_QUOTED, SIMILARITY_WEIGHT, Scored, sentences_of, weighted
+from preflight_rag.offline.evidence import MARGIN, MAX_QUOTED, SIMILARITY_WEIGHT, ScoredSentence, sentences_of, weighted
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Draft
@@ -114,12 +114,12 @@ def with_short_passages(found: DataSet, splitter: SentenceSplitter) -> Iterator[
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RankedSentences:
     """The sentences of a case as the reader ranks them, and its drafts where they were asked for."""
 
     kind: Kind
     sample: Sample
-    ranked: list[Scored]
+    ranked: list[ScoredSentence]
     plain: Draft | None = None
     reduced: Draft | None = None
 
@@ -139,7 +139,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Pool:
+class SamplePool:
     """Passages of one data set with their vectors, and the samples that they came with."""
 
     samples: list[Sample]
@@ -151,7 +151,7 @@ class Pool:
         return [self.passages[i] for i in (-(self.vectors @ query)).argsort(kind="stable").tolist()]
 
 
-def open_pool(samples: Iterable[Sample], embedder: Embedder, most: int = POOL) -> Pool:
+def open_pool(samples: Iterable[Sample], embedder: Embedder, most: int = POOL) -> SamplePool:
     """The first samples by hash whose passages fit into a pool."""
     taken: list[Sample] = []
     passages: dict[Context, None] = {}
@@ -159,10 +159,12 @@ def open_pool(samples: Iterable[Sample], embedder: Embedder, most: int = POOL) -
         if len(passages) < most or all(passage in passages for passage in sample.given):
             passages.update(dict.fromkeys(sample.given))
             taken.append(sample)
-    return Pool(taken, list(passages), embedder.encode_passages([(p.title, p.text) for p in passages]))
+    return SamplePool(taken, list(passages), embedder.encode_passages([(p.title, p.text) for p in passages]))
 
 
-def cases(pool: Pool, other: Pool, embedder: Embedder, *, half: int, limit: int) -> Iterator[tuple[Kind, Sample]]:
+def cases(
+    pool: SamplePool, other: SamplePool, embedder: Embedder, *, half: int, limit: int
+) -> Iterator[tuple[Kind, Sample]]:
     """Cases of a half (0 development, 1 report): of its first `limit` questions with an answer and `limit` without."""
     mine = [sample for sample in pool.samples if digest(sample.id)[0] % 2 == half]
     for answerable in (True, False):
@@ -181,17 +183,17 @@ def cases(pool: Pool, other: Pool, embedder: Embedder, *, half: int, limit: int)
                 yield kind, replace(sample, given=shown)
 
 
-async def ask(reader: OfflineReader, kind: Kind, sample: Sample, *, drafts: bool) -> Outcome:
+async def ask(reader: OfflineReader, kind: Kind, sample: Sample, *, drafts: bool) -> RankedSentences:
     """Rank the sentences of a case and, for `drafts`, answer it at once and in partitions."""
     question, sources = sample.question, given_sources(sample)
     ranked = reader.rank(question, sentences_of(sources))
     if not drafts:
-        return Outcome(kind, sample, ranked)
+        return RankedSentences(kind, sample, ranked)
     plain = await reader.answer(question=question, sources=sources)
     parts = [sources[i : i + PARTITION] for i in range(0, len(sources), PARTITION)]
     extracts = [(await reader.extract(question=question, sources=part)).value for part in parts]
     reduced = await reader.reduce(question=question, extracts=extracts)
-    return Outcome(kind, sample, ranked, plain.value, reduced.value)
+    return RankedSentences(kind, sample, ranked, plain.value, reduced.value)
 
 
 def area_between(positive: Sequence[float], negative: Sequence[float]) -> float:
@@ -199,7 +201,7 @@ def area_between(positive: Sequence[float], negative: Sequence[float]) -> float:
     return roc_area([*positive, *negative], [True] * len(positive) + [False] * len(negative), seed=0).value
 
 
-def choose_threshold(outcomes: Sequence[Outcome]) -> float:
+def choose_threshold(outcomes: Sequence[RankedSentences]) -> float:
     """The highest threshold, in steps of 0.01, that lets `KEPT` of the answerable questions through."""
     by_set = {
         name: [outcome.best() for outcome in outcomes if (outcome.sample.label, outcome.kind) == (name, "answerable")]
@@ -213,12 +215,12 @@ def choose_threshold(outcomes: Sequence[Outcome]) -> float:
     )
 
 
-def run(found: DataSet, run: Run) -> Report:
+def run(found: DataSet, run: ExperimentRun) -> Report:
     """Put the questions to their passages, and measure what the reader quotes and when it abstains."""
     check_selection(run.part, run.limit)
     most = QUESTIONS if run.limit is None else max(1, run.limit // (len(SETS) + 1))
     halves = {"development": (0,), "test": (1,), "all": (0, 1)}[run.part]
-    outcomes: dict[int, list[Outcome]] = {half: [] for half in halves}
+    outcomes: dict[int, list[RankedSentences]] = {half: [] for half in halves}
     with cached_embedder(run) as embedder:
         splitter, reader = SentenceSplitter(embedder), OfflineReader(embedder)
         size = min(POOL, run.documents or POOL)
@@ -255,7 +257,7 @@ def run(found: DataSet, run: Run) -> Report:
     )
 
 
-def _rows(outcome: Outcome) -> Iterator[Row]:
+def _rows(outcome: RankedSentences) -> Iterator[ScoreRow]:
     """Whether each way to answer found something where there is something, and nothing elsewhere."""
     sample = outcome.sample
     details = {"question": sample.question, "best": round(outcome.best(), 6)}
@@ -263,10 +265,10 @@ def _rows(outcome: Outcome) -> Iterator[Row]:
     for arm, draft in drafts.items():
         right = None if draft is None else float(draft.found == (outcome.kind == "answerable"))
         if draft is not None or arm == AT_ONCE:
-            yield Row(f"{sample.label} {sample.id}", outcome.kind, arm, right, details=details)
+            yield ScoreRow(f"{sample.label} {sample.id}", outcome.kind, arm, right, details=details)
 
 
-def _weights(outcomes: Sequence[Outcome]) -> tuple[Table, ...]:
+def _weights(outcomes: Sequence[RankedSentences]) -> tuple[Table, ...]:
     """What weight and margin do to the quotes: answer recall as the mean over data sets, sentences, ROC areas."""
     answerable = [outcome for outcome in outcomes if outcome.kind == "answerable"]
 
@@ -293,7 +295,7 @@ def _weights(outcomes: Sequence[Outcome]) -> tuple[Table, ...]:
     )
 
 
-def _drafts(outcomes: Sequence[Outcome]) -> Table:
+def _drafts(outcomes: Sequence[RankedSentences]) -> Table:
     """One row a data set: shares answered, abstained and right, at once (plain) and in partitions (map/reduce)."""
     rows = []
     for name in SETS:
@@ -321,7 +323,7 @@ def _drafts(outcomes: Sequence[Outcome]) -> Table:
     return Table("Test half, plain / map/reduce", columns, tuple(rows))
 
 
-def _pair(outcomes: Sequence[Outcome], test: Callable[[Draft, Outcome], bool]) -> str:
+def _pair(outcomes: Sequence[RankedSentences], test: Callable[[Draft, RankedSentences], bool]) -> str:
     """Shares of outcomes that pass, plain and map/reduce, as one cell."""
     plain = [test(o.plain, o) for o in outcomes if o.plain]
     reduced = [test(o.reduced, o) for o in outcomes if o.reduced]

@@ -14,8 +14,8 @@ from evaluation.compare import compare
 from evaluation.experiments.retrieval import ARMS
 from evaluation.metrics import by_document, gold_ranks
 from evaluation.report import Report, Table
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample
 from evaluation.searching import collection_library, inputs, search_all
 from preflight_rag.conversation.questions import normalised
@@ -30,10 +30,10 @@ SAME = "en → en"
 NOTE = "Share of questions whose document is among the first k [95 %: Wilson]."
 
 
-def run(found: DataSet, run: Run) -> Report:
+def run(found: DataSet, run: ExperimentRun) -> Report:
     """Search for each question with each embedder, and count hits by direction."""
     samples = found.select(run.part, run.limit)
-    rows: list[Row] = []
+    rows: list[ScoreRow] = []
     given: dict[str, Any] = {}
     names = [name.strip() or None for name in (run.embedder or "").split(",")]
     for name in dict.fromkeys(names):
@@ -77,11 +77,11 @@ def _turn(library: Library, sample: Sample) -> list[str]:
     return list(dict.fromkeys(candidate.passage.document_id for candidate in chosen))
 
 
-def _hits(sample: Sample, arm: str, ranks: list[int]) -> list[Row]:
+def _hits(sample: Sample, arm: str, ranks: list[int]) -> list[ScoreRow]:
     """A row for each depth."""
     details = {"question": sample.question, "ranks": ranks}
     return [
-        Row(
+        ScoreRow(
             sample.id,
             condition=sample.label,
             arm=arm,

@@ -18,12 +18,12 @@ from evaluation.compare import compare, p_value
 from evaluation.harness.arms import Arm, ArmAnswer
 from evaluation.harness.asking import Asking
 from evaluation.intervals import Estimate, wilson
-from evaluation.judging import EQUAL, FIRST, SECOND, Judged, judge_pair, tested
+from evaluation.judging import EQUAL, FIRST, SECOND, PairPreference, judge_pair, tested
 from evaluation.published import beside
 from evaluation.reading_metrics import rouge
 from evaluation.report import Report, Table, number
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample
 from evaluation.searched import SETTINGS
 from evaluation.stages import MAP_REDUCE, RAG, map_reduce, plain
@@ -36,12 +36,12 @@ ARMS = (MAP_REDUCE, RAG)
 NOT_JUDGED = "The pairs are not judged: that needs a language model (--model)."
 
 
-def run(found: DataSet, run: Run) -> Report:
+def run(found: DataSet, run: ExperimentRun) -> Report:
     """Have each question answered by both arms, and each pair judged."""
     with open_bench(found, run, lambda _: long_questions(found, run)) as bench:
         retrieved = bench.retrieved()
         answers: dict[tuple[str, str], str] = {}
-        judged: dict[str, Judged] = {}
+        judged: dict[str, PairPreference] = {}
         arms = [_noted(arm, answers) for arm in (map_reduce(bench.reader), plain(bench.reader))]
         arms += [] if bench.offline else [judge(bench.asking, answers, judged)]
         rows = bench.ask(arms, lambda question: retrieved[question.id])
@@ -72,7 +72,7 @@ def run(found: DataSet, run: Run) -> Report:
     return bench.report("open-ended", tables, rows, numbers, more=more, k=SETTINGS.k)
 
 
-def long_questions(found: DataSet, run: Run) -> tuple[Sample, ...]:
+def long_questions(found: DataSet, run: ExperimentRun) -> tuple[Sample, ...]:
     """The part's questions that ask for a long answer and have a reference.
 
     Raises:
@@ -93,13 +93,13 @@ def plain_text(text: str) -> str:
     return MARKS.sub("", text).strip()
 
 
-def judge(asking: Asking, answers: dict[tuple[str, str], str], judged: dict[str, Judged]) -> Arm:
+def judge(asking: Asking, answers: dict[tuple[str, str], str], judged: dict[str, PairPreference]) -> Arm:
     """Judges the answers of `ARMS` in both orders. An answer that did not come loses against one that did."""
 
     async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
         first, second = (answers.get((question.id, name), "") for name in ARMS)
         if first != second and not (first and second):
-            judged[question.id] = Judged((FIRST, SECOND) if first else (SECOND, FIRST))
+            judged[question.id] = PairPreference((FIRST, SECOND) if first else (SECOND, FIRST))
             return ArmAnswer("one arm has no answer", passages=())
         judged[question.id], replies, usage = await judge_pair(asking, question, first, second)
         return ArmAnswer("\n\n".join(replies) or "the answers are the same", usage=usage, passages=())
@@ -107,14 +107,14 @@ def judge(asking: Asking, answers: dict[tuple[str, str], str], judged: dict[str,
     return Arm(JUDGE, answer)
 
 
-def similarity(rows: Sequence[Row], questions: dict[str, Sample]) -> list[Row]:
+def similarity(rows: Sequence[ScoreRow], questions: dict[str, Sample]) -> list[ScoreRow]:
     """ROUGE of each answer with the nearest wording of the reference, a row a measure."""
     found = []
     for row in rows:
         text = plain_text(row.details["reply"])
         wordings = [rouge(text, name) for name in questions[row.sample].names]
         found += [
-            Row(row.sample, arm=row.arm, measure=measure, score=max(one[measure] for one in wordings))
+            ScoreRow(row.sample, arm=row.arm, measure=measure, score=max(one[measure] for one in wordings))
             for measure in wordings[0]
         ]
     return found
@@ -131,14 +131,16 @@ def _noted(arm: Arm, answers: dict[tuple[str, str], str]) -> Arm:
     return Arm(arm.name, answer)
 
 
-def _compared_in_pairs(row: Row, judged: dict[str, Judged]) -> Row:
+def _compared_in_pairs(row: ScoreRow, judged: dict[str, PairPreference]) -> ScoreRow:
     """Long answers are compared, so they have no score of their own; the judge's row has the verdict."""
     verdict = judged.get(row.sample) if row.arm == JUDGE else None
     details = row.details if verdict is None else {**row.details, "judged": verdict.as_json()}
     return replace(row, reason="compared in a pair" if row.score is not None else row.reason, details=details)
 
 
-def _verdicts(found: Sequence[Judged], model: str, seed: int) -> tuple[Table, dict[str, Any], dict[str, Estimate]]:
+def _verdicts(
+    found: Sequence[PairPreference], model: str, seed: int
+) -> tuple[Table, dict[str, Any], dict[str, Estimate]]:
     """What was won, lost and tied, and how often the place decided."""
     test = tested(found, seed)
     counts = {

@@ -22,10 +22,10 @@ from evaluation.bench import data_inputs
 from evaluation.compare import compare
 from evaluation.harness.asking import Asking, open_asking
 from evaluation.harness.simulated import NAME as SIMULATED
-from evaluation.plots import Axis
+from evaluation.plots import PlotAxis
 from evaluation.report import Report
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample, check_selection
 from evaluation.searching import collection_library, left_out, search_all
 from preflight_rag.library.library import Library
@@ -62,7 +62,7 @@ _LEAD = re.compile(r"^[\s\"'“*\d.)-]*(?:question\s*:)?[\s\"'“*]*", re.IGNORE
 
 
 @dataclass(frozen=True)
-class Asked:
+class RunQuestions:
     """The questions of a run.
 
     Attributes:
@@ -78,7 +78,7 @@ class Asked:
     failed: int = 0
 
 
-def run(collection: DataSet, run: Run) -> Report:
+def run(collection: DataSet, run: ExperimentRun) -> Report:
     """Rank the collection for each question with every pair."""
     with open_asking(run) as asking:
         asked = questions(collection, asking)
@@ -127,11 +127,11 @@ def run(collection: DataSet, run: Run) -> Report:
                 "weights": known_as[FEATURES],
             },
         },
-        plots=(replace(plot, measure=Axis("share of questions; mean reciprocal rank", low=0, high=1)),),
+        plots=(replace(plot, measure=PlotAxis("share of questions; mean reciprocal rank", low=0, high=1)),),
     )
 
 
-def questions(collection: DataSet, asking: Asking) -> Asked:
+def questions(collection: DataSet, asking: Asking) -> RunQuestions:
     """Questions that the model writes from drawn documents; without one, and for a simulation, those of the data set.
 
     Raises:
@@ -140,7 +140,7 @@ def questions(collection: DataSet, asking: Asking) -> Asked:
     run = asking.run
     if asking.chat_model is None or run.model == SIMULATED:
         own = collection.select(run.part, run.limit)
-        return Asked(own, {query.id: collection.relevant(query.id) for query in own}, OWN)
+        return RunQuestions(own, {query.id: collection.relevant(query.id) for query in own}, OWN)
     check_selection(run.part, run.limit)
     drawn = _drawn(collection, run)
 
@@ -154,10 +154,10 @@ def questions(collection: DataSet, asking: Asking) -> Asked:
     if not queries:
         raise UsageError(f"{asking.name} wrote no question about {collection.name}", help="Try another model.")
     relevant = {query.id: frozenset({query.id}) for query in queries}
-    return Asked(queries, relevant, f"written by {asking.name}, one a document", len(drawn) - len(queries))
+    return RunQuestions(queries, relevant, f"written by {asking.name}, one a document", len(drawn) - len(queries))
 
 
-def _drawn(collection: DataSet, run: Run) -> list[Source]:
+def _drawn(collection: DataSet, run: ExperimentRun) -> list[Source]:
     """Documents to write questions from, drawn by the seed."""
     long = [d for d in collection.documents() if len(d.text.split()) >= LEAST_WORDS]
     if not long:
@@ -181,7 +181,11 @@ def read_question(reply: str) -> str:
 
 
 def _ranked(
-    library: Library, queries: Sequence[Sample], rerankers: Mapping[str, Reranker | None], run: Run, stage: str
+    library: Library,
+    queries: Sequence[Sample],
+    rerankers: Mapping[str, Reranker | None],
+    run: ExperimentRun,
+    stage: str,
 ) -> dict[str, dict[str, list[str]]]:
     """Reranker to question id to the first documents."""
     tops: dict[str, dict[str, list[str]]] = {name: {} for name in rerankers}
@@ -211,9 +215,9 @@ def _second(reranker: Reranker, question: str, candidates: Sequence[Candidate]) 
     return list(rerank(reranker, question, candidates, limit=CANDIDATES, deadline=float("inf")).order)
 
 
-def graded(query: Sample, pair: str, order: Sequence[str], relevant: frozenset[str]) -> tuple[Row, Row]:
+def graded(query: Sample, pair: str, order: Sequence[str], relevant: frozenset[str]) -> tuple[ScoreRow, ScoreRow]:
     """Whether a document that answers is among the first `TOP`, and 1 / its rank, 0 where none is."""
     reciprocal = next((1 / rank for rank, name in enumerate(order[:TOP], 1) if name in relevant), 0.0)
     details = {"question": query.question, "relevant": sorted(relevant), "found": list(order)}
-    hits = Row(query.id, arm=pair, measure=HITS, score=float(reciprocal > 0), details=details)
-    return hits, Row(query.id, arm=pair, measure=MRR, score=reciprocal)
+    hits = ScoreRow(query.id, arm=pair, measure=HITS, score=float(reciprocal > 0), details=details)
+    return hits, ScoreRow(query.id, arm=pair, measure=MRR, score=reciprocal)

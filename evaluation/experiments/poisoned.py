@@ -25,8 +25,8 @@ from evaluation.experiments.trust import headline
 from evaluation.intervals import wilson
 from evaluation.reading_metrics import holds
 from evaluation.report import Report, Table, number
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from evaluation.samples import Context, DataSet, Sample, digest
 from preflight_rag.app import Preflight
 from preflight_rag.library import Library
@@ -73,12 +73,12 @@ def _worded(question: str) -> str:
     return question.casefold().strip(" ?")
 
 
-def run(found: DataSet, run: Run) -> Report:
+def run(found: DataSet, run: ExperimentRun) -> Report:
     """Put each question to each arm, with and without the planted documents."""
     asked = [sample for sample in found.select(run.part) if sample.wrong][: run.limit]
     if not asked:
         raise UsageError(f"{found.name} has no question in its {run.part} part", help="Take another part.")
-    rows: list[Row] = []
+    rows: list[ScoreRow] = []
     with TemporaryDirectory() as folder:
         embedder = open_embedder(run.embedder)
         with Library.open(folder, embedder=embedder, create=True) as library:
@@ -121,7 +121,7 @@ def kind_of(sample: Sample, answer: Answer) -> str:
     return (BESIDE if right else QUOTED) if wrong else OTHER
 
 
-def _row(sample: Sample, condition: str, arm: str, answer: Answer) -> Row:
+def _row(sample: Sample, condition: str, arm: str, answer: Answer) -> ScoreRow:
     kind = kind_of(sample, answer)
     details = {
         "question": sample.question,
@@ -129,10 +129,10 @@ def _row(sample: Sample, condition: str, arm: str, answer: Answer) -> Row:
         "route": answer.route.name,
         "said": answer.answer,
     }
-    return Row(sample.id, condition, arm, float(kind == ALONE), kind, measure=ALONE, details=details)
+    return ScoreRow(sample.id, condition, arm, float(kind == ALONE), kind, measure=ALONE, details=details)
 
 
-def _table(rows: list[Row]) -> tuple[Table, dict[str, Any]]:
+def _table(rows: list[ScoreRow]) -> tuple[Table, dict[str, Any]]:
     lines, figures = [], dict[str, Any]()
     for condition in (CLEAN, PLANTED):
         for arm in ARMS:

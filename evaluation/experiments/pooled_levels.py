@@ -20,7 +20,7 @@ from evaluation.experiments.diversity import (
     MMR,
     OWN_PRESETS,
     AsInThePaper,
-    Case,
+    SelectionCase,
     as_in_the_paper,
     presets_of,
 )
@@ -29,7 +29,7 @@ from evaluation.intervals import Estimate
 from evaluation.published import beside
 from evaluation.reading_metrics import holds
 from evaluation.report import Report
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample, digest, sampled
 from evaluation.searching import described
 from evaluation.vector_cache import cached_embedder
@@ -52,7 +52,7 @@ NEAREST = 2_000
 """Units of the pool that a question selects among: nearest by cosine, where the paper searches clusters of PCA."""
 
 
-def run(found: DataSet, run: Run) -> Report:
+def run(found: DataSet, run: ExperimentRun) -> Report:
     """Split, pool, tune on other questions, and select for those of the run's part."""
     samples = [sample for sample in found.select(run.part, run.limit) if sample.names]
     tuning = tuning_of(found, samples, min(TUNED_ON, run.limit or TUNED_ON))
@@ -68,7 +68,7 @@ def run(found: DataSet, run: Run) -> Report:
         reads_more = stack.enter_context(cached_embedder(run, long)) if long else embedder
         for level, size in SIZES.items():
             reader = embedder if size is None or size <= embedder.max_tokens else reads_more
-            pool = Pool(documents, reader, size, fill=run.fill)
+            pool = UnitPool(documents, reader, size, fill=run.fill)
             counts[level] = len(pool.units)
             cases = [pool.case(sample) for sample in samples]
             tried = [case for case in map(pool.case, tuning) if case.relevant]
@@ -119,7 +119,7 @@ def tuning_of(found: DataSet, samples: Sequence[Sample], count: int) -> list[Sam
     return sorted(others or samples, key=lambda sample: digest(sample.id))[:count]
 
 
-class Pool:
+class UnitPool:
     """The units of all documents with their vectors.
 
     Args:
@@ -141,14 +141,14 @@ class Pool:
         self._vectors = embedder.encode_passages(self.units)
         self._embedder = embedder
 
-    def case(self, sample: Sample) -> Case:
+    def case(self, sample: Sample) -> SelectionCase:
         """A question with its nearest units; relevant are those of its own paragraph that hold an answer."""
         asked = self._embedder.encode_query(sample.question)
         near = np.argsort(-(self._vectors @ asked), kind="stable")[:NEAREST].tolist()
         relevant = (
             i for i, unit in enumerate(self.units) if self._sources[i] in sample.documents and holds(unit, sample.names)
         )
-        return Case(
+        return SelectionCase(
             query=replace(sample, document=""),
             relevant=frozenset(str(i) for i in relevant),
             documents=[str(i) for i in near],

@@ -15,8 +15,8 @@ from evaluation.compare import compare
 from evaluation.intervals import Estimate
 from evaluation.published import beside
 from evaluation.report import Report, figures
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample
 from evaluation.searched import among
 from evaluation.stages import MAP_REDUCE, RAG, map_reduce, plain
@@ -28,7 +28,7 @@ ARMS = (RAG, MAP_REDUCE)
 ENDS, MIDDLE = "ends", "middle"
 
 
-def run(found: DataSet, run: Run) -> Report:
+def run(found: DataSet, run: ExperimentRun) -> Report:
     """Ask each question with its key passage at every place."""
     with open_bench(found, run, lambda searched: searched.with_key(found, run)) as bench:
         passages = placed(bench, SIZES)
@@ -113,5 +113,5 @@ def _placed(bench: SearchBench, question: Sample, sizes: Sequence[int]) -> dict[
     }
 
 
-def _named(row: Row) -> str:
+def _named(row: ScoreRow) -> str:
     return f"{row.arm}, k = {row.condition.removeprefix('k=').split(',')[0]}"

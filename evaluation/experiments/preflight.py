@@ -18,8 +18,8 @@ from evaluation.intervals import Estimate, wilson
 from evaluation.metrics import by_document, gold_ranks, prediction, roc_area
 from evaluation.published import beside
 from evaluation.report import Report, Table, figures, number
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample
 from evaluation.searching import collection_library, inputs, search_all
 from preflight_rag.library.library import Library
@@ -48,7 +48,7 @@ ROUTES = {
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PreflightOutcome:
     """What the preflight said about one question's passages, and what was the case.
 
     Attributes:
@@ -71,7 +71,7 @@ class Outcome:
     sent_if_longer: bool
 
 
-def run(collection: DataSet, run: Run) -> Report:
+def run(collection: DataSet, run: ExperimentRun) -> Report:
     """Put each query through retrieval and preflight, with the product's passages and with the paper's."""
     settings = Settings(preflight="iou")
     queries = collection.select(run.part, run.limit)
@@ -79,7 +79,7 @@ def run(collection: DataSet, run: Run) -> Report:
         sizes = {"k": settings.k, "candidates": settings.candidates, "rrf_k": settings.rrf_k}
         product, paper, reader = [], [], []
         order = turn_passages(library, reader_order(collection.name))
-        rows: list[Row] = []
+        rows: list[ScoreRow] = []
         for query, found in search_all(library, queries, run.progress, name=collection.name, **sizes):
             relevant = collection.relevant(query.id)
             fused = _referenced(library, found.fused, found.dense_scores)
@@ -125,14 +125,14 @@ def _outcome(
     sources: Sequence[Source],
     relevant: frozenset[str],
     settings: Settings,
-) -> Outcome:
+) -> PreflightOutcome:
     """What the product's own rule says of these passages."""
     decision = decide(query.question, refs, sources, settings)
     any_length = settings.model_copy(update={"map_prompt_tokens": 0})
     documents = {ref["rank"]: ref["document_id"] for ref in refs}
     gold = tuple(gold_ranks([documents[rank] for rank in dense_order(refs)], relevant))
     iou = decision.iou or 0.0
-    return Outcome(
+    return PreflightOutcome(
         iou=iou,
         flagged=iou <= settings.threshold,
         issue=not any(place <= settings.top_n for place in gold),
@@ -155,17 +155,19 @@ def branch(decision: RouteDecision, settings: Settings) -> str:
     return "disagree" if decision.name == "map_reduce" else "agree"
 
 
-def _rows(query: Sample, found: Rankings, relevant: frozenset[str], outcomes: Mapping[str, Outcome]) -> Iterator[Row]:
+def _rows(
+    query: Sample, found: Rankings, relevant: frozenset[str], outcomes: Mapping[str, PreflightOutcome]
+) -> Iterator[ScoreRow]:
     """Whether the rule was right about the question, with each setting's passages."""
     rankings = {"dense": found.dense, "BM25": found.lexical, "fused": found.fused}
     ranks = {name: gold_ranks(by_document(ranking), relevant) for name, ranking in rankings.items()}
     for setting, outcome in outcomes.items():
         details = {"question": query.question, "gold_ranks": ranks, **asdict(outcome)}
-        yield Row(query.id, setting, IOU, float(outcome.flagged == outcome.issue), details=details)
+        yield ScoreRow(query.id, setting, IOU, float(outcome.flagged == outcome.issue), details=details)
 
 
 def _tables(
-    product: Sequence[Outcome], paper: Sequence[Outcome], k: int, seed: int
+    product: Sequence[PreflightOutcome], paper: Sequence[PreflightOutcome], k: int, seed: int
 ) -> tuple[tuple[Table, ...], dict[str, Any], dict[str, Estimate]]:
     ours, ours_figures = _prediction(f"product: {k} fused passages", product, lambda o: o.flagged, seed)
     routed, routed_figures = _prediction("product, as it routes", product, lambda o: o.branch == "disagree", seed)
@@ -207,7 +209,7 @@ def _tables(
     return tables, numbers, prediction([o.flagged for o in paper], [o.issue for o in paper], seed=seed)
 
 
-def _short(product: Sequence[Outcome]) -> tuple[Table, dict[str, Any]]:
+def _short(product: Sequence[PreflightOutcome]) -> tuple[Table, dict[str, Any]]:
     """What the rule costs that a context which fits one map prompt goes plain (BriefContext, section 5.2)."""
     plain = [o for o in product if o.branch == "short"]
     kept = [o for o in plain if o.sent_if_longer]
@@ -228,7 +230,7 @@ def _short(product: Sequence[Outcome]) -> tuple[Table, dict[str, Any]]:
     return table, {**figures(shares), "questions": len(plain), "else_to_parts": len(kept), "issues_kept": len(issues)}
 
 
-def _router(reader: Sequence[Outcome], seed: int) -> tuple[Table, dict[str, Any]]:
+def _router(reader: Sequence[PreflightOutcome], seed: int) -> tuple[Table, dict[str, Any]]:
     """The IoU rule against what the router asks: a gold passage that is there, below the reader's first three."""
     rule, numbers = _prediction(
         "IoU rule, as the reader gets them", reader, lambda o: o.flagged, seed, lambda o: o.lost
@@ -247,10 +249,10 @@ def _router(reader: Sequence[Outcome], seed: int) -> tuple[Table, dict[str, Any]
 
 def _prediction(
     name: str,
-    outcomes: Sequence[Outcome],
-    predicted: Callable[[Outcome], bool],
+    outcomes: Sequence[PreflightOutcome],
+    predicted: Callable[[PreflightOutcome], bool],
     seed: int,
-    truth: Callable[[Outcome], bool] = lambda outcome: outcome.issue,
+    truth: Callable[[PreflightOutcome], bool] = lambda outcome: outcome.issue,
 ) -> tuple[tuple[str, ...], dict[str, Any]]:
     """A row of the first table, and its numbers."""
     flagged, issue = [predicted(o) for o in outcomes], [truth(o) for o in outcomes]
@@ -261,7 +263,7 @@ def _prediction(
 
 
 def _groups(
-    groups: Mapping[str, Sequence[Outcome]], total: int, *, further: bool = False
+    groups: Mapping[str, Sequence[PreflightOutcome]], total: int, *, further: bool = False
 ) -> tuple[tuple[tuple[str, ...], ...], dict[str, Any]]:
     """Share and issue rate of groups of questions, and how many issues have a gold passage further down."""
     rows, numbers = [], {}

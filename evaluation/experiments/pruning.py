@@ -18,8 +18,8 @@ from evaluation.datasets.pairs import spans_of
 from evaluation.experiments.reading import open_named
 from evaluation.intervals import bootstrap
 from evaluation.report import Report, Table, number
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet
 from evaluation.searching import collection_library, inputs
 from preflight_rag.conversation.questions import normalised
@@ -35,11 +35,11 @@ FIRST = (3, 4, 6, 8, 12)
 """Numbers of passages that a shorter ranking would keep."""
 ALL = "all passages"
 
-Keep = Callable[["Asked"], Sequence[int]]
+Keep = Callable[["PruningQuestion"], Sequence[int]]
 
 
 @dataclass(frozen=True)
-class Asked:
+class PruningQuestion:
     """A question with the passages that would go on, in the order of the prompt.
 
     Attributes:
@@ -74,7 +74,7 @@ def first(count: int) -> Keep:
     return lambda asked: range(min(count, len(asked.tokens)))
 
 
-def run(collection: DataSet, run: Run) -> Report:
+def run(collection: DataSet, run: ExperimentRun) -> Report:
     """Retrieve for each question, and count what each way of keeping passages leaves of tokens and answers."""
     with collection_library(collection, run) as library:
         asked = ask_all(collection, library, run)
@@ -97,7 +97,7 @@ def run(collection: DataSet, run: Run) -> Report:
     )
 
 
-def ask_all(collection: DataSet, library: Library, run: Run) -> list[Asked]:
+def ask_all(collection: DataSet, library: Library, run: ExperimentRun) -> list[PruningQuestion]:
     """The part's questions with their passages as the reader judges them."""
     reader = open_named(run.extractive_reader)
     queries = collection.select(run.part, run.limit)
@@ -111,9 +111,9 @@ def ask_all(collection: DataSet, library: Library, run: Run) -> list[Asked]:
 
 def _asked(
     reader: ExtractiveReader, name: str, question: str, passages: Sequence[Any], answers: Sequence[str]
-) -> Asked:
+) -> PruningQuestion:
     texts = [(passage.title, passage.text) for passage in passages]
-    return Asked(
+    return PruningQuestion(
         id=name,
         question=question,
         answerable=tuple(answerability(reader, [question], texts)) if texts else (),
@@ -122,18 +122,18 @@ def _asked(
     )
 
 
-def rows_of(asked: Sequence[Asked], ways: Mapping[str, Keep]) -> list[Row]:
+def rows_of(asked: Sequence[PruningQuestion], ways: Mapping[str, Keep]) -> list[ScoreRow]:
     """Whether an answer is in what each way keeps of a question's passages."""
     rows = []
     for item in asked:
         kept = {name: keep(item) for name, keep in ways.items()}
         for name, places in kept.items():
             details = {"question": item.question, "passages": list(places), "tokens": item.tokens_of(places)}
-            rows.append(Row(item.id, arm=name, score=float(item.answered(places)), details=details))
+            rows.append(ScoreRow(item.id, arm=name, score=float(item.answered(places)), details=details))
     return rows
 
 
-def curve(asked: Sequence[Asked], rows: Sequence[Row], seed: int) -> tuple[Table, dict[str, Any]]:
+def curve(asked: Sequence[PruningQuestion], rows: Sequence[ScoreRow], seed: int) -> tuple[Table, dict[str, Any]]:
     """Share of the tokens and of the answers that each way keeps, with what it loses against keeping all."""
     found = compare(rows, baseline=ALL, seed=seed, wilson=False)
     cells, figures = [], {}

@@ -29,8 +29,8 @@ from evaluation.reading_metrics import (
     span_f1,
 )
 from evaluation.report import Report, Table, checksums, figures, number
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample
 from preflight_rag.cache import file_sha256
 from preflight_rag.models import opening
@@ -53,7 +53,7 @@ Part = tuple[Table, dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Put:
+class ReadPair:
     """A pair that was read: what the reader said, and the sentence reader's best sentence with its score."""
 
     example: Sample
@@ -95,12 +95,12 @@ def open_named(name: str) -> ExtractiveReader:
     return reader
 
 
-def run(collection: DataSet, run: Run) -> Report:
+def run(collection: DataSet, run: ExperimentRun) -> Report:
     """Read every pair of the part with both readers, and compare with what is known."""
     reader, embedder = open_named(run.extractive_reader), opening.open_embedder(run.embedder)
     sentences = OfflineReader(embedder)
     chosen = collection.select(run.part, run.limit)
-    puts: list[Put] = []
+    puts: list[ReadPair] = []
     for start in range(0, len(chosen), BATCH):
         batch = chosen[start : start + BATCH]
         readings = reader.read([(example.question, example.passage.title, example.passage.text) for example in batch])
@@ -128,12 +128,12 @@ def run(collection: DataSet, run: Run) -> Report:
     )
 
 
-def _put(example: Sample, reading: PassageReading, sentences: OfflineReader) -> Put:
+def _put(example: Sample, reading: PassageReading, sentences: OfflineReader) -> ReadPair:
     found = sentences.rank(
         example.question, sentences_of([Source(1, "passage", example.passage.title, example.passage.text)])
     )
     best = found[0] if found else None
-    return Put(example, reading, best.sentence.text if best else "", best.score if best else 0.0)
+    return ReadPair(example, reading, best.sentence.text if best else "", best.score if best else 0.0)
 
 
 def _inputs(collection: DataSet, name: str) -> dict[str, Any]:
@@ -144,12 +144,12 @@ def _inputs(collection: DataSet, name: str) -> dict[str, Any]:
     return given | {"sha256": checksums(collection.files)}
 
 
-def _spans(puts: Sequence[Put], seed: int) -> Part | None:
+def _spans(puts: Sequence[ReadPair], seed: int) -> Part | None:
     """Spans of passages that hold the answer, and of the passage among a question's that most probably does."""
     marked = [put for put in puts if put.marked]
     if not marked:
         return None
-    groups: dict[str, list[Put]] = {}
+    groups: dict[str, list[ReadPair]] = {}
     for put in puts:
         groups.setdefault(put.example.id, []).append(put)
     several = [_most_probable(group) for group in groups.values() if len(group) > 1 and any(p.marked for p in group)]
@@ -157,7 +157,7 @@ def _spans(puts: Sequence[Put], seed: int) -> Part | None:
     if several:
         kinds["the most probable of a question's passages"] = several
     rows = [
-        Row(str(place), arm=kind, measure=measure, score=float(of(put)))
+        ScoreRow(str(place), arm=kind, measure=measure, score=float(of(put)))
         for kind, chosen in kinds.items()
         for place, put in enumerate(chosen)
         for measure, of in SPAN_MEASURES.items()
@@ -175,7 +175,7 @@ def _spans(puts: Sequence[Put], seed: int) -> Part | None:
     return table, numbers
 
 
-SPAN_MEASURES: dict[str, Callable[[Put], float]] = {
+SPAN_MEASURES: dict[str, Callable[[ReadPair], float]] = {
     "F1": lambda put: span_f1(put.span, put.example.names),
     "exact match %": lambda put: exact_match(put.span, put.example.names),
     "right %": lambda put: is_right(put.span, put.example.names),
@@ -183,14 +183,14 @@ SPAN_MEASURES: dict[str, Callable[[Put], float]] = {
 }
 
 
-def _most_probable(group: Sequence[Put]) -> Put:
+def _most_probable(group: Sequence[ReadPair]) -> ReadPair:
     """The passage that most probably answers, with the answers of all of the question's passages."""
     best = max(group, key=lambda put: (put.reading.answerable, put.reading.best.margin if put.reading.best else -1e9))
     gold = tuple(dict.fromkeys(answer for put in group for answer in put.example.names))
     return replace(best, example=replace(best.example, answers=(gold,) if gold else ()))
 
 
-def _areas(puts: Sequence[Put], label: str, seed: int) -> Part | None:
+def _areas(puts: Sequence[ReadPair], label: str, seed: int) -> Part | None:
     """Area under the ROC curve of a probability for what is known of the pairs, beside the best sentence's score."""
     known = [put for put in puts if _known(put.example, label) is not None]
     truth = [bool(_known(put.example, label)) for put in known]
@@ -215,12 +215,12 @@ def _known(example: Sample, label: str) -> bool | None:
     return example.answerable if label == "answerable" else example.passage.relevant
 
 
-def selective_pairs(puts: Sequence[Put]) -> list[Put]:
+def selective_pairs(puts: Sequence[ReadPair]) -> list[ReadPair]:
     """The pairs whose answer is known: its words, or that there is none."""
     return [put for put in puts if put.marked or put.example.answerable is False]
 
 
-def _selective(puts: Sequence[Put], seed: int) -> Part | None:
+def _selective(puts: Sequence[ReadPair], seed: int) -> Part | None:
     """How much can be answered at a given risk."""
     known = selective_pairs(puts)
     if len({put.marked for put in known}) < 2:
@@ -259,9 +259,9 @@ def selective_cells(found: dict[str, Estimate]) -> Cells:
     return tuple(number(estimate, percent=name != "area") for name, estimate in found.items())
 
 
-def _verdicts(name: str, puts: Sequence[Put], seed: int) -> Part | None:
+def _verdicts(name: str, puts: Sequence[ReadPair], seed: int) -> Part | None:
     """The verdict head on yes/no questions and statements; on BioASQ the mean over a question's snippets."""
-    units: dict[str, list[Put]] = {}
+    units: dict[str, list[ReadPair]] = {}
     for place, put in enumerate(puts):
         if put.example.passage.verdict is not None and put.reading.verdict is not None:
             units.setdefault(put.example.id if name == "bioasq" else str(place), []).append(put)
@@ -285,7 +285,7 @@ ACCURACY_COLUMNS = ("questions", "accuracy %", "macro-F1", "most frequent class 
 ACCURACY_NOTE = "[95 %: Wilson for shares, bootstrap for macro-F1 and for the paired difference.]"
 
 
-def _mean_verdict(group: Sequence[Put]) -> tuple[float, ...]:
+def _mean_verdict(group: Sequence[ReadPair]) -> tuple[float, ...]:
     verdicts = [put.reading.verdict for put in group if put.reading.verdict is not None]
     return tuple(round(sum(column) / len(verdicts), 6) for column in zip(*verdicts, strict=True))
 
@@ -307,7 +307,7 @@ def _accuracy(predicted: Sequence[str], gold: Sequence[str], seed: int) -> tuple
     return (f"{len(gold):,}", *cells), {"questions": len(gold), **figures(found)}
 
 
-def _choices(name: str, puts: Sequence[Put], readers: dict[str, OfflineReader], run: Run) -> Part | None:
+def _choices(name: str, puts: Sequence[ReadPair], readers: dict[str, OfflineReader], run: ExperimentRun) -> Part | None:
     """Multiple choice as the product takes it: the question, all its passages, and the options."""
     groups: dict[str, list[Sample]] = {}
     for put in puts:
@@ -337,7 +337,7 @@ def _choices(name: str, puts: Sequence[Put], readers: dict[str, OfflineReader], 
     return Table("Options", ("system", *ACCURACY_COLUMNS, "no choice"), tuple(rows), note), numbers
 
 
-def _rows(name: str, puts: Sequence[Put]) -> Iterator[Row]:
+def _rows(name: str, puts: Sequence[ReadPair]) -> Iterator[ScoreRow]:
     """Whether each reader is right about a pair, and how sure it is."""
     for place, put in enumerate(puts):
         example, reading = put.example, put.reading
@@ -354,6 +354,6 @@ def _rows(name: str, puts: Sequence[Put]) -> Iterator[Row]:
             "verdict": reading.verdict,
             "labels": [example.answerable, example.passage.relevant, example.passage.verdict],
         }
-        yield Row(f"{name} {place}", arm=READER, score=float(put.right), details=known | of_reader)
+        yield ScoreRow(f"{name} {place}", arm=READER, score=float(put.right), details=known | of_reader)
         of_sentences = {"confidence": put.score, "sentence": put.sentence}
-        yield Row(f"{name} {place}", arm=SENTENCES, score=float(put.quoted), details=known | of_sentences)
+        yield ScoreRow(f"{name} {place}", arm=SENTENCES, score=float(put.quoted), details=known | of_sentences)

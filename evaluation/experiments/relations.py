@@ -22,8 +22,8 @@ from evaluation.intervals import wilson
 from evaluation.metrics import roc_area
 from evaluation.reading_metrics import words_of
 from evaluation.report import Report, Table, number
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample, digest, reader_part_of
 from evaluation.searching import described
 from evaluation.vector_cache import CachedEmbedder
@@ -54,7 +54,7 @@ TRUTHS: dict[str, frozenset[RelationKind]] = {
 """What the data set says of two contexts, and the relations that say the same."""
 
 
-def run(found: DataSet, run: Run) -> Report:
+def run(found: DataSet, run: ExperimentRun) -> Report:
     """Read the contexts of a part's questions, and compare with what the data set says of them."""
     extractive = open_extractive_reader(run.extractive_reader)
     embedder = CachedEmbedder(open_embedder(run.embedder))
@@ -71,7 +71,7 @@ def run(found: DataSet, run: Run) -> Report:
         about=f"{len(asked)} questions ({run.part} part).",
         tables=(models, kinds),
         rows=tuple(
-            Row(
+            ScoreRow(
                 sample.id,
                 arm="reader",
                 score=fmean(kind in TRUTHS[truth] for truth, kind, _ in pairs) if pairs else None,

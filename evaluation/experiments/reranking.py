@@ -15,7 +15,7 @@ from evaluation.experiments.reading import open_named
 from evaluation.experiments.retrieval import DEPTH, PASSAGES
 from evaluation.metrics import ranking_rows
 from evaluation.report import Report
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet
 from evaluation.searching import collection_library, group_of, inputs, search_all
 from preflight_rag.library.library import Library
@@ -47,7 +47,7 @@ def fusion(name: str, dense: float) -> FeatureReranker:
     return FeatureReranker({first: dense, second: 1 - dense}, name=name)
 
 
-def run(found: DataSet, run: Run, *, reranker: Reranker | None = None) -> Report:
+def run(found: DataSet, run: ExperimentRun, *, reranker: Reranker | None = None) -> Report:
     """Rank the collection for each query in all ways; `reranker` adds another second stage, such as a cross-encoder."""
     limit, fold = Settings().rerank_candidates, group_of(found.name)
     stages: dict[str, Reranker] = {name: fusion(name, row[fold]) for name, row in trained()["fusions"].items()}

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from evaluation.compare import compare
 from evaluation.metrics import gold_ranks, ranking_rows
 from evaluation.report import Report
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet
 from evaluation.searching import collection_library, inputs, search_all
 from preflight_rag.library.search.fusion import RRF_K
@@ -32,7 +32,7 @@ NOTE = (
 )
 
 
-def run(found: DataSet, run: Run) -> Report:
+def run(found: DataSet, run: ExperimentRun) -> Report:
     """Rank the collection for each query and compare the three rankings."""
     samples = found.select(run.part, run.limit)
     with collection_library(found, run) as library:
@@ -68,7 +68,7 @@ def run(found: DataSet, run: Run) -> Report:
     )
 
 
-def _agreement(rankings: dict[str, dict[str, Sequence[Hit]]]) -> list[Row]:
+def _agreement(rankings: dict[str, dict[str, Sequence[Hit]]]) -> list[ScoreRow]:
     """How alike two rankings are: whether the first passage is the same, and the IoU of the first ones."""
     rows = []
     for one, other in (("dense", "BM25"), ("dense", "fused"), ("BM25", "fused")):
@@ -76,5 +76,5 @@ def _agreement(rankings: dict[str, dict[str, Sequence[Hit]]]) -> list[Row]:
             a, b = ([hit.passage_id for hit in ranked] for ranked in (ranking, rankings[other][name]))
             scores = {"same first": float(a[:1] == b[:1])}
             scores |= {f"IoU@{depth}": rank_agreement(a, b, depth) for depth in AGREEMENT_DEPTHS}
-            rows += [Row(name, arm=f"{one}, {other}", measure=key, score=score) for key, score in scores.items()]
+            rows += [ScoreRow(name, arm=f"{one}, {other}", measure=key, score=score) for key, score in scores.items()]
     return rows

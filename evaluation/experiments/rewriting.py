@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from evaluation.compare import compare
 from evaluation.metrics import by_document, ranking_rows
 from evaluation.report import Report
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample
 from evaluation.searching import collection_library, inputs, search_all
 from preflight_rag.library.library import Library
@@ -28,7 +28,7 @@ OUTCOMES = ("restored", "left", "another word")
 _WORD = re.compile(r"(?<![\w-])[a-z]{6,}(?![\w-])")
 
 
-def run(found: DataSet, run: Run) -> Report:
+def run(found: DataSet, run: ExperimentRun) -> Report:
     """Correct each query of a part, and search for it down the ladder."""
     samples = found.select(run.part, run.limit)
     with collection_library(found, run) as library:
@@ -92,7 +92,7 @@ def slip(word: str, kind: str, rng: random.Random) -> str:
     return word[:at] + word[at] + word[at:]
 
 
-def _spelled(library: Library, samples: Sequence[Sample], run: Run) -> Iterator[Row]:
+def _spelled(library: Library, samples: Sequence[Sample], run: ExperimentRun) -> Iterator[ScoreRow]:
     """Whether a question as it is was changed; what became of one planted slip."""
     vocabulary = library.vocabulary
     assert vocabulary is not None  # noqa: S101  # rebuilt where there was none
@@ -100,13 +100,13 @@ def _spelled(library: Library, samples: Sequence[Sample], run: Run) -> Iterator[
     for sample in run.each(samples, "spelling"):
         changed = [list(pair) for pair in speller.correct(sample.question).corrections]
         details = {"question": sample.question, "changed": changed}
-        yield Row(sample.id, "changed as written", "questions", float(bool(changed)), details=details)
+        yield ScoreRow(sample.id, "changed as written", "questions", float(bool(changed)), details=details)
         if found := planted(sample.question, speller, rng):
             text, word, typed = found
             meant = dict(speller.correct(text).corrections).get(typed, typed)
             outcome = "restored" if meant == word else "left" if meant == typed else "another word"
             slip_made = {"planted": typed, "word": word}
-            yield from (Row(sample.id, o, "questions", float(o == outcome), details=slip_made) for o in OUTCOMES)
+            yield from (ScoreRow(sample.id, o, "questions", float(o == outcome), details=slip_made) for o in OUTCOMES)
 
 
 def _rankings(

@@ -27,10 +27,10 @@ from evaluation import datasets
 from evaluation.intervals import bootstrap, mean, wilson
 from evaluation.metrics import roc_area
 from evaluation.papers import tables_of
-from evaluation.plots import Axis, Curves, Trace
+from evaluation.plots import Curves, PlotAxis, Trace
 from evaluation.report import Report, Table, number
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample, digest, sampled
 from evaluation.searching import collection_library, inputs
 from preflight_rag.conversation.questions import normalised
@@ -62,7 +62,7 @@ HEAD = ("rule", "right %", "above never by", "calls a turn", "in parts at once %
 
 
 @dataclass(frozen=True)
-class Case:
+class RoutingCase:
     """A question with what the rules see, and where its answer stands.
 
     Attributes:
@@ -101,7 +101,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedOutcome:
     """What a rule brings: the chance of a right answer, the calls, the shares read in parts at once and again."""
 
     right: float
@@ -152,7 +152,7 @@ def _arms(columns: Sequence[str]) -> tuple[str, str]:
     return arms[0], arms[1]
 
 
-def run(found: DataSet, run: Run) -> Report:
+def run(found: DataSet, run: ExperimentRun) -> Report:
     """Put the part's questions through retrieval, and every curve's reader through every rule."""
     samples = found.select(run.part, run.limit)
     if not found.relevance:
@@ -187,7 +187,9 @@ def run(found: DataSet, run: Run) -> Report:
     )
 
 
-def measure(found: DataSet, library: Library, samples: Sequence[Sample], run: Run, *, looks: bool = True) -> list[Case]:
+def measure(
+    found: DataSet, library: Library, samples: Sequence[Sample], run: ExperimentRun, *, looks: bool = True
+) -> list[RoutingCase]:
     """Return the questions whose answers are marked, with what the rules see and where the answers stand.
 
     Args:
@@ -217,11 +219,11 @@ def measure(found: DataSet, library: Library, samples: Sequence[Sample], run: Ru
         if extractive is not None:
             looked = _looked(question, sources, right, sample.names, extractive)
         seen = sample, prediction.risk, prediction.iou, place, min(dense, default=None), len(refs)
-        cases.append(Case(*seen, *looked, values=risk_features(question, refs, sources)))
+        cases.append(RoutingCase(*seen, *looked, values=risk_features(question, refs, sources)))
     return cases
 
 
-def _settings(run: Run) -> Settings:
+def _settings(run: ExperimentRun) -> Settings:
     """The settings of retrieval, with the run's reranker where one is named."""
     settings = Settings(rerank_deadline=DEADLINE)
     if len(run.rerankers) > 1:
@@ -281,11 +283,11 @@ def _of_stretch(name: str, starts: Sequence[int]) -> Callable[[str, int, int], b
     return lambda document, start, end: document == name and any(start <= at < end for at in starts)
 
 
-def _expected(rule: str, case: Case, profile: ModelProfile) -> Expected:
+def _expected(rule: str, case: RoutingCase, profile: ModelProfile) -> ExpectedOutcome:
     """What a rule brings for a question, with a reader of this profile."""
     parts = len(partition(case.passages, Settings().partition_size))
-    plain = Expected(profile.right_at([case.place], case.passages) if case.place else 0.0, 1.0)
-    whole = Expected(profile.map_reduce if case.place else 0.0, parts + 1, 1.0)
+    plain = ExpectedOutcome(profile.right_at([case.place], case.passages) if case.place else 0.0, 1.0)
+    whole = ExpectedOutcome(profile.map_reduce if case.place else 0.0, parts + 1, 1.0)
     known = UNMEASURED if rule == UNMEASURED_RULE else profile
     in_parts = {
         "never": False,
@@ -301,10 +303,12 @@ def _expected(rule: str, case: Case, profile: ModelProfile) -> Expected:
     return _looked_at(case, profile, known, parts, plain.right) if rule in ("router", UNMEASURED_RULE) else plain
 
 
-def _looked_at(case: Case, profile: ModelProfile, known: ModelProfile, parts: int, plain: float) -> Expected:
+def _looked_at(
+    case: RoutingCase, profile: ModelProfile, known: ModelProfile, parts: int, plain: float
+) -> ExpectedOutcome:
     """What plain reading and the look at its answer bring, where so much is known of the model."""
     if parts < 2:
-        return Expected(plain, 1.0)
+        return ExpectedOutcome(plain, 1.0)
     look = choose_look(known, case.passages, parts, Settings().thoroughness)
     level = LOOKS.index(look)
     notices = look.notices if case.notices is None else float(case.notices[level])
@@ -317,10 +321,10 @@ def _looked_at(case: Case, profile: ModelProfile, known: ModelProfile, parts: in
     wrong, right = (1 - plain) * (1 - itself) * notices, plain * alarms
     calls = (1 - plain) * itself * (parts + 1) + (wrong + right) * LOOK_CALLS
     again = (1 - plain) * itself + wrong + right
-    return Expected(plain - right * (1 - kept) + regained, 1 + calls, again=again)
+    return ExpectedOutcome(plain - right * (1 - kept) + regained, 1 + calls, again=again)
 
 
-def _bound(never: Sequence[Expected], always: Sequence[Expected]) -> list[Expected]:
+def _bound(never: Sequence[ExpectedOutcome], always: Sequence[ExpectedOutcome]) -> list[ExpectedOutcome]:
     """What could be had at half the calls of "always" by a rule that knows where each answer stands."""
     left = sum(each.calls for each in always) / 2 - sum(each.calls for each in never)
     found = list(never)
@@ -331,7 +335,7 @@ def _bound(never: Sequence[Expected], always: Sequence[Expected]) -> list[Expect
     return found
 
 
-def _worth(case: Case, profile: ModelProfile, parts: int) -> bool:
+def _worth(case: RoutingCase, profile: ModelProfile, parts: int) -> bool:
     thoroughness = Settings().thoroughness
     value = parts_value(profile, case.risk, passages=case.passages, partitions=parts, thoroughness=thoroughness)
     return case.risk >= value.limit
@@ -340,18 +344,18 @@ def _worth(case: Case, profile: ModelProfile, parts: int) -> bool:
 def _plot(reader: str, rules: Mapping[str, Mapping[str, float]]) -> Curves:
     """Right answers over calls, a point for each rule."""
     traces = tuple(Trace(rule, ((found["calls"], found["right"]),), joined=False) for rule, found in rules.items())
-    axis = Axis("right answers", percent=True)
+    axis = PlotAxis("right answers", percent=True)
     return Curves(
-        f"Right answers by calls: {reader}", Axis("calls a turn"), axis, traces, note="Up and left is better."
+        f"Right answers by calls: {reader}", PlotAxis("calls a turn"), axis, traces, note="Up and left is better."
     )
 
 
-def _row(case: Case, reader: str, rule: str, expected: Expected) -> Row:
+def _row(case: RoutingCase, reader: str, rule: str, expected: ExpectedOutcome) -> ScoreRow:
     details = {"calls": round(expected.calls, 4), "risk": case.risk, "iou": case.iou, "place": case.place}
-    return Row(case.sample.id, reader, rule, round(expected.right, 6), details=details)
+    return ScoreRow(case.sample.id, reader, rule, round(expected.right, 6), details=details)
 
 
-def _where(cases: Sequence[Case], seed: int) -> Table:
+def _where(cases: Sequence[RoutingCase], seed: int) -> Table:
     """Where answers stand, and how well the risk and the IoU foretell it."""
     lost, nearest = [case.lost for case in cases], [case.not_nearest for case in cases]
     found = [case.place is not None for case in cases]
@@ -376,7 +380,7 @@ def _where(cases: Sequence[Case], seed: int) -> Table:
     )
 
 
-def _look(cases: Sequence[Case]) -> list[Table]:
+def _look(cases: Sequence[RoutingCase]) -> list[Table]:
     """What the look at an answer notices; nothing where no answer could be held against others."""
     wrong = [(case.notices, case.lost) for case in cases if case.notices is not None and case.place is not None]
     absent = [case.notices for case in cases if case.notices is not None and case.place is None]
@@ -401,7 +405,7 @@ def _look(cases: Sequence[Case]) -> list[Table]:
     return [Table("What the look at an answer notices", head, tuple(lines), f"[95 %: Wilson.] {note}")]
 
 
-def _table(name: str, profile: ModelProfile, expected: Mapping[str, Sequence[Expected]], seed: int) -> Table:
+def _table(name: str, profile: ModelProfile, expected: Mapping[str, Sequence[ExpectedOutcome]], seed: int) -> Table:
     """Right answers and calls of every rule, for one simulated reader."""
     never = np.array([each.right for each in expected["never"]])
     rows = []

@@ -17,10 +17,10 @@ from evaluation.bench import of_kinds, open_bench, turn_settings
 from evaluation.compare import compare
 from evaluation.harness.budget import Price
 from evaluation.intervals import share, wilson
-from evaluation.plots import Bars, Reference
+from evaluation.plots import BarPlot, Reference
 from evaluation.report import Report, Table, number
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet
 from preflight_rag.state.context import Route
 
@@ -32,7 +32,7 @@ RIGHT = 1.0
 
 
 @dataclass(frozen=True)
-class Judged:
+class RoutedQuestion:
     """A question with what its routes gave.
 
     Attributes:
@@ -42,7 +42,7 @@ class Judged:
         right: The cheapest of the routes that are right; None where none is.
     """
 
-    turns: Mapping[str, Row]
+    turns: Mapping[str, ScoreRow]
     chosen: str
     best: str
     right: str | None
@@ -62,7 +62,7 @@ class Judged:
         return {"chosen": self.chosen, "best": self.best, "cheapest_right": self.right, "as_good": self.as_good}
 
 
-def run(found: DataSet, run: Run) -> Report:
+def run(found: DataSet, run: ExperimentRun) -> Report:
     """Take each question through all routes."""
     settings = turn_settings(run)
     with open_bench(found, run, lambda _: of_kinds(found, run)) as bench:
@@ -71,7 +71,7 @@ def run(found: DataSet, run: Run) -> Report:
         arms += [turns.arm(name, settings.model_copy(update={"route": route})) for name, route in ROUTES.items()]
         rows = bench.ask(arms, lambda question: retrieved[question.id])
     compared = compare(rows, baseline=AUTO, seed=run.seed)
-    by_sample: dict[str, dict[str, Row]] = {}
+    by_sample: dict[str, dict[str, ScoreRow]] = {}
     for row in compared.rows:
         by_sample.setdefault(row.sample, {})[row.arm] = row
     judged = {name: judge(routes, run.budget.price) for name, routes in by_sample.items()}
@@ -85,7 +85,7 @@ def run(found: DataSet, run: Run) -> Report:
     costs, cost_figures = _costs(items, run)
     choices, choice_figures = _choices(items)
     tables = (*compared.tables(f"Every route, {bench.model}"), costs, choices)
-    plots: tuple[Bars, ...] = ()
+    plots: tuple[BarPlot, ...] = ()
     if items:
         bars = compared.bars("Right answers by route", "right", "Strict scores, identical passages. Intervals: 95 %.",
                              turned=True)  # fmt: skip
@@ -99,26 +99,26 @@ def run(found: DataSet, run: Run) -> Report:
     )
 
 
-def judge(turns: Mapping[str, Row], price: Price | None = None) -> Judged:
+def judge(turns: Mapping[str, ScoreRow], price: Price | None = None) -> RoutedQuestion:
     """Which route the router took, which is best, and which is the cheapest that is right."""
     order = list(ROUTES)
     top = max(_score(turns[name]) for name in order)
     equals = [name for name in order if _score(turns[name]) == top]
     best = min(equals, key=lambda name: (_expense(turns[name], price), turns[name].calls, order.index(name)))
     route = turns[AUTO].details["route"]
-    return Judged(turns, SHOWN.get(route, route), best, best if top >= RIGHT else None)
+    return RoutedQuestion(turns, SHOWN.get(route, route), best, best if top >= RIGHT else None)
 
 
-def _score(row: Row) -> float:
+def _score(row: ScoreRow) -> float:
     return row.score or 0.0
 
 
-def _expense(row: Row, price: Price | None) -> float:
+def _expense(row: ScoreRow, price: Price | None) -> float:
     """What a turn cost: USD, or tokens where no price is known."""
     return price.cost(*row.tokens) if price else float(sum(row.tokens))
 
 
-def _costs(judged: Sequence[Judged], run: Run) -> tuple[Table, dict[str, Any]]:
+def _costs(judged: Sequence[RoutedQuestion], run: ExperimentRun) -> tuple[Table, dict[str, Any]]:
     """Score, cost and time of the router, of each route, and of who always knew the best one."""
     picks = {AUTO: [item.turns[AUTO] for item in judged]}
     picks |= {f"always {name}": [item.turns[name] for item in judged] for name in ROUTES}
@@ -147,7 +147,7 @@ def _costs(judged: Sequence[Judged], run: Run) -> tuple[Table, dict[str, Any]]:
     return Table("Cost and time", head, tuple(lines), note), numbers
 
 
-def _choices(judged: Sequence[Judged]) -> tuple[Table, dict[str, Any]]:
+def _choices(judged: Sequence[RoutedQuestion]) -> tuple[Table, dict[str, Any]]:
     """By the route that the router chose: how often it was as good as the best, and the cheapest right one."""
     groups = {"all": list(judged)}
     for item in judged:

@@ -28,8 +28,8 @@ from evaluation import datasets
 from evaluation.intervals import wilson
 from evaluation.metrics import roc_area, roc_area_gain
 from evaluation.report import Report, Table, number
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample, check_selection, digest, half_of, reader_part_of, sampled
 from evaluation.searching import collection_library, inputs
 from preflight_rag.corg.signals import ANSWERS, SIGNALS, Model, measure, trained
@@ -209,7 +209,7 @@ def _passages(library: Library, ids: Sequence[str], cosines: Mapping[str, float]
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredCase:
     """A case with the signals' scores: of the passages it was put to, and of those that search finds by itself."""
 
     case: Sample
@@ -217,16 +217,16 @@ class Measured:
     searched: dict[str, float]
 
 
-def measured(case: Sample, library: Library, extractive: ExtractiveReader | None = None) -> Measured:
+def measured(case: Sample, library: Library, extractive: ExtractiveReader | None = None) -> MeasuredCase:
     """The signals of a case."""
     own, found = (
         {name: signal.score for name, signal in measure(case.question, *passages, extractive).items()}
         for passages in (put(case, library), searched(case, library))
     )
-    return Measured(case, own, found)
+    return MeasuredCase(case, own, found)
 
 
-def run(found: DataSet, run: Run) -> Report:
+def run(found: DataSet, run: ExperimentRun) -> Report:
     """Measure the signals of a part's questions; models that lack a signal are fitted on the training ones."""
     check_selection(run.part, run.limit)
     extractive = open_extractive_reader(run.extractive_reader)
@@ -236,7 +236,7 @@ def run(found: DataSet, run: Run) -> Report:
         name for case in (*training, *chosen) for name in (*case.documents, *(passage.id for passage in case.given))
     )
     part = sampled(found, wanted, run.documents)
-    rows: dict[int, Measured] = {}
+    rows: dict[int, MeasuredCase] = {}
     with collection_library(part, run) as library:
         for done, case in enumerate(both := [*training, *test], 1):
             rows[id(case)] = measured(case, library, extractive)
@@ -254,7 +254,7 @@ def run(found: DataSet, run: Run) -> Report:
         f"{choose_threshold(learned, model):g}.",
         tables=tables,
         rows=tuple(
-            Row(
+            ScoreRow(
                 row.case.question,
                 row.case.label.replace("/", " ").strip(),
                 "signals",
@@ -278,7 +278,7 @@ def _limited(cases: Sequence[Sample], limit: int | None) -> list[Sample]:
     return [case for case in cases if case.question in kept]
 
 
-def fit(rows: Sequence[Measured], names: Sequence[str] = SIGNALS) -> Model:
+def fit(rows: Sequence[MeasuredCase], names: Sequence[str] = SIGNALS) -> Model:
     """Logistic regression in which both classes weigh the same; weights have an L2 penalty.
 
     A signal whose weight would be negative is left out and the others are fitted anew: that passages differ must not
@@ -298,7 +298,7 @@ def fit(rows: Sequence[Measured], names: Sequence[str] = SIGNALS) -> Model:
     return Model(0.0, dict.fromkeys(names, 0.0))
 
 
-def choose_threshold(rows: Sequence[Measured], model: Model) -> float:
+def choose_threshold(rows: Sequence[MeasuredCase], model: Model) -> float:
     """The least threshold, in steps of 0.01, that keeps false alarms at `FALSE_ALARMS` in the mean over the sets."""
     scores = [[model.score(row.scores) for row in rows if set_of(row.case) == name] for name in (*NEGATIVES, EXPERT)]
     sets = [found for found in scores if found]
@@ -306,12 +306,12 @@ def choose_threshold(rows: Sequence[Measured], model: Model) -> float:
     return next(at for at, alarms in shares if not alarms or fmean(alarms) <= FALSE_ALARMS)
 
 
-def contrasts(rows: Sequence[Measured]) -> dict[str, list[Measured]]:
+def contrasts(rows: Sequence[MeasuredCase]) -> dict[str, list[MeasuredCase]]:
     """The comparisons by name: questions that need COrg, each time against others that don't."""
     needing = [row for row in rows if needs(row.case)]
     plain = [row for row in rows if not needs(row.case)]
 
-    def against(*kinds: str) -> list[Measured]:
+    def against(*kinds: str) -> list[MeasuredCase]:
         return [row for row in plain if row.case.label in kinds]
 
     main = against(*(f"{name}/" for name in NEGATIVES), "RAMDocs/single")
@@ -325,14 +325,14 @@ def contrasts(rows: Sequence[Measured]) -> dict[str, list[Measured]]:
     }
 
 
-def area(rows: Sequence[Measured], model: Model, *, by_search: bool = False) -> str:
+def area(rows: Sequence[MeasuredCase], model: Model, *, by_search: bool = False) -> str:
     """Area under the ROC curve with its bootstrap interval."""
     scores = [model.score(row.searched if by_search else row.scores) for row in rows]
     return number(roc_area(scores, [needs(row.case) for row in rows], seed=SEED))
 
 
 def compared(
-    training: Sequence[Measured], test: Sequence[Measured], model: Model, threshold: float
+    training: Sequence[MeasuredCase], test: Sequence[MeasuredCase], model: Model, threshold: float
 ) -> tuple[tuple[Table, ...], dict[str, Any]]:
     """The tables of the test questions, and the areas and shares in them."""
     tables = [_areas(test, model), *([_beside(test, model)] if ANSWERS in model.weights else [])]
@@ -340,7 +340,7 @@ def compared(
     return tuple(tables), {table.title: {row[0]: list(row[1:]) for row in table.rows} for table in tables}
 
 
-def _beside(test: Sequence[Measured], model: Model) -> Table:
+def _beside(test: Sequence[MeasuredCase], model: Model) -> Table:
     """The model without a reader on the same questions, and what the reader adds to it, paired."""
     plain = trained()[NO_READER]
     cells = []
@@ -352,7 +352,7 @@ def _beside(test: Sequence[Measured], model: Model) -> Table:
     return Table("What the reader adds", columns, tuple(cells))
 
 
-def _areas(test: Sequence[Measured], model: Model) -> Table:
+def _areas(test: Sequence[MeasuredCase], model: Model) -> Table:
     cells = [
         (
             name,
@@ -366,7 +366,7 @@ def _areas(test: Sequence[Measured], model: Model) -> Table:
     return Table("Area under the ROC curve", columns, tuple(cells), "[95 % bootstrap interval.]")
 
 
-def _each_signal(training: Sequence[Measured], test: Sequence[Measured], names: Sequence[str]) -> Table:
+def _each_signal(training: Sequence[MeasuredCase], test: Sequence[MeasuredCase], names: Sequence[str]) -> Table:
     comparisons = contrasts(test)
     rows, control = comparisons["all"], comparisons["RAMDocs, the same questions with one answer left"]
     cells = []
@@ -382,8 +382,8 @@ def _each_signal(training: Sequence[Measured], test: Sequence[Measured], names: 
     return Table("Each signal", columns, tuple(cells), "All but it: fitted anew on the training questions.")
 
 
-def _threshold(test: Sequence[Measured], model: Model, threshold: float) -> Table:
-    kinds: dict[str, list[Measured]] = {}
+def _threshold(test: Sequence[MeasuredCase], model: Model, threshold: float) -> Table:
+    kinds: dict[str, list[MeasuredCase]] = {}
     for row in test:
         name, _, kind = row.case.label.partition("/")
         kind = ("needs" if needs(row.case) else kind) if name in MIXED else ""

@@ -31,8 +31,8 @@ from evaluation.harness.asking import Asking, open_asking
 from evaluation.metrics import RANKING_MEASURES, ranking_rows
 from evaluation.published import beside
 from evaluation.report import Report, Table, number
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample
 from evaluation.searching import collection_library, group_of, inputs, left_out
 from preflight_rag.conversation.rewriter import QueryRewriter
@@ -51,7 +51,7 @@ from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.retrieval import Candidate
 from preflight_rag.state.values import Document
-from preflight_rag.text.boolean import Expression, Operation, Term, parse
+from preflight_rag.text.boolean import Expression, Operation, SearchTerm, parse
 from preflight_rag.text.concepts import rewrite_by_rules
 from preflight_rag.text.words import words
 
@@ -113,7 +113,7 @@ class Thesaurus(Protocol):
 
 
 @dataclass(frozen=True)
-class Record:
+class DatabaseRecord:
     """One record of a database; `mesh` are the headings that it was indexed with."""
 
     database: str
@@ -123,7 +123,7 @@ class Record:
     mesh: tuple[str, ...] = ()
 
 
-R = TypeVar("R", bound=Record)
+R = TypeVar("R", bound=DatabaseRecord)
 Key = tuple[str, str]
 _COMBINED = {"AND": and_, "OR": or_, "NOT": sub}
 
@@ -165,7 +165,7 @@ class DocumentSearch(Generic[R]):
         mapped = self.translated(tree)
         return self.term_matches(tree, database) if mapped == tree else self.matches(mapped, database)
 
-    def translated(self, term: Term) -> Expression:
+    def translated(self, term: SearchTerm) -> Expression:
         """A term as PubMed's automatic term mapping reads it.
 
         Only terms without quotation marks and field tag are mapped. Of their words the longest stretch that is a
@@ -181,14 +181,14 @@ class DocumentSearch(Generic[R]):
             ends = range(min(at + LONGEST_TERM, len(tokens)), at, -1)
             found = ((end, self.heading(" ".join(tokens[at:end]))) for end in ends)
             end, heading = next(((end, one) for end, one in found if one), (at + 1, None))
-            anywhere = tuple(Term(word, tag=ANYWHERE) for word in tokens[at:end])
+            anywhere = tuple(SearchTerm(word, tag=ANYWHERE) for word in tokens[at:end])
             words_there = anywhere[0] if len(anywhere) == 1 else Operation("AND", anywhere)
-            mapped = Term(heading.name, phrase=True, tag=MESH_TAG) if heading else None
+            mapped = SearchTerm(heading.name, phrase=True, tag=MESH_TAG) if heading else None
             parts.append(Operation("OR", (mapped, words_there)) if mapped else words_there)
             at = end
         return parts[0] if len(parts) == 1 else Operation("AND", tuple(parts))
 
-    def term_matches(self, term: Term, database: str) -> set[Key]:
+    def term_matches(self, term: SearchTerm, database: str) -> set[Key]:
         """The records that hold all of a term's stems, side by side where it is a phrase, or have it as a heading."""
         everything = {key for key in self.records if key[0] == database}
         if term.tag == MESH_TAG and self.thesaurus is not None:
@@ -224,7 +224,7 @@ def _padded(text: str) -> str:
 
 def _wanted(tree: Expression) -> list[str]:
     """The stems that an expression asks for; those that NOT excludes are none of them."""
-    if isinstance(tree, Term):
+    if isinstance(tree, SearchTerm):
         return words(tree.text)
     parts = tree.parts[:1] if tree.operator == "NOT" else tree.parts
     return list(dict.fromkeys(stem for part in parts for stem in _wanted(part)))
@@ -249,7 +249,7 @@ class _Ranked:
     term: tuple[str, ...]
 
 
-def run(found: DataSet, run: Run) -> Report:
+def run(found: DataSet, run: ExperimentRun) -> Report:
     """Search both ways for each question, rank what was found together, and measure the groups."""
     samples, fold = found.select(run.part, run.limit), group_of(found.name)
     run = replace(run, embedder=run.document_embedder or run.embedder)
@@ -297,7 +297,7 @@ def run(found: DataSet, run: Run) -> Report:
     )
 
 
-def known_documents(documents: Iterable[Document]) -> dict[str, tuple[Record, str]]:
+def known_documents(documents: Iterable[Document]) -> dict[str, tuple[DatabaseRecord, str]]:
     """The documents that PubMed or PMC would hold, by id, as records, and what each is.
 
     Ids that begin with "pmc" are of PMC's articles, which are reviews where they say so (`metadata["origin"]`).
@@ -310,12 +310,12 @@ def known_documents(documents: Iterable[Document]) -> dict[str, tuple[Record, st
         article = document.id.lower().startswith("pmc")
         origin = str(document.metadata.get("origin") or ("D3" if article else "D1"))
         mesh = tuple(map(str, document.metadata.get("mesh") or ()))
-        record = Record("pmc" if article else "pubmed", str(place), document.title, document.text, mesh)
+        record = DatabaseRecord("pmc" if article else "pubmed", str(place), document.title, document.text, mesh)
         found[document.id] = record, origin
     return found
 
 
-def stand_in(known: Mapping[str, tuple[Record, str]]) -> DocumentSearch[Record]:
+def stand_in(known: Mapping[str, tuple[DatabaseRecord, str]]) -> DocumentSearch[DatabaseRecord]:
     """What stands in NCBI's place; it maps terms where `PREFLIGHT_MESH` names a MeSH file."""
     mesh = Settings.read().mesh
     return DocumentSearch((record for record, _ in known.values()), Mesh.open(mesh) if mesh else None)
@@ -345,7 +345,7 @@ def _ranked(
     )
 
 
-def second_stage(run: Run, usual: str) -> Reranker:
+def second_stage(run: ExperimentRun, usual: str) -> Reranker:
     """The run's second stage, or the usual one.
 
     Raises:
@@ -421,7 +421,9 @@ def _found_by(semantic: bool, term: bool) -> str:
     return FOUND_BY["both" if semantic and term else "semantic" if semantic else "term"]
 
 
-def _measured(sample: Sample, ranked: _Ranked, origins: Mapping[str, str], relevant: frozenset[str]) -> Iterator[Row]:
+def _measured(
+    sample: Sample, ranked: _Ranked, origins: Mapping[str, str], relevant: frozenset[str]
+) -> Iterator[ScoreRow]:
     """The measures of each group for one question: shares of all questions, others where the group has something."""
     for names, of in ((FOUND_BY.values(), ranked.found_by), (ORIGINS.values(), origins)):
         pool = [name for name in ranked.found_by if name in of]
@@ -440,7 +442,9 @@ def _measured(sample: Sample, ranked: _Ranked, origins: Mapping[str, str], relev
                 values[RELEVANT] = sum(name in relevant for name in members) / len(members)
             details = {"question": sample.question, "documents": members, "rrf": rrf.get(group, 0.0)}
             for name, value in values.items():
-                yield Row(sample.id, arm=group, score=value, measure=name, details=details if name == RRF_SHARE else {})
+                yield ScoreRow(
+                    sample.id, arm=group, score=value, measure=name, details=details if name == RRF_SHARE else {}
+                )
 
 
 def _groups(groups: Comparison, ranked: Mapping[str, _Ranked], origins: Mapping[str, str]) -> Table:

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from evaluation.after_reading import BUDGET, NOT_READ, Read, Selections, read_selections
+from evaluation.after_reading import BUDGET, NOT_READ, SelectionReading, Selections, read_selections
 from evaluation.bench import data_inputs
 from evaluation.compare import compare
-from evaluation.experiments.splitters import BUDGETS, Chunk, Pieces, best_first, span_recall, word_pieces
+from evaluation.experiments.splitters import BUDGETS, Chunk, WordPieces, best_first, span_recall, word_pieces
 from evaluation.harness.asking import open_asking
 from evaluation.report import Report
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from evaluation.samples import Context, DataSet, Sample, Spans
 from evaluation.vector_cache import cached_embedder
 from preflight_rag.ingest.splitting.sentence_splitter import SentenceSplitter
@@ -45,7 +45,7 @@ Order = Callable[["np.ndarray", "np.ndarray", Sequence[int]], list[int]]
 
 
 @dataclass
-class Measured:
+class MeasuredPicks:
     """What the picks of each level and selection cover and hand on.
 
     Attributes:
@@ -54,12 +54,12 @@ class Measured:
         questions: The questions with their answers in words, and the marked text as given.
     """
 
-    rows: list[Row] = field(default_factory=list)
+    rows: list[ScoreRow] = field(default_factory=list)
     handed: dict[str, dict[str, tuple[Source, ...]]] = field(default_factory=dict)
     questions: list[Sample] = field(default_factory=list)
 
 
-def run(collection: DataSet, run: Run) -> Report:
+def run(collection: DataSet, run: ExperimentRun) -> Report:
     """Split the documents at each level, pick, and measure what the picks cover and, with a model, what is answered."""
     with cached_embedder(run) as embedder:
         measured = _measured(collection, collection.select(run.part, run.limit), embedder, run)
@@ -141,10 +141,12 @@ def selections() -> dict[str, Order]:
     }
 
 
-def _measured(collection: DataSet, questions: Sequence[Sample], embedder: Embedder, run: Run) -> Measured:
+def _measured(
+    collection: DataSet, questions: Sequence[Sample], embedder: Embedder, run: ExperimentRun
+) -> MeasuredPicks:
     """Split, pick and measure; questions whose answer is not found in their document are left out."""
     splits, picks = levels(embedder), selections()
-    found = Measured(handed={f"{level}, {name}": {} for level in splits for name in picks})
+    found = MeasuredPicks(handed={f"{level}, {name}": {} for level in splits for name in picks})
     wanted = dict.fromkeys(question.document for question in questions)
     for done, (document, answers) in enumerate(collection.read(list(wanted)), 1):
         here = [question for question in questions if question.id in answers]
@@ -161,7 +163,7 @@ def _measured(collection: DataSet, questions: Sequence[Sample], embedder: Embedd
                     for budget in BUDGETS:
                         taken = best_first(pieces, chunks, picked, budget)
                         recall = round(span_recall(document.text, answers[question.id], taken), 6)
-                        found.rows.append(Row(question.id, _condition(budget), arm, recall))
+                        found.rows.append(ScoreRow(question.id, _condition(budget), arm, recall))
                     found.handed[arm][question.id] = _sources(document, pieces, chunks, picked)
         run.progress(f"{collection.name}: documents", done, len(wanted))
     return found
@@ -171,7 +173,9 @@ def _condition(budget: int) -> str:
     return f"{budget} tokens"
 
 
-def _sources(document: Document, pieces: Pieces, chunks: Sequence[Chunk], picked: Sequence[int]) -> tuple[Source, ...]:
+def _sources(
+    document: Document, pieces: WordPieces, chunks: Sequence[Chunk], picked: Sequence[int]
+) -> tuple[Source, ...]:
     taken = best_first(pieces, chunks, picked, BUDGET)
     return tuple(
         Source(n, f"{document.id}:{start}", document.title, document.text[start:end])
@@ -186,7 +190,7 @@ def _worded(question: Sample, document: Document, answers: Spans) -> Sample:
     return Sample(question.id, question.question, "long", answers=question.answers or (marked,), given=given)
 
 
-def _read(handed: Selections, asked: Sequence[Sample], run: Run) -> Read | None:
+def _read(handed: Selections, asked: Sequence[Sample], run: ExperimentRun) -> SelectionReading | None:
     """The picks of one budget as the model reads them; None without a model."""
     with open_asking(run, asked) as asking:
         if asking.chat_model is None:

@@ -17,8 +17,8 @@ import numpy as np
 
 from evaluation.compare import compare
 from evaluation.report import Report, Table
-from evaluation.rows import Row, samples_of
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow, samples_of
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample, Spans
 from evaluation.searching import described
 from evaluation.vector_cache import cached_embedder
@@ -48,7 +48,7 @@ class Chunk(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Pieces:
+class WordPieces:
     """A document's word pieces: where each begins and ends, in characters, in order."""
 
     starts: Sequence[int]
@@ -64,7 +64,7 @@ class Pieces:
         return end if self.count(start, end) <= count else max(start, *self.ends[first + count - 1 : first + count])
 
 
-Split = Callable[["Document", Pieces], list[Chunk]]
+Split = Callable[["Document", WordPieces], list[Chunk]]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Method:
     embedder: Embedder
 
 
-def run(found: DataSet, run: Run) -> Report:
+def run(found: DataSet, run: ExperimentRun) -> Report:
     """Split the sampled documents in each way and compare what the best chunks of each cover."""
     samples = found.select(run.part, run.limit)
     with ExitStack() as stack:
@@ -138,20 +138,20 @@ def methods(embedder: Embedder, long: Embedder | None = None) -> dict[str, Metho
     return found
 
 
-def long_embedder(embedder: Embedder, run: Run) -> Embedder | None:
+def long_embedder(embedder: Embedder, run: ExperimentRun) -> Embedder | None:
     """What reads 512 tokens where the run's embedder, the default one, reads less; else None."""
     if embedder.max_tokens >= LONG or not isinstance(open_embedder(run.embedder), MiniLM):
         return None
     return LongMiniLM()
 
 
-def word_pieces(embedder: Embedder, text: str) -> Pieces:
+def word_pieces(embedder: Embedder, text: str) -> WordPieces:
     """The word pieces of a text."""
     offsets = [(start, end) for start, end in embedder.token_offsets(text) if end > start]
-    return Pieces([start for start, _ in offsets], [end for _, end in offsets])
+    return WordPieces([start for start, _ in offsets], [end for _, end in offsets])
 
 
-def best_first(pieces: Pieces, chunks: Sequence[Chunk], order: Sequence[int], budget: int) -> list[tuple[int, int]]:
+def best_first(pieces: WordPieces, chunks: Sequence[Chunk], order: Sequence[int], budget: int) -> list[tuple[int, int]]:
     """The stretches that the chunks hand on, in the given order, up to `budget` word pieces in all."""
     taken = []
     for place in order:
@@ -180,7 +180,7 @@ def span_recall(text: str, answers: Spans, taken: Sequence[tuple[int, int]]) -> 
 def _fixed(size: int, overlap: int) -> Split:
     """Windows of `size` word pieces, `overlap` of them shared with the one before."""
 
-    def split(document: Document, pieces: Pieces) -> list[Chunk]:
+    def split(document: Document, pieces: WordPieces) -> list[Chunk]:
         chunks, count, first = [], len(pieces.starts), 0
         while first < count:
             start, end = pieces.starts[first], pieces.ends[min(first + size, count) - 1]
@@ -194,7 +194,7 @@ def _fixed(size: int, overlap: int) -> Split:
 def _windows(reader: UnitReader) -> Split:
     """Single sentences, each handed on with its neighbours."""
 
-    def split(document: Document, pieces: Pieces) -> list[Chunk]:
+    def split(document: Document, pieces: WordPieces) -> list[Chunk]:
         units = reader.units(document.text, [], frozenset())
         last = len(units) - 1
         return [
@@ -211,11 +211,11 @@ def _windows(reader: UnitReader) -> Split:
 
 
 def _measured(
-    found: DataSet, samples: Sequence[Sample], embedder: Embedder, long: Embedder | None, run: Run
-) -> tuple[list[Row], dict[str, dict[str, float]], int]:
+    found: DataSet, samples: Sequence[Sample], embedder: Embedder, long: Embedder | None, run: ExperimentRun
+) -> tuple[list[ScoreRow], dict[str, dict[str, float]], int]:
     """Recall by sample, splitter and budget; sizes of each splitter's chunks; the number of documents."""
     splitters = methods(embedder, long)
-    rows: dict[str, list[Row]] = {}
+    rows: dict[str, list[ScoreRow]] = {}
     lengths: dict[str, list[int]] = {name: [] for name in splitters}
     wanted = dict.fromkeys(sample.document for sample in samples)
     for done, (document, answers) in enumerate(found.read(list(wanted)), 1):
@@ -230,7 +230,7 @@ def _measured(
                 order, text, details = _ranked(matrix, vector), document.text, {"question": sample.question}
                 for budget in BUDGETS:
                     recall = span_recall(text, answers[sample.id], best_first(pieces, chunks, order, budget))
-                    row = Row(sample.id, str(budget), name, round(recall, 6), details=details)
+                    row = ScoreRow(sample.id, str(budget), name, round(recall, 6), details=details)
                     rows.setdefault(sample.id, []).append(row)
         run.progress(f"{found.name}: documents", done, len(wanted))
     ordered = [row for sample in samples for row in rows.get(sample.id, [])]

@@ -15,8 +15,8 @@ from evaluation.experiments.reading import open_named
 from evaluation.intervals import wilson
 from evaluation.metrics import roc_area
 from evaluation.report import Report, Table, number
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample, digest
 from preflight_rag.models.reading.bundled_reader import reader_settings
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader
@@ -41,7 +41,7 @@ FORMS = ("alone", "behind the question", USED)
 
 
 @dataclass(frozen=True)
-class Judged:
+class CheckedStatement:
     """A case with what the check says.
 
     Attributes:
@@ -63,11 +63,11 @@ class Judged:
         return self.case.passage.verdict == "yes"
 
 
-def run(dataset: DataSet, run: Run) -> Report:
+def run(dataset: DataSet, run: ExperimentRun) -> Report:
     """Check the statements of a part and count how often the check is right."""
     reader = open_named(run.extractive_reader)
     cases = dataset.select(run.part, run.limit)
-    found: list[Judged] = []
+    found: list[CheckedStatement] = []
     for start in range(0, len(cases), SHOWN_AT_A_TIME):
         found += judge(reader, cases[start : start + SHOWN_AT_A_TIME])
         run.progress(f"{dataset.name}: statements", len(found), len(cases))
@@ -96,7 +96,7 @@ def run(dataset: DataSet, run: Run) -> Report:
     )
 
 
-def _rows(item: Judged, threshold: float) -> Iterator[Row]:
+def _rows(item: CheckedStatement, threshold: float) -> Iterator[ScoreRow]:
     """Whether each check says what it should of a statement."""
     says = dict(zip(CHECKS, (item.scores[USED] >= threshold, item.by_words), strict=True))
     details = {
@@ -107,7 +107,7 @@ def _rows(item: Judged, threshold: float) -> Iterator[Row]:
         "contradicted": item.statement.contradicted,
     }
     for check_name, says_so in says.items():
-        yield Row(
+        yield ScoreRow(
             digest(item.case.id).hex()[:16],
             item.case.passage.verdict or "",
             check_name,
@@ -116,7 +116,7 @@ def _rows(item: Judged, threshold: float) -> Iterator[Row]:
         )
 
 
-def judge(reader: ExtractiveReader, cases: Sequence[Sample]) -> list[Judged]:
+def judge(reader: ExtractiveReader, cases: Sequence[Sample]) -> list[CheckedStatement]:
     """What the check says of cases, and the scores in all forms.
 
     Raises:
@@ -137,7 +137,7 @@ def judge(reader: ExtractiveReader, cases: Sequence[Sample]) -> list[Judged]:
         by_form = {form: next(verdicts) for form in forms}
         scores = {form: yes for form, (yes, _, _) in by_form.items()}
         by_words = support(case.names[0], case.passage.text) is not None
-        found.append(Judged(case, scores, by_form[USED][1], statement, by_words))
+        found.append(CheckedStatement(case, scores, by_form[USED][1], statement, by_words))
     return found
 
 
@@ -156,7 +156,7 @@ def _forms_of(case: Sample) -> dict[str, tuple[str, str, str]]:
     }
 
 
-def _forms(found: Sequence[Judged], seed: int) -> Table:
+def _forms(found: Sequence[CheckedStatement], seed: int) -> Table:
     """How well the score tells supported statements from others, by how they are put to the reader."""
     known = [item.known for item in found]
     asked = any(item.case.question for item in found)

@@ -25,8 +25,8 @@ from evaluation.judging import FIRST, NOT_JUDGED, SECOND, Verdicts, judge_summar
 from evaluation.published import beside
 from evaluation.reading_metrics import rouge
 from evaluation.report import Report, Table
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample, passages_as_corpus
 from evaluation.searching import described
 from evaluation.vector_cache import cached_embedder
@@ -71,12 +71,12 @@ GRID = tuple((alpha, window) for window in (None, 1, 2, 3) for alpha in (0.5, 0.
 Method = Callable[[Sequence["Statement"], "np.ndarray", int], list[list[int]]]
 
 
-def run(found: DataSet, run: Run) -> Report:
+def run(found: DataSet, run: ExperimentRun) -> Report:
     """Select from each document with every method and compare with the references."""
     samples = found.select(run.part, run.limit)
     chosen = (summary.SUMMARY_ALPHA, summary.SUMMARY_WINDOW)
     methods = _methods(run.seed, GRID if run.part == "development" else (chosen,))
-    rows: list[Row] = []
+    rows: list[ScoreRow] = []
     texts: dict[str, dict[str, str]] = {}
     with cached_embedder(run) as embedder:
         for done, sample in enumerate(samples):
@@ -96,7 +96,7 @@ def run(found: DataSet, run: Run) -> Report:
         figures[kind] = compared.figures
     judged, model = _judged(samples, texts, ours, run)
     if judged:
-        verdicts = (Row(name, arm="judge", details=verdict) for name, verdict in judged.rows.items())
+        verdicts = (ScoreRow(name, arm="judge", details=verdict) for name, verdict in judged.rows.items())
         rows, figures = [*rows, *verdicts], {**figures, "judged": judged.figures}
     written = _written(found, samples, run)
     rows, figures, tables = [*rows, *written.rows], {**figures, **written.figures}, [*tables, *written.tables]
@@ -112,7 +112,7 @@ def run(found: DataSet, run: Run) -> Report:
     )
 
 
-def _with_words(table: Table, rows: Sequence[Row]) -> Table:
+def _with_words(table: Table, rows: Sequence[ScoreRow]) -> Table:
     """The table with the mean length of each method's summaries."""
     words: dict[str, list[float]] = {}
     for row in rows:
@@ -122,7 +122,7 @@ def _with_words(table: Table, rows: Sequence[Row]) -> Table:
 
 
 def _judged(
-    samples: Sequence[Sample], texts: Mapping[str, Mapping[str, str]], ours: str, run: Run
+    samples: Sequence[Sample], texts: Mapping[str, Mapping[str, str]], ours: str, run: ExperimentRun
 ) -> tuple[Verdicts | None, str]:
     """Our summaries judged against the others', and by whom; None without a language model."""
     kind = min(samples[0].summaries)
@@ -134,21 +134,21 @@ def _judged(
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenSummaries:
     """Summaries that a model wrote of selected sentences; nothing without a model."""
 
     tables: tuple[Table, ...] = ()
-    rows: tuple[Row, ...] = ()
+    rows: tuple[ScoreRow, ...] = ()
     figures: Mapping[str, Any] = field(default_factory=dict)
 
 
-def _written(found: DataSet, samples: Sequence[Sample], run: Run) -> Written:
+def _written(found: DataSet, samples: Sequence[Sample], run: ExperimentRun) -> WrittenSummaries:
     """ROUGE and the judge's preference of summaries that the model writes of each selection (Diversity, Table 9)."""
     kind = min(samples[0].summaries)
     asked = {s.id: Sample(s.id, s.question, "long", answers=((s.summaries[kind],),)) for s in samples}
     with cached_embedder(run) as embedder, open_asking(run, asked.values()) as asking:
         if asking.chat_model is None:
-            return Written()
+            return WrittenSummaries()
         window = asking.prompts.context_window()
         budget = min(SELECTED, int(PROMPT_SHARE * window)) if window else SELECTED
         own = settings_of(found.name)
@@ -165,9 +165,9 @@ def _written(found: DataSet, samples: Sequence[Sample], run: Run) -> Written:
                 texts.setdefault(name, {})[arm] = outcome.value
         whole = [question for name, question in asked.items() if len(texts.get(name, {})) == len(WRITTEN)]
         if not whole:
-            return Written()
+            return WrittenSummaries()
         rows = [
-            Row(question.id, "written", arm, score, measure=measure, details={"summary": text})
+            ScoreRow(question.id, "written", arm, score, measure=measure, details={"summary": text})
             for question in whole
             for arm, text in texts[question.id].items()
             for measure, score in rouge(text, question.answers[0][0]).items()
@@ -186,7 +186,7 @@ def _written(found: DataSet, samples: Sequence[Sample], run: Run) -> Written:
         verdicts.table,
         *beside("summaries", compared.estimates, here=f"{found.title}, {len(whole)} documents, {asking.name}"),
     )  # fmt: skip
-    return Written(tables, tuple(rows), {"written": compared.figures, "written, judged": verdicts.figures})
+    return WrittenSummaries(tables, tuple(rows), {"written": compared.figures, "written, judged": verdicts.figures})
 
 
 def settings_of(name: str) -> dict[str, tuple[float, int | None]]:
@@ -222,12 +222,12 @@ def prompt(text: str) -> list[BaseMessage]:
     return [SystemMessage(SYSTEM), HumanMessage(USER.format(text=fences.passages([Source(1, "", "", text)])))]
 
 
-def _preferences(verdicts: Verdicts) -> Iterator[Row]:
+def _preferences(verdicts: Verdicts) -> Iterator[ScoreRow]:
     """How often each of SB+MMR and SB is preferred to the other, mean over both orders of a pair."""
     for name, by_other in verdicts.rows.items():
         first, second = by_other["SB"]["orders"]
-        yield Row(name, "written", "SB+MMR", ((first == FIRST) + (second == SECOND)) / 2, measure=WIN_RATE)
-        yield Row(name, "written", "SB", ((first == SECOND) + (second == FIRST)) / 2, measure=WIN_RATE)
+        yield ScoreRow(name, "written", "SB+MMR", ((first == FIRST) + (second == SECOND)) / 2, measure=WIN_RATE)
+        yield ScoreRow(name, "written", "SB", ((first == SECOND) + (second == FIRST)) / 2, measure=WIN_RATE)
 
 
 def _methods(seed: int, grid: Sequence[tuple[float, int | None]]) -> dict[str, Method]:
@@ -257,7 +257,7 @@ def _methods(seed: int, grid: Sequence[tuple[float, int | None]]) -> dict[str, M
     }
 
 
-def _measured(sample: Sample, embedder: Embedder, methods: Mapping[str, Method]) -> Iterator[Row]:
+def _measured(sample: Sample, embedder: Embedder, methods: Mapping[str, Method]) -> Iterator[ScoreRow]:
     """F1 of each method against each reference, by measure; with its words and its summary: of several, the first."""
     (whole,) = passages_as_corpus([sample])()
     statements = summary.of_document(whole, embedder.count_tokens)
@@ -270,4 +270,4 @@ def _measured(sample: Sample, embedder: Embedder, methods: Mapping[str, Method])
             measured = [rouge(text, reference) for text in texts]
             for name in measured[0]:
                 score = sum(row[name] for row in measured) / len(measured)
-                yield Row(sample.id, kind, method, score, measure=name, details=details)
+                yield ScoreRow(sample.id, kind, method, score, measure=name, details=details)

@@ -27,7 +27,7 @@ from evaluation.datasets.trust import KINDS, RECORDS, SILENT, TrustDocument, Tru
 from evaluation.harness.asking import open_asking
 from evaluation.intervals import Estimate, bootstrap, share
 from evaluation.report import Report, Table, checksums, number
-from evaluation.rows import Row
+from evaluation.rows import ScoreRow
 from evaluation.samples import check_selection, digest
 from evaluation.vector_cache import cached_embedder
 from preflight_rag.cache import cache_dir
@@ -39,7 +39,7 @@ from preflight_rag.text.sentences import sentence_spans
 if TYPE_CHECKING:
     import numpy as np
 
-    from evaluation.runs import Run
+    from evaluation.runs import ExperimentRun
     from preflight_rag.app import Preflight
     from preflight_rag.library.collection import Collection
     from preflight_rag.state.values import Answer
@@ -64,7 +64,7 @@ LEAST = 25
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownCitations:
     """What an answer shows of its citations.
 
     Attributes:
@@ -81,7 +81,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedAnswer:
     """One answer, and whether what it claims is so.
 
     Attributes:
@@ -95,7 +95,7 @@ class Judged:
 
     question: TrustQuestion
     answer: Answer
-    shown: tuple[Shown, ...]
+    shown: tuple[ShownCitations, ...]
     claimed: bool
     right: bool
     reason: str
@@ -128,11 +128,11 @@ class Judged:
         return any(holds_evidence(asked, item, text) for item, text in first)
 
 
-Measure: TypeAlias = Callable[[Judged], bool | None]
+Measure: TypeAlias = Callable[[JudgedAnswer], bool | None]
 """Whether an answer passes; None where it does not count."""
 
 
-def among(counts: Callable[[Judged], object], passes: Callable[[Judged], bool]) -> Measure:
+def among(counts: Callable[[JudgedAnswer], object], passes: Callable[[JudgedAnswer], bool]) -> Measure:
     """Whether an answer passes, among those that count."""
     return lambda item: passes(item) if counts(item) else None
 
@@ -175,7 +175,7 @@ MEASURES: dict[str, Measure] = {
 """A line of the table to what counts for it."""
 
 
-def run(found: TrustSet, run: Run) -> Report:
+def run(found: TrustSet, run: ExperimentRun) -> Report:
     """Ask the questions of the part, and judge what is claimed."""
     check_selection(run.part, run.limit)
     if run.part == "all":
@@ -196,7 +196,7 @@ def run(found: TrustSet, run: Run) -> Report:
     )
 
 
-def _ask_all(found: TrustSet, run: Run, model: Any) -> tuple[list[Judged], dict[str, Any]]:
+def _ask_all(found: TrustSet, run: ExperimentRun, model: Any) -> tuple[list[JudgedAnswer], dict[str, Any]]:
     """Every question's answer, judged; and what the numbers depend on."""
     from preflight_rag.app import Preflight
 
@@ -204,7 +204,7 @@ def _ask_all(found: TrustSet, run: Run, model: Any) -> tuple[list[Judged], dict[
     folder = library_of(found, run.part, run)
     pairs = pairs_of([question for question in asked if question.given], folder, run)
     own = run.extractive_reader
-    judged: list[Judged] = []
+    judged: list[JudgedAnswer] = []
     with (
         Preflight.open(folder / "library", model, embedder=run.embedder, extractive_reader=own) as over_part,
         Preflight.open(pairs / "library", model, embedder=run.embedder, extractive_reader=own) as over_pairs,
@@ -226,7 +226,7 @@ def _ask_all(found: TrustSet, run: Run, model: Any) -> tuple[list[Judged], dict[
 
 def ask(
     app: Preflight, question: TrustQuestion, where: Sequence[str], names: Mapping[str, str]
-) -> tuple[Answer, tuple[Shown, ...]]:
+) -> tuple[Answer, tuple[ShownCitations, ...]]:
     """The product's answer to a question, after those that come before it in its conversation, and what it cites.
 
     Args:
@@ -242,7 +242,7 @@ def ask(
     app.delete_thread(question.id)
     texts = {passage.id: passage.text for passage in app.library.passages([c.passage_id for c in answer.citations])}
     return answer, tuple(
-        Shown(names.get(cited.document_id, ""), cited.title, cited.quote, texts.get(cited.passage_id, ""))
+        ShownCitations(names.get(cited.document_id, ""), cited.title, cited.quote, texts.get(cited.passage_id, ""))
         for cited in answer.citations
     )
 
@@ -262,12 +262,12 @@ def pair_name(question: TrustQuestion) -> str:
     return f"p{digest(question.id).hex()[:12]}"
 
 
-def judge(question: TrustQuestion, answer: Answer, shown: tuple[Shown, ...]) -> Judged:
+def judge(question: TrustQuestion, answer: Answer, shown: tuple[ShownCitations, ...]) -> JudgedAnswer:
     """An answer, and whether what it claims is so."""
-    return Judged(question, answer, shown, *claim_of(question, answer, shown))
+    return JudgedAnswer(question, answer, shown, *claim_of(question, answer, shown))
 
 
-def claim_of(question: TrustQuestion, answer: Answer, shown: Sequence[Shown]) -> tuple[bool, bool, str]:
+def claim_of(question: TrustQuestion, answer: Answer, shown: Sequence[ShownCitations]) -> tuple[bool, bool, str]:
     """Whether an answer claims something, whether that is right, and why."""
     said = headline(answer)
     if answer.outcome not in CLAIMS:
@@ -346,7 +346,7 @@ def says(said: str, names: Sequence[str], false: Sequence[str]) -> bool:
     return not denied and any(holds(said, name) or same_answer(said, name) for name in fitting)
 
 
-def lists(question: TrustQuestion, answer: Answer, shown: Sequence[Shown]) -> tuple[bool, str]:
+def lists(question: TrustQuestion, answer: Answer, shown: Sequence[ShownCitations]) -> tuple[bool, str]:
     """Whether a listing has every document, by a citation or by its name, or says first the count that is asked for.
 
     What is no listing has to say the titles, as its claim.
@@ -378,7 +378,7 @@ def tokens(text: str) -> list[str]:
     return re.findall(r"\d+(?:[.:]\d+)*|[^\W\d_]+", plain)
 
 
-def holds_evidence(question: TrustQuestion, item: Shown, text: str) -> bool:
+def holds_evidence(question: TrustQuestion, item: ShownCitations, text: str) -> bool:
     """Whether a text of a document holds a sentence or row of the question's evidence, or is a stretch of one."""
     if item.document not in question.documents:
         return False
@@ -408,7 +408,7 @@ def letters(text: str) -> str:
     return re.sub(r"[\W_]+", "", text).casefold()
 
 
-def _rows(item: Judged, arm: str) -> Iterator[Row]:
+def _rows(item: JudgedAnswer, arm: str) -> Iterator[ScoreRow]:
     """A line for each measure that an answer counts for; the first has what a person needs to judge by reading."""
     asked, answer = item.question, item.answer
     details = {
@@ -428,10 +428,12 @@ def _rows(item: Judged, arm: str) -> Iterator[Row]:
     }
     counted = {name: value for name, measure in MEASURES.items() if (value := measure(item)) is not None}
     for place, (name, value) in enumerate((counted or {"read": True}).items()):
-        yield Row(asked.id, item.kind, arm, float(value), item.reason, measure=name, details={} if place else details)
+        yield ScoreRow(
+            asked.id, item.kind, arm, float(value), item.reason, measure=name, details={} if place else details
+        )
 
 
-def _tables(judged: Sequence[Judged], seed: int) -> tuple[tuple[Table, ...], dict[str, Any]]:
+def _tables(judged: Sequence[JudgedAnswer], seed: int) -> tuple[tuple[Table, ...], dict[str, Any]]:
     """The measures with their intervals, and each kind of question by itself."""
     estimates = {}
     for name, measure in MEASURES.items():
@@ -454,7 +456,7 @@ def _tables(judged: Sequence[Judged], seed: int) -> tuple[tuple[Table, ...], dic
     return tables, figures | {"ECE": error.as_json() | {"n": len(sure)}}
 
 
-def _shares(judged: Sequence[Judged]) -> Iterator[str]:
+def _shares(judged: Sequence[JudgedAnswer]) -> Iterator[str]:
     """A kind's cells: its questions, claims, right claims, right passages, announced contradictions."""
     claims = [item.right for item in judged if item.claimed]
     passages = [item.found for item in judged if item.found is not None]
@@ -486,7 +488,7 @@ FILES = "files"
 """The folder of a library's files, beside the library."""
 
 
-def library_of(found: TrustSet, part: str, run: Run) -> Path:
+def library_of(found: TrustSet, part: str, run: ExperimentRun) -> Path:
     """The folder of a part's library, built by the product's own ingest; what has not changed there is kept.
 
     Raises:
@@ -495,7 +497,7 @@ def library_of(found: TrustSet, part: str, run: Run) -> Path:
     return _built(_searched(found, part, run), f"trust-{part}" if run.documents is None else f"trust-{part}-few", run)
 
 
-def pairs_of(questions: Sequence[TrustQuestion], beside: Path, run: Run) -> Path:
+def pairs_of(questions: Sequence[TrustQuestion], beside: Path, run: ExperimentRun) -> Path:
     """The folder of the library of pairs: each passage is a document of its own, found by its pair's name."""
     records = []
     for question in questions:
@@ -510,7 +512,7 @@ EMPTY = TrustDocument("none", lambda: b'{"id": "none", "text": "none"}', record=
 """The only document of the library of pairs where no pair is asked about: the product opens no empty library."""
 
 
-def _built(documents: Sequence[TrustDocument], name: str, run: Run) -> Path:
+def _built(documents: Sequence[TrustDocument], name: str, run: ExperimentRun) -> Path:
     """A folder with files and the library of them."""
     from preflight_rag.library import Library
     from preflight_rag.models.opening import open_embedder
@@ -533,7 +535,7 @@ def _built(documents: Sequence[TrustDocument], name: str, run: Run) -> Path:
     return folder
 
 
-def _searched(found: TrustSet, part: str, run: Run) -> list[TrustDocument]:
+def _searched(found: TrustSet, part: str, run: ExperimentRun) -> list[TrustDocument]:
     """The part's documents; where a run searches few, those that answer and records by the hash of their names."""
     documents = sorted(found.documents[part], key=lambda document: digest(document.name))
     if run.documents is None:

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from evaluation.harness.asking import Asking
-from evaluation.harness.replies import Call, recording
+from evaluation.harness.replies import PromptCall, recording
 from evaluation.reading_metrics import holds, is_right
-from evaluation.rows import Row
+from evaluation.rows import ScoreRow
 from evaluation.samples import Sample
 from preflight_rag.prompts.replies import (
     NO_INFORMATION,
@@ -137,7 +137,7 @@ async def run_arms(
     passages: Callable[[Sample], Sequence[Source] | Mapping[str, Sequence[Source]]],
     asking: Asking,
     stage: str = "questions",
-) -> list[Row]:
+) -> list[ScoreRow]:
     """Put each sample to every arm, under each of its conditions with the same passages; a row an answer.
 
     A reply that is cut off, filtered or empty, and a prompt that is too long, are wrong answers with a reason. Where
@@ -157,19 +157,19 @@ async def run_arms(
         conditions = given if isinstance(given, Mapping) else {"": given}
         cells += [(sample, name, tuple(sources)) for name, sources in conditions.items()]
 
-    async def ask(cell: tuple[Sample, str, tuple[Source, ...]]) -> list[Row]:
+    async def ask(cell: tuple[Sample, str, tuple[Source, ...]]) -> list[ScoreRow]:
         return [await _ask(arm, *cell) for arm in arms]
 
-    rows: list[Row] = []
+    rows: list[ScoreRow] = []
     for cell, outcome in zip(cells, await asking.gather(cells, ask, stage), strict=True):
         sample, condition, sources = cell
         details = {**_of_sample(sample), "passages": shown(sources, _roles(sample)), "error": outcome.error}
-        failed = [Row(sample.id, condition, arm.name, None, outcome.error, details=details) for arm in arms]
+        failed = [ScoreRow(sample.id, condition, arm.name, None, outcome.error, details=details) for arm in arms]
         rows += failed if outcome.value is None else outcome.value
     return rows
 
 
-async def _ask(arm: Arm, sample: Sample, condition: str, sources: tuple[Source, ...]) -> Row:
+async def _ask(arm: Arm, sample: Sample, condition: str, sources: tuple[Source, ...]) -> ScoreRow:
     """An arm's answer, scored; every prompt that it took is in the row."""
     with recording() as calls:
         try:
@@ -182,7 +182,7 @@ async def _ask(arm: Arm, sample: Sample, condition: str, sources: tuple[Source, 
     scored = asdict(score(sample, answer, refused=refused))
     usage = _usage(calls) if calls else answer.usage
     seen = sources if answer.passages is None else answer.passages
-    return Row(
+    return ScoreRow(
         sample=sample.id,
         condition=condition,
         arm=arm.name,
@@ -205,7 +205,7 @@ async def _ask(arm: Arm, sample: Sample, condition: str, sources: tuple[Source, 
     )
 
 
-def _usage(calls: Sequence[Call]) -> Usage:
+def _usage(calls: Sequence[PromptCall]) -> Usage:
     """Calls and tokens as if none had been cached; seconds that the model took."""
     replies = [call.reply for call in calls if call.reply is not None]
     return Usage(

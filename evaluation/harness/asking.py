@@ -13,10 +13,10 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 
 from evaluation.harness.budget import Budget
-from evaluation.harness.replies import Call, ReplyCache, cached, recording
+from evaluation.harness.replies import PromptCall, ReplyCache, cached, recording
 from evaluation.harness.simulated import NAME as SIMULATED
-from evaluation.harness.simulated import Bias, SimulatedChat
-from evaluation.runs import Progress, Run, no_progress
+from evaluation.harness.simulated import ReadingBias, SimulatedChat
+from evaluation.runs import ExperimentRun, Progress, no_progress
 from evaluation.samples import Sample
 from preflight_rag.cache import cache_dir
 from preflight_rag.graph.readers import open_reader
@@ -54,7 +54,7 @@ class Asking:
         chat_model: Its chat model, whose replies are cached; None without a language model.
     """
 
-    run: Run
+    run: ExperimentRun
     chat_model: BaseChatModel | None
 
     @property
@@ -86,7 +86,7 @@ class Asking:
             return self.prompts
         return open_reader(OFFLINE, embedder, extractive_reader=self.run.extractive_reader)
 
-    async def gather(self, cases: Sequence[C], ask: Callable[[C], Awaitable[T]], stage: str) -> list[Outcome[T]]:
+    async def gather(self, cases: Sequence[C], ask: Callable[[C], Awaitable[T]], stage: str) -> list[CaseOutcome[T]]:
         """Ask all cases under the run's concurrency and budget; see `gather`.
 
         Without a language model one after another: what reads here uses all cores for one case already, and a passage
@@ -99,7 +99,7 @@ class Asking:
 
 @contextmanager
 def open_asking(
-    run: Run, questions: Iterable[Sample] = (), documents: Mapping[str, str] | None = None
+    run: ExperimentRun, questions: Iterable[Sample] = (), documents: Mapping[str, str] | None = None
 ) -> Iterator[Asking]:
     """The model of a run, with its replies cached, counted and bounded by the budget.
 
@@ -116,7 +116,7 @@ def open_asking(
         yield Asking(run, None)
         return
     if run.model == SIMULATED:
-        simulated = SimulatedChat.of(questions, Bias(seed=run.seed), documents)
+        simulated = SimulatedChat.of(questions, ReadingBias(seed=run.seed), documents)
         yield Asking(run, cached(simulated, ReplyCache(None), run.budget))
         return
     chat_model = open_chat_model(run.model, timeout=DEADLINE)
@@ -141,7 +141,7 @@ HOPELESS = (ModelAuthError, UnknownModel)
 
 
 @dataclass(frozen=True)
-class Outcome(Generic[T]):
+class CaseOutcome(Generic[T]):
     """What came of a case.
 
     Attributes:
@@ -154,7 +154,7 @@ class Outcome(Generic[T]):
     value: T | None
     error: str = ""
     unpaid: bool = False
-    calls: tuple[Call, ...] = ()
+    calls: tuple[PromptCall, ...] = ()
 
 
 async def gather(
@@ -165,7 +165,7 @@ async def gather(
     budget: Budget,
     stage: str = "cases",
     progress: Progress = no_progress,
-) -> list[Outcome[T]]:
+) -> list[CaseOutcome[T]]:
     """Ask all cases, at most `concurrency` at a time; outcomes come in the order of the cases.
 
     Once the budget is used up, only cases whose replies are all cached still come to an end. What the budget refused is
@@ -179,7 +179,7 @@ async def gather(
     """
     if concurrency < 1:
         raise UsageError(f"the concurrency is {concurrency}", help="Give 1 or more.")
-    outcomes: list[Outcome[T] | None] = [None] * len(cases)
+    outcomes: list[CaseOutcome[T] | None] = [None] * len(cases)
     waiting = iter(range(len(cases)))
     errors: list[Exception] = []
     done = 0
@@ -200,7 +200,7 @@ async def gather(
     return [outcome for outcome in outcomes if outcome is not None]
 
 
-async def _outcome(case: C, ask: Callable[[C], Awaitable[T]]) -> tuple[Outcome[T], Exception | None]:
+async def _outcome(case: C, ask: Callable[[C], Awaitable[T]]) -> tuple[CaseOutcome[T], Exception | None]:
     """A case's outcome, with its error, which the outcome holds as text."""
     with recording() as calls:
         failure: Exception | None = None
@@ -212,11 +212,11 @@ async def _outcome(case: C, ask: Callable[[C], Awaitable[T]]) -> tuple[Outcome[T
             value, failure = None, error
     unpaid = next((call for call in calls if call.unpaid), None)
     if unpaid is not None:
-        return Outcome(None, unpaid.error, True, tuple(calls)), failure or BudgetUsedUp(unpaid.error)
+        return CaseOutcome(None, unpaid.error, True, tuple(calls)), failure or BudgetUsedUp(unpaid.error)
     if failure is None:
-        return Outcome(value, calls=tuple(calls)), None
+        return CaseOutcome(value, calls=tuple(calls)), None
     named = str(failure) if isinstance(failure, PreflightError) else f"{type(failure).__name__}: {failure}"
-    return Outcome(None, " ".join(named.split()), False, tuple(calls)), failure
+    return CaseOutcome(None, " ".join(named.split()), False, tuple(calls)), failure
 
 
 async def _all(work: Callable[[], Awaitable[None]], workers: int) -> None:

@@ -47,7 +47,7 @@ class Price:
 
 
 @dataclass
-class Paid:
+class PaidCall:
     """A call that is under way; the caller sets what it took."""
 
     input_tokens: int = 0
@@ -105,7 +105,7 @@ class Budget:
         return tokens if self.cost is None else f"{tokens}, USD {self.cost:.4f}"
 
     @asynccontextmanager
-    async def call(self, input_tokens: int, max_output: int | None = None) -> AsyncIterator[Paid]:
+    async def call(self, input_tokens: int, max_output: int | None = None) -> AsyncIterator[PaidCall]:
         """Make one call inside; it counts, whether it succeeds or not, with the tokens that were set.
 
         Args:
@@ -118,7 +118,7 @@ class Budget:
         reserved = await self._reserve(input_tokens, max_output)
         self.calls += 1
         self._under_way += 1
-        paid = Paid()
+        paid = PaidCall()
         try:
             yield paid
         finally:

@@ -61,7 +61,7 @@ _COLUMNS = tuple(StoredReply.__dataclass_fields__)
 
 
 @dataclass(frozen=True)
-class Call:
+class PromptCall:
     """One prompt of a case and what came of it.
 
     Attributes:
@@ -89,16 +89,16 @@ class Call:
         return {"messages": list(self.messages), **known, "error": self.error}
 
 
-_CALLS: ContextVar[list[Call] | None] = ContextVar("calls", default=None)
+_CALLS: ContextVar[list[PromptCall] | None] = ContextVar("calls", default=None)
 
 
 @contextmanager
-def recording() -> Iterator[list[Call]]:
+def recording() -> Iterator[list[PromptCall]]:
     """Collects the calls that cached models get inside, those of tasks and threads started there included.
 
     Calls of an inner recording are the outer one's too, from its end on.
     """
-    outer, calls = _CALLS.get(), list[Call]()
+    outer, calls = _CALLS.get(), list[PromptCall]()
     token = _CALLS.set(calls)
     try:
         yield calls
@@ -262,11 +262,11 @@ class CachedChatModel(BaseChatModel):
                 known = self._is_under_way(key)
                 reply = await self._once(key, messages, stop, kwargs)
             except Exception as error:
-                _record(Call(_plain(messages), None, error=str(error), unpaid=isinstance(error, BudgetUsedUp)))
+                _record(PromptCall(_plain(messages), None, error=str(error), unpaid=isinstance(error, BudgetUsedUp)))
                 raise
         if known:
             self.budget.replayed += 1
-        _record(Call(_plain(messages), reply, cached=known))
+        _record(PromptCall(_plain(messages), reply, cached=known))
         return _as_result(reply)
 
     def _is_under_way(self, key: str) -> bool:
@@ -344,7 +344,7 @@ def _plain(messages: list[BaseMessage]) -> tuple[dict[str, str], ...]:
     return tuple({"role": message.type, "content": str(message.text)} for message in messages)
 
 
-def _record(call: Call) -> None:
+def _record(call: PromptCall) -> None:
     calls = _CALLS.get()
     if calls is not None:
         calls.append(call)

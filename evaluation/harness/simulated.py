@@ -37,7 +37,7 @@ _QUOTED = 12
 
 
 @dataclass(frozen=True)
-class Bias:
+class ReadingBias:
     """How the simulated reader reads.
 
     Of `count` passages, the one at `place` (from 0) is noticed with probability
@@ -77,7 +77,7 @@ class Bias:
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownAnswers:
     """What the simulation knows of a question: the answer, and which texts give it or a wrong one."""
 
     id: str
@@ -87,7 +87,7 @@ class Known:
     misleading: Mapping[str, str]
 
     @classmethod
-    def of(cls, question: Sample, documents: Mapping[str, str]) -> Known:
+    def of(cls, question: Sample, documents: Mapping[str, str]) -> KnownAnswers:
         """Told by the roles of the passages given with a question, and by the texts of its gold documents."""
         right = question.right or (question.answers[0][0] if question.answers else "")
         gold = [given.text for given in question.given if given.role in ("gold", "support", "contradict")]
@@ -114,20 +114,20 @@ class SimulatedChat(BaseChatModel):
     and in every partition.
     """
 
-    bias: Bias
-    questions: Mapping[str, Known]
+    bias: ReadingBias
+    questions: Mapping[str, KnownAnswers]
     """By the question's text, in the singular and in the plural."""
 
     @classmethod
     def of(
-        cls, questions: Iterable[Sample], bias: Bias | None = None, documents: Mapping[str, str] | None = None
+        cls, questions: Iterable[Sample], bias: ReadingBias | None = None, documents: Mapping[str, str] | None = None
     ) -> SimulatedChat:
         """A simulation that knows these questions; `documents` are texts of gold documents by id."""
-        known: dict[str, Known] = {}
+        known: dict[str, KnownAnswers] = {}
         for question in questions:
-            known[_plain(question.question)] = of = Known.of(question, documents or {})
+            known[_plain(question.question)] = of = KnownAnswers.of(question, documents or {})
             known.setdefault(_plain(plural_question(question.question) or ""), of)
-        return cls(bias=bias or Bias(), questions=known)
+        return cls(bias=bias or ReadingBias(), questions=known)
 
     @property
     def model_name(self) -> str:
@@ -182,14 +182,14 @@ class SimulatedChat(BaseChatModel):
         options = [text.strip() for _, text in _OPTION.findall(prompt.split("<options>")[-1])]
         return self._answer(known, stated, options, dict(passages))
 
-    def _known(self, prompt: str) -> Known | None:
+    def _known(self, prompt: str) -> KnownAnswers | None:
         for asked in _ASKED.findall(prompt):
             if (known := self.questions.get(_plain(asked))) is not None:
                 return known
         text = _plain(prompt)
         return next((known for asked, known in self.questions.items() if asked and fenced(asked) in text), None)
 
-    def _noticed(self, known: Known, passages: Sequence[tuple[int, str]]) -> list[tuple[str, int]]:
+    def _noticed(self, known: KnownAnswers, passages: Sequence[tuple[int, str]]) -> list[tuple[str, int]]:
         found = []
         for place, (n, text) in enumerate(passages):
             answer = known.says(text)
@@ -199,7 +199,11 @@ class SimulatedChat(BaseChatModel):
         return found
 
     def _answer(
-        self, known: Known, stated: Sequence[tuple[str, int]], options: Sequence[str], passages: Mapping[int, str]
+        self,
+        known: KnownAnswers,
+        stated: Sequence[tuple[str, int]],
+        options: Sequence[str],
+        passages: Mapping[int, str],
     ) -> str:
         chosen = self._side(known, stated)
         if chosen is None and not options and passages:
@@ -218,7 +222,7 @@ class SimulatedChat(BaseChatModel):
             lines += ["QUOTES", f'[{cited}] "{" ".join(passages[cited].split()[:_QUOTED])}"']
         return "\n".join(lines)
 
-    def _side(self, known: Known, stated: Sequence[tuple[str, int]]) -> str | None:
+    def _side(self, known: KnownAnswers, stated: Sequence[tuple[str, int]]) -> str | None:
         """The answer that is given of those that were noticed."""
         answers = {answer for answer, _ in stated}
         wrong = sorted(answers - {known.right})
@@ -226,13 +230,13 @@ class SimulatedChat(BaseChatModel):
             return known.right
         return wrong[0] if wrong else None
 
-    def _draw(self, known: Known, what: str) -> float:
+    def _draw(self, known: KnownAnswers, what: str) -> float:
         """A number in [0, 1) for a question; the same for each prompt about it."""
         digest = hashlib.sha256(f"{self.bias.seed}|{known.id}|{what}".encode()).digest()
         return int.from_bytes(digest[:8], "big") / 2**64
 
 
-def _relations(known: Known, contexts: Sequence[tuple[str, str]]) -> str:
+def _relations(known: KnownAnswers, contexts: Sequence[tuple[str, str]]) -> str:
     """What `relate_contexts` asks for: contexts of one entity without descriptor, distinguished by their answers."""
     answers = {n: known.says(text) for n, text in contexts}
     pivot = answers.get("1")

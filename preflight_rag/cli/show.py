@@ -150,7 +150,7 @@ def _source(cited: Sequence[Citation], *, quoted: bool) -> None:
             echo(f"    also in {file_name(other.source) or other.document_id}")
 
 
-class Stream:
+class ShownAnswer:
     """An answer that is shown while it comes: as it is, where it goes into a file or a pipe."""
 
     def __init__(self) -> None:
@@ -173,7 +173,7 @@ class Stream:
             echo(answer)
 
 
-class MarkdownStream(Stream):
+class MarkdownStream(ShownAnswer):
     """An answer that is drawn on a terminal, anew with each piece; its Markdown may be unfinished meanwhile.
 
     Only its last lines are drawn while it comes: what has left the screen at its top cannot be drawn again.
@@ -202,10 +202,10 @@ class MarkdownStream(Stream):
 
 
 @contextmanager
-def streamed_answer() -> Iterator[Stream]:
+def streamed_answer() -> Iterator[ShownAnswer]:
     """Give a function that shows an answer while it is written."""
     if not sys.stdout.isatty():
-        yield Stream()
+        yield ShownAnswer()
         return
     from rich.console import Console
     from rich.live import Live

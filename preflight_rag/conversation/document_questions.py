@@ -273,8 +273,8 @@ def _of_cells(passages: Sequence[Passage]) -> Iterator[Candidate]:
             if row is None or len(row.cells) < 2:
                 continue
             label, *others = [cell for cell in row.cells if cell.text.strip()]
-            told = [cell for cell in others if _COLUMN.fullmatch(cell.column) and _CELL.fullmatch(cell.text)]
-            cell = next((cell for cell in told if is_figure(cell.text)), told[0] if told else None)
+            described = [cell for cell in others if _COLUMN.fullmatch(cell.column) and _CELL.fullmatch(cell.text)]
+            cell = next((cell for cell in described if is_figure(cell.text)), described[0] if described else None)
             about = label.text.strip(" .:")
             if cell is None or is_figure(about) or not _LABEL.fullmatch(about):
                 continue

@@ -60,7 +60,7 @@ _FILE = re.compile(r"(?<![\w.-])[\w.-]+\.(?:pdf|docx|html?|csv|tsv|txt|md|n?xml|
 
 
 @dataclass(frozen=True)
-class Known:
+class MetadataAnswer:
     """An answer from the metadata; its marks count the places of `cards`.
 
     Attributes:
@@ -78,7 +78,7 @@ class Known:
 
 def read_cards(
     library: Collection, lookup: Lookup, earlier: EarlierState | None = None, where: Filter | None = None
-) -> Known | None:
+) -> MetadataAnswer | None:
     """Return the answer from the metadata of the document that is meant.
 
     None where no document is meant, or its metadata do not say.
@@ -90,7 +90,7 @@ def read_cards(
         where: Only documents that fit this filter.
     """
     if not lookup.topic and not earlier:
-        return Known(WHICH, (), ())
+        return MetadataAnswer(WHICH, (), ())
     meant = _by_topic(library, lookup, where) if lookup.topic else _spoken_of(earlier, lookup)
     if where is not None:
         meant = [name for name in meant if document_fits(library, name, where)]
@@ -101,14 +101,16 @@ def read_cards(
     if len(cards) > 1:
         shown = [f"- **{plain(card.title)}**: {line} [{n}]" for n, (card, line) in enumerate(lines, 1)]
         text = "Several documents may be meant:\n\n" + "\n".join(shown)
-        return Known(text, tuple(card for card, _ in lines), tuple((n, line) for n, (_, line) in enumerate(lines, 1)))
+        return MetadataAnswer(
+            text, tuple(card for card, _ in lines), tuple((n, line) for n, (_, line) in enumerate(lines, 1))
+        )
     card, line = lines[0]
     value = line.partition(": ")[2]
     if lookup.fields[0] in _ONE_AUTHOR:
         value = value.split("; ")[_ONE_AUTHOR[lookup.fields[0]]]
         sentence = f"The {lookup.fields[0].lower()} of “{plain(card.title)}” is {value}"
-        return Known(_according(sentence), (card,), ((1, line),), value)
-    return Known(_sentence(card, line), (card,), ((1, line),), spoken_date(value) or value)
+        return MetadataAnswer(_according(sentence), (card,), ((1, line),), value)
+    return MetadataAnswer(_sentence(card, line), (card,), ((1, line),), spoken_date(value) or value)
 
 
 def _spoken_of(earlier: EarlierState | None, lookup: Lookup) -> list[str]:

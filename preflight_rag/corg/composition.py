@@ -44,7 +44,7 @@ _DATE = re.compile(r"\d{4}(?:-\d\d){0,2}")
 
 
 @dataclass
-class Item:
+class ComposedAnswer:
     """One answer: that of context `rank`, quoted at `span`; `ranks` are all contexts that give it.
 
     `noted` answers are those of the comparison, not of a group's reply. An answer is `verified` when the quote given
@@ -62,7 +62,7 @@ class Item:
 
 
 @dataclass
-class Composed:
+class ComposedDraft:
     """The draft, its entries, the gaps that were filled, and the contexts announced as contradicting each other."""
 
     draft: Draft
@@ -97,7 +97,7 @@ class Groups:
         return self.sources[rank].text if rank in self.sources else ""
 
 
-def compose(groups: Groups) -> Composed:
+def compose(groups: Groups) -> ComposedDraft:
     """Return the answer of all groups; not found when no group has one."""
     gaps: list[dict[str, str]] = []
     items = _without_echoes([item for draft in groups.drafts for item in _items(draft, groups, gaps)])
@@ -121,24 +121,24 @@ def compose(groups: Groups) -> Composed:
     quoted = tuple(dict.fromkeys([*quotes, *kept]))
     draft = Draft(text, quoted, found=bool(text), choice=groups.choice, claims=claims)
     announced = {frozenset((a.rank, b.rank)) for a, b in combinations(items, 2) if _announced(a, b, groups)}
-    return Composed(draft, entries, gaps, announced)
+    return ComposedDraft(draft, entries, gaps, announced)
 
 
-def _items(draft: GroupDraft, groups: Groups, gaps: list[dict[str, str]]) -> list[Item]:
+def _items(draft: GroupDraft, groups: Groups, gaps: list[dict[str, str]]) -> list[ComposedAnswer]:
     """Return the answers of one group; a context that none of them cites contributes the answer in its note."""
-    items: dict[int, Item] = {}
-    loose: list[Item] = []
+    items: dict[int, ComposedAnswer] = {}
+    loose: list[ComposedAnswer] = []
     for statement, ranks in _statements(draft, groups):
         own = [rank for rank in ranks if rank in draft["ranks"]]
         if not own:
-            loose.append(Item(0, *_about(draft, groups), statement, ranks))
+            loose.append(ComposedAnswer(0, *_about(draft, groups), statement, ranks))
         elif own[0] in items:
             items[own[0]].answer += f"; {statement}"
             items[own[0]].ranks += [rank for rank in ranks if rank not in items[own[0]].ranks]
         else:
             context = groups.contexts[own[0]]
             answer = _without_label(statement, context)
-            items[own[0]] = Item(own[0], context.entity, context.descriptor, answer, [own[0], *ranks])
+            items[own[0]] = ComposedAnswer(own[0], context.entity, context.descriptor, answer, [own[0], *ranks])
     cited = {rank for item in items.values() for rank in item.ranks}
     for rank in draft["ranks"]:
         if rank not in cited and (noted := _noted(rank, draft, groups)):
@@ -152,7 +152,7 @@ def _items(draft: GroupDraft, groups: Groups, gaps: list[dict[str, str]]) -> lis
     return [*items.values(), *loose]
 
 
-def _without_echoes(items: Sequence[Item]) -> list[Item]:
+def _without_echoes(items: Sequence[ComposedAnswer]) -> list[ComposedAnswer]:
     """Return the items without repetitions: items that cite no context of their group and say what another one says."""
     own = [item for item in items if item.rank]
     return [
@@ -205,7 +205,7 @@ def _without_label(statement: str, context: ContextNote) -> str:
     return statement
 
 
-def _noted(rank: int, draft: GroupDraft, groups: Groups) -> Item | None:
+def _noted(rank: int, draft: GroupDraft, groups: Groups) -> ComposedAnswer | None:
     """Return the answer in a context's note as an item; None where the note has none.
 
     A note made by rule counts only where the reply was unusable or a relation says that the context answers.
@@ -223,7 +223,7 @@ def _noted(rank: int, draft: GroupDraft, groups: Groups) -> Item | None:
     if not context.told and not _on_subject(rank, groups):
         return None
     answer = MARK.sub("", context.answer).strip(" .\n")
-    return Item(rank, context.entity, context.descriptor, answer, [rank], noted=True)
+    return ComposedAnswer(rank, context.entity, context.descriptor, answer, [rank], noted=True)
 
 
 def _on_subject(rank: int, groups: Groups) -> bool:
@@ -231,7 +231,7 @@ def _on_subject(rank: int, groups: Groups) -> bool:
     return passage is None or speaks_of(surface_name(groups.question), passage.title, passage.text)
 
 
-def _verify(item: Item, groups: Groups) -> None:
+def _verify(item: ComposedAnswer, groups: Groups) -> None:
     quotes = [quote for draft in groups.drafts for rank, quote in draft["quotes"] if rank == item.rank]
     item.ranks = list(dict.fromkeys(item.ranks))
     item.span = _quote(item.rank, item.answer, quotes, groups, noted=item.noted)
@@ -268,7 +268,7 @@ def _sentence_with(answer: str, text: str) -> Span | None:
     return next(spans, None) if re.search(r"\w", answer) else None
 
 
-def _verbatim(items: Sequence[Item], groups: Groups) -> str:
+def _verbatim(items: Sequence[ComposedAnswer], groups: Groups) -> str:
     """Return a single group's own text, completed by the answers and sources that it omits; "" for anything else."""
     if len(groups.drafts) != 1 or groups.drafts[0]["status"] != "answered" or _sides(items, groups, least=2):
         return ""
@@ -283,7 +283,7 @@ def _verbatim(items: Sequence[Item], groups: Groups) -> str:
     return "\n\n".join(lines)
 
 
-def _paragraphs(items: Sequence[Item], groups: Groups) -> list[str]:
+def _paragraphs(items: Sequence[ComposedAnswer], groups: Groups) -> list[str]:
     """Return one paragraph for each uncontradicted answer, and one with all sides for each contradiction."""
     sides = _sides(items, groups, least=2)
     done: set[int] = set()
@@ -297,12 +297,12 @@ def _paragraphs(items: Sequence[Item], groups: Groups) -> list[str]:
     return out
 
 
-def _sides(items: Sequence[Item], groups: Groups, *, least: int) -> list[list[Item]]:
+def _sides(items: Sequence[ComposedAnswer], groups: Groups, *, least: int) -> list[list[ComposedAnswer]]:
     """Return sets of at least `least` items whose contexts are counterfactual.
 
     Equal answers are not set against each other.
     """
-    found: list[list[Item]] = []
+    found: list[list[ComposedAnswer]] = []
     for item in items:
         # An answer may contradict several sides that were apart so far: they become one contradiction.
         touching = [side for side in found if any(_against(item, other, groups) for other in side)]
@@ -311,19 +311,19 @@ def _sides(items: Sequence[Item], groups: Groups, *, least: int) -> list[list[It
     return [side for side in found if len(side) >= least]
 
 
-def _against(a: Item, b: Item, groups: Groups) -> bool:
+def _against(a: ComposedAnswer, b: ComposedAnswer, groups: Groups) -> bool:
     if frozenset((a.rank, b.rank)) not in groups.counterfactual:
         return False
     return not _agree(a, b, groups) and not about_different_things(_statement(a, groups), _statement(b, groups))
 
 
-def _statement(item: Item, groups: Groups) -> Statement:
+def _statement(item: ComposedAnswer, groups: Groups) -> Statement:
     """Return an answer with the sentence that it is quoted from."""
     text = groups.text(item.rank)
     return Statement(item.answer, sentence_around(text, *item.span) if item.span else "")
 
 
-def _agree(a: Item, b: Item, groups: Groups) -> bool:
+def _agree(a: ComposedAnswer, b: ComposedAnswer, groups: Groups) -> bool:
     """Return whether two answers are equal, judged by their contexts' short answers.
 
     Whole statements share many other words.
@@ -342,7 +342,7 @@ def _agree(a: Item, b: Item, groups: Groups) -> bool:
     return same_answer(first or "", second or "")
 
 
-def _contradiction(items: Sequence[Item], groups: Groups) -> list[str]:
+def _contradiction(items: Sequence[ComposedAnswer], groups: Groups) -> list[str]:
     """Return the sides, newest first; sides that contradict each other for certain are announced as such."""
     # The second sort is stable: of one date, the better-ranked answer stays first.
     ordered = sorted(items, key=lambda item: item.rank)
@@ -363,7 +363,7 @@ def _contradiction(items: Sequence[Item], groups: Groups) -> list[str]:
     return out
 
 
-def _announced(a: Item, b: Item, groups: Groups) -> bool:
+def _announced(a: ComposedAnswer, b: ComposedAnswer, groups: Groups) -> bool:
     """Return whether the answer announces that these two contradict each other.
 
     Both are short, verified, of different documents, and surely the answer that their document gives; and what their
@@ -380,24 +380,24 @@ def _announced(a: Item, b: Item, groups: Groups) -> bool:
     )
 
 
-def _are_versions(a: Item, b: Item, groups: Groups) -> bool:
+def _are_versions(a: ComposedAnswer, b: ComposedAnswer, groups: Groups) -> bool:
     """Return whether two answers come from versions of one document, which differ without a contradiction."""
     both = [groups.sources[item.rank] for item in (a, b) if item.rank in groups.sources]
     return len(both) == 2 and are_versions(*both)
 
 
-def _sure(item: Item, groups: Groups) -> bool:
+def _sure(item: ComposedAnswer, groups: Groups) -> bool:
     context = groups.contexts.get(item.rank)
     return context is not None and sure(told=context.told, confidence=context.confidence)
 
 
-def _doubted(item: Item, groups: Groups) -> bool:
+def _doubted(item: ComposedAnswer, groups: Groups) -> bool:
     """Return whether the reader rates an answer as uncertain."""
     context = groups.contexts.get(item.rank)
     return context is not None and context.confidence == 0
 
 
-def _side(item: Item, groups: Groups) -> str:
+def _side(item: ComposedAnswer, groups: Groups) -> str:
     passage = groups.sources.get(item.rank)
     place = [part for part in ((passage.title or passage.source, passage.date) if passage else ()) if part]
     count = _count(item.ranks, groups)
@@ -407,7 +407,7 @@ def _side(item: Item, groups: Groups) -> str:
     return line + (f': "{_shown(groups.text(item.rank)[slice(*item.span)])}"' if item.span else "")
 
 
-def _line(item: Item, groups: Groups) -> str:
+def _line(item: ComposedAnswer, groups: Groups) -> str:
     count = _count(item.ranks, groups)
     agreed = f" ({count} sources)" if count > 1 else ""
     name = f"**{label(item)}**: " if item.entity else ""
@@ -463,12 +463,12 @@ def _one_answer(a: ContextNote, b: ContextNote) -> bool:
     return a.descriptor == b.descriptor and same_answer(a.answer or "", b.answer or "")
 
 
-def label(item: Item) -> str:
+def label(item: ComposedAnswer) -> str:
     """Return the words that say what an answer is about."""
     return labelled(item.entity, item.descriptor)
 
 
-def _marks(ranks: Sequence[int], item: Item, groups: Groups) -> str:
+def _marks(ranks: Sequence[int], item: ComposedAnswer, groups: Groups) -> str:
     """Return the citation marks of an item: its own contexts, and others in which its words were found."""
     cited = [r for r in ranks if r == item.rank or not item.rank or _quote(r, item.answer, [], groups, noted=True)]
     return "".join(f"[{rank}]" for rank in cited)
@@ -479,7 +479,7 @@ def _count(ranks: Sequence[int], groups: Groups) -> int:
     return len({groups.sources[rank].document_id for rank in ranks if rank in groups.sources})
 
 
-def _date(item: Item, groups: Groups) -> str:
+def _date(item: ComposedAnswer, groups: Groups) -> str:
     dates = [_DATE.match(groups.sources[r].date or "") for r in item.ranks if r in groups.sources]
     return max((date.group() for date in dates if date), default="")
 

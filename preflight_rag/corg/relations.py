@@ -73,7 +73,7 @@ CONTEXT_OVERHEAD = 32
 
 
 @dataclass(frozen=True)
-class Related:
+class RelatedContexts:
     """The contexts of a question with their relations.
 
     Attributes:
@@ -96,7 +96,7 @@ async def relate_all(
     tokens: Mapping[int, int],
     settings: Settings,
     settled: Callable[[int], None] = lambda _: None,
-) -> Related:
+) -> RelatedContexts:
     """Have the reader compare pivots with the contexts still open until every pair is related.
 
     A failed call becomes a gap.
@@ -112,7 +112,7 @@ async def relate_all(
     """
     graph = _graph(list(sources), settings.corg_mode, by_rule=reader.by_rule)
     at_once = asyncio.Semaphore(settings.max_concurrency)
-    found = Related([], [], [], [Usage()])
+    found = RelatedContexts([], [], [], [Usage()])
 
     async def compare(pivot: int, others: Sequence[int]) -> Reply[RelationReply]:
         async with at_once:

@@ -39,7 +39,7 @@ from preflight_rag.text.names import Name, position, surface_names, tokens
 from preflight_rag.text.question_forms import comparison_of
 from preflight_rag.text.sentence_fit import SentenceFit
 from preflight_rag.text.sentences import sentence_spans
-from preflight_rag.text.values import Kind, Value, asked_kind, same_value, values
+from preflight_rag.text.values import Kind, TextValue, asked_kind, same_value, values
 from preflight_rag.text.words import STOP_WORDS, words
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ContextFeatures:
     """A context with the features that the signals need.
 
     Attributes:
@@ -141,7 +141,7 @@ class Reading:
     year: int | None
 
 
-Pair = tuple[Reading, Reading]
+Pair = tuple[ContextFeatures, ContextFeatures]
 
 
 @lru_cache(maxsize=1)
@@ -195,7 +195,7 @@ def measure(
 
 
 def answering(
-    question: str, read: Sequence[Reading], sources: Sequence[Source], extractive: ExtractiveReader
+    question: str, read: Sequence[ContextFeatures], sources: Sequence[Source], extractive: ExtractiveReader
 ) -> Signal:
     """Return the signal `answers`.
 
@@ -270,7 +270,7 @@ def wording(title: str, text: str) -> Wording:
     )
 
 
-def readings(question: str, refs: Sequence[PassageRef], passages: Sequence[Source]) -> list[Reading]:
+def readings(question: str, refs: Sequence[PassageRef], passages: Sequence[Source]) -> list[ContextFeatures]:
     """Return the contexts of the passages, read for a question."""
     asked = frozenset(words(question))
     cosines = {source.n: ref["cosine"] for ref, source in zip(refs, passages, strict=True)}
@@ -292,7 +292,7 @@ def readings(question: str, refs: Sequence[PassageRef], passages: Sequence[Sourc
         sentences = (sentence for sentence, _ in each.sentences)
         year = _YEAR.search(source.date or "")
         read.append(
-            Reading(
+            ContextFeatures(
                 source=source,
                 nearness=(max(cosines[part.n] for part in source.parts) + share(title.union(*terms))) / 2,
                 sentences=sorted(zip(shares, sentences, strict=True), key=lambda pair: -pair[0]),
@@ -304,31 +304,31 @@ def readings(question: str, refs: Sequence[PassageRef], passages: Sequence[Sourc
     return read
 
 
-def bearing(read: Sequence[Reading]) -> list[Reading]:
+def bearing(read: Sequence[ContextFeatures]) -> list[ContextFeatures]:
     """Return the passages nearly as close to the question as the best one, the nearest first."""
     ordered = sorted(read, key=lambda reading: -reading.nearness)[:MOST_PASSAGES]
     return [reading for reading in ordered if reading.nearness >= ordered[0].nearness - MARGIN]
 
 
-def on_subject(question: str, read: Sequence[Reading]) -> list[Reading]:
+def on_subject(question: str, read: Sequence[ContextFeatures]) -> list[ContextFeatures]:
     """Return the passages except those whose nearest sentences are about something other than the question."""
     fit = SentenceFit(question, [reading.source for reading in read])
     return [item for item in read if not all(fit.other_subject(item.source.n, text) for _, text in _nearest(item))]
 
 
-def _nearest(read: Reading) -> list[tuple[float, str]]:
+def _nearest(read: ContextFeatures) -> list[tuple[float, str]]:
     """Return the sentences of a passage that share most with the question; several where they tie."""
     return [(share, sentence) for share, sentence in read.sentences if share == read.sentences[0][0]]
 
 
-def naming(question: str, read: Sequence[Reading]) -> list[Reading]:
+def naming(question: str, read: Sequence[ContextFeatures]) -> list[ContextFeatures]:
     """Return the passages that contain the most names of the question."""
     names = surface_names(question)
     counts = [sum(position(name, reading.tokens) >= 0 for name in names) for reading in read]
     return [reading for reading, count in zip(read, counts, strict=True) if count == max(counts)]
 
 
-def distinguished(question: str, read: Sequence[Reading]) -> Signal:
+def distinguished(question: str, read: Sequence[ContextFeatures]) -> Signal:
     """Return the signal `names`: how many entities of one name the passages tell apart.
 
     It is weighted by how near the second one is to the question.
@@ -339,7 +339,7 @@ def distinguished(question: str, read: Sequence[Reading]) -> Signal:
         names.update(leading_names(reading.source.title, reading.source.text, place))
     best = Signal()
     for name in sorted(names, key=lambda name: (-len(name), name)):
-        apart: list[tuple[NamedEntity, Reading]] = []
+        apart: list[tuple[NamedEntity, ContextFeatures]] = []
         for reading in (reading for reading in read if position(name, reading.tokens) >= 0):
             item = named_entity(name, reading.source.title, reading.source.text, asked)
             if item and not all(map(str.isdigit, item.words)) and all(_distinct(item, other) for other, _ in apart):
@@ -383,7 +383,7 @@ def answer_kind(question: str) -> Kind | None:
     return None if kind == "verdict" or _EXPLAINING.match(question.strip()) else kind
 
 
-def answers_of(read: Reading, kind: Kind, question: str) -> tuple[float, list[Value]]:
+def answers_of(read: ContextFeatures, kind: Kind, question: str) -> tuple[float, list[TextValue]]:
     """Return the candidates in the nearest sentence that has any, and the share of the question's terms in it."""
     for share, sentence in read.sentences[:MOST_SENTENCES]:
         if share < read.sentences[0][0] - WITHIN:

@@ -24,7 +24,7 @@ from preflight_rag.ingest.document_store import DocumentStore, PreparedDocument
 from preflight_rag.ingest.file_worker import FilePart, FileTask, FileWorker
 from preflight_rag.ingest.given import GivenPaths, file_origin
 from preflight_rag.ingest.loaders import find_files
-from preflight_rag.ingest.loaders.files import DEFAULT_MAX_BYTES, PassedOver
+from preflight_rag.ingest.loaders.files import DEFAULT_MAX_BYTES, SkippedFile
 from preflight_rag.ingest.report import IngestEvent, IngestReport, Progress, Stop
 from preflight_rag.ingest.splitting import SplitterName
 from preflight_rag.ingest.work import text_size
@@ -138,7 +138,7 @@ class ClusterIngest:
         files = list(find_files(given))
         self._given = GivenPaths(given)
         self.report.passed_over = [
-            (on_one_line(str(each.path)), each.reason) for each in files if isinstance(each, PassedOver)
+            (on_one_line(str(each.path)), each.reason) for each in files if isinstance(each, SkippedFile)
         ]
         for each in files:
             if isinstance(each, DocumentError):

@@ -16,11 +16,11 @@ from preflight_rag.ingest.document_store import DocumentStore, SplitDocument
 from preflight_rag.ingest.given import GivenPaths, file_origin
 from preflight_rag.ingest.identity import content_hash
 from preflight_rag.ingest.loaders import find_files, ocr
-from preflight_rag.ingest.loaders.files import DEFAULT_MAX_BYTES, PassedOver, open_regular
+from preflight_rag.ingest.loaders.files import DEFAULT_MAX_BYTES, SkippedFile, open_regular
 from preflight_rag.ingest.prepare import Splitter, embedded_groups, notes_on, read_of, split_document, storable
 from preflight_rag.ingest.reading import AHEAD_FILES, PageRead, ReadAhead
 from preflight_rag.ingest.report import IngestEvent, IngestReport, Progress, Stage, Stop
-from preflight_rag.ingest.work import Work, count_documents, text_size
+from preflight_rag.ingest.work import IngestProgress, count_documents, text_size
 from preflight_rag.state.errors import DocumentError
 from preflight_rag.state.values import Document
 from preflight_rag.text.words import on_one_line
@@ -93,7 +93,7 @@ class Ingestion:
         self._settings = splitter.settings()
         self._progress, self._total, self._done = progress, total, 0
         self._stop = stop or (lambda: False)
-        self._work = Work()
+        self._work = IngestProgress()
         self._file = ""
         self._pending: list[SplitDocument] = []
         self._new: set[str] = set()
@@ -105,7 +105,7 @@ class Ingestion:
 
     def add_files(
         self,
-        files: Sequence[Path | DocumentError | PassedOver],
+        files: Sequence[Path | DocumentError | SkippedFile],
         max_bytes: int = DEFAULT_MAX_BYTES,
         given: Sequence[Path] = (),
     ) -> None:
@@ -116,8 +116,8 @@ class Ingestion:
         self._given = GivenPaths(given)
         paths = [file for file in files if isinstance(file, Path)]
         ahead = iter(paths)
-        self._work = Work(sum(map(text_size, paths)))
-        passed = [file for file in files if isinstance(file, PassedOver)]
+        self._work = IngestProgress(sum(map(text_size, paths)))
+        passed = [file for file in files if isinstance(file, SkippedFile)]
         self.report.passed_over = [(on_one_line(str(each.path)), each.reason) for each in passed]
         try:
             for first in islice(ahead, AHEAD_FILES):

@@ -11,7 +11,7 @@ from pathlib import Path
 from preflight_rag.ingest.loaders.files import (
     DEFAULT_MAX_BYTES,
     ONE_DOCUMENT,
-    PassedOver,
+    SkippedFile,
     open_regular,
     suffix_of,
 )
@@ -25,7 +25,7 @@ MOST_AT_ONCE = 1 << 16
 """Bytes of a line that are read at once where lines are counted."""
 
 
-class Work:
+class IngestProgress:
     """Progress over all files, in bytes; reading a file is the part `READING` of its work."""
 
     def __init__(self, total: int = 0) -> None:
@@ -102,11 +102,11 @@ def text_size(file: Path) -> int:
     return int(size * next((share for suffix, share in TEXT_SHARES.items() if file.name.lower().endswith(suffix)), 1.0))
 
 
-def count_documents(files: Sequence[Path | DocumentError | PassedOver]) -> int | None:
+def count_documents(files: Sequence[Path | DocumentError | SkippedFile]) -> int | None:
     """Return how many documents or failures the files will give; None where only reading them can tell."""
     total = 0
     for file in files:
-        if isinstance(file, PassedOver):
+        if isinstance(file, SkippedFile):
             continue
         if isinstance(file, DocumentError) or suffix_of(file) in ONE_DOCUMENT:
             total += 1

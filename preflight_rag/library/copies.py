@@ -19,7 +19,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from preflight_rag.ingest.report import DocumentCopy
-from preflight_rag.library.index.scored import Scored
+from preflight_rag.library.index.scored import ScoredRanking
 from preflight_rag.library.storage.copies import WHOLE
 from preflight_rag.state.reading import Source
 from preflight_rag.state.values import CopyPlace
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from preflight_rag.library.search.filters import Filter
-    from preflight_rag.library.storage.copies import Marked
+    from preflight_rag.library.storage.copies import DocumentMarks
     from preflight_rag.state.values import Citation
 
 LEAST_SHARE = WHOLE
@@ -107,7 +107,7 @@ class CopyStore(FoundCopyStore, Protocol):
     def has_uncompared(self) -> bool:
         """Whether a document waits to be compared with the others."""
 
-    def marked(self) -> Iterable[Marked]:
+    def marked(self) -> Iterable[DocumentMarks]:
         """The marks of all documents, in the order in which they came to the library."""
 
     def write_copies(
@@ -353,7 +353,7 @@ class Copies:
         self._is_hidden.update({row: row in self.of and all(map(has, self.of[row])) for row in new})
         return [self._is_hidden[row] for row in rows]
 
-    def search(self, ranked: Callable[[int], Scored], depth: int) -> Scored:
+    def search(self, ranked: Callable[[int], ScoredRanking], depth: int) -> ScoredRanking:
         """The first `depth` of a ranking that are searched; `ranked` gives as many as it is asked for, copies too."""
         import numpy as np
 
@@ -364,7 +364,7 @@ class Copies:
                 return found
             kept = ~np.array(self.hidden(found.keys.tolist()), bool)
             if kept.sum() >= depth or len(found) < asked:
-                return Scored(found.keys[kept], found.scores[kept]).best(depth)
+                return ScoredRanking(found.keys[kept], found.scores[kept]).best(depth)
             asked *= 2
 
 

@@ -20,7 +20,7 @@ from preflight_rag.library.writer import Writer
 from preflight_rag.pubmed.ladder import ENOUGH
 from preflight_rag.state.errors import DatabaseCorrupt, LibraryCorrupt, LibraryEmpty, PreflightError, UsageError
 from preflight_rag.state.memory import LEAST_MEGABYTES, need_memory
-from preflight_rag.text.boolean import Expression, Operation, Term, parse
+from preflight_rag.text.boolean import Expression, Operation, SearchTerm, parse
 from preflight_rag.text.languages import UNKNOWN, language_of
 from preflight_rag.text.words import unicode_text
 
@@ -219,7 +219,7 @@ class Library(FolderCollection):
         Raises:
             LibraryEmpty: There is no passage to find.
         """
-        tree = Operation("OR", tuple(Term(unicode_text(phrase), phrase=True) for phrase in phrases))
+        tree = Operation("OR", tuple(SearchTerm(unicode_text(phrase), phrase=True) for phrase in phrases))
         index = self._index.get()
 
         def found(index: Index) -> list[str]:

@@ -31,7 +31,7 @@ INVALID_PARAMS, INTERNAL_ERROR = types.INVALID_PARAMS, types.INTERNAL_ERROR
 
 
 @dataclass(frozen=True)
-class Call:
+class CallContext:
     """What a handler knows of the call besides its parameters.
 
     Attributes:
@@ -43,7 +43,7 @@ class Call:
     report_progress: Callable[[int, str], Awaitable[None]]
 
 
-Handler = Callable[[Call, dict[str, Any]], Awaitable[dict[str, Any]]]
+Handler = Callable[[CallContext, dict[str, Any]], Awaitable[dict[str, Any]]]
 """Takes a request's parameters and returns its result, both as the protocol names their fields."""
 
 
@@ -81,7 +81,7 @@ def _second(request: str, handle: Handler) -> Callable[[Any, Any], Awaitable[Any
         async def report(count: int, note: str) -> None:
             await context.session.report_progress(count, None, note)
 
-        return _result(request, await handle(Call(_user(context), report), _wire(params)))
+        return _result(request, await handle(CallContext(_user(context), report), _wire(params)))
 
     return answer
 
@@ -99,7 +99,7 @@ def _first(server: Any, request: str, handle: Handler) -> Callable[[Any], Awaita
                 related = str(context.request_id)
                 await context.session.send_progress_notification(token, count, None, note, related_request_id=related)
 
-        result = _result(request, await handle(Call(_user(context), report), _wire(asked.params)))
+        result = _result(request, await handle(CallContext(_user(context), report), _wire(asked.params)))
         return types.ServerResult(result)  # type: ignore[operator]
 
     return answer

@@ -15,7 +15,7 @@ from pydantic.json_schema import models_json_schema
 
 from preflight_rag import __version__
 from preflight_rag.mcp import collection, sdk
-from preflight_rag.mcp.sdk import Call
+from preflight_rag.mcp.sdk import CallContext
 from preflight_rag.mcp.tools import TOOLS, Tool, read_arguments
 from preflight_rag.state.errors import PreflightError, UsageError
 
@@ -45,11 +45,11 @@ class Handlers:
     def __init__(self, app: Preflight) -> None:
         self.app = app
 
-    async def list_tools(self, call: Call, params: dict[str, Any]) -> dict[str, Any]:
+    async def list_tools(self, call: CallContext, params: dict[str, Any]) -> dict[str, Any]:
         """Return all tools with their schemas."""
         return {"tools": [_described(name, tool) for name, tool in TOOLS.items()]}
 
-    async def call_tool(self, call: Call, params: dict[str, Any]) -> dict[str, Any]:
+    async def call_tool(self, call: CallContext, params: dict[str, Any]) -> dict[str, Any]:
         """Run a tool; what goes wrong is one line, as the tool's error."""
         name = params["name"]
         tool = TOOLS.get(name)
@@ -66,7 +66,7 @@ class Handlers:
             return _failed(f"{name} failed: {type(error).__name__}. The server's log says more.")
         return {"content": [_text(text)], "structuredContent": value.model_dump(mode="json", by_alias=True)}
 
-    async def list_resources(self, call: Call, params: dict[str, Any]) -> dict[str, Any]:
+    async def list_resources(self, call: CallContext, params: dict[str, Any]) -> dict[str, Any]:
         """Return a page of the documents; the cursor is the number of those before it."""
         offset = _offset(params.get("cursor"))
         page = await asyncio.to_thread(collection.documents, self.app.library, "", offset, PAGE)
@@ -83,7 +83,7 @@ class Handlers:
         more = offset + PAGE < page.total
         return {"resources": resources, "nextCursor": str(offset + PAGE) if more else None}
 
-    async def list_templates(self, call: Call, params: dict[str, Any]) -> dict[str, Any]:
+    async def list_templates(self, call: CallContext, params: dict[str, Any]) -> dict[str, Any]:
         """Return what can be read by its id."""
         documents = {
             "uriTemplate": DOCUMENTS + "{document_id}",
@@ -99,7 +99,7 @@ class Handlers:
         }
         return {"resourceTemplates": [documents, passages]}
 
-    async def read_resource(self, call: Call, params: dict[str, Any]) -> dict[str, Any]:
+    async def read_resource(self, call: CallContext, params: dict[str, Any]) -> dict[str, Any]:
         """Return a document's or a passage's text."""
         uri = params["uri"]
         try:
@@ -121,7 +121,7 @@ class Handlers:
 class _Progress:
     """Sends progress to a client that asked for it."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: CallContext) -> None:
         self._call = call
         self._count = 0
 
@@ -146,7 +146,7 @@ def make_server(app: Preflight) -> Any:
     )
 
 
-def owner_of(call: Call) -> str:
+def owner_of(call: CallContext) -> str:
     """Return what a caller's threads are stored under: `NAME/` for a key's owner, nothing without keys."""
     return f"{call.user}/" if call.user is not None else ""
 

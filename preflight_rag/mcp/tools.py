@@ -39,13 +39,13 @@ NOTICE = (
 MAX_LISTED = 200  # documents a page: about 10,000 tokens for the model that reads it, a guess
 
 
-class Arguments(BaseModel):
+class ToolArguments(BaseModel):
     """Base of what tools take: unknown names are refused."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class Ask(Arguments):
+class Ask(ToolArguments):
     """What `ask` takes."""
 
     question: str = Field(description="One question, or a follow-up in the same thread_id.")
@@ -59,7 +59,7 @@ class Ask(Arguments):
     clarify: bool = Field(default=False, description="Ask back where a name stands for many things.")
 
 
-class Search(Arguments):
+class Search(ToolArguments):
     """What `search` takes."""
 
     query: str = Field(description="What to search for.")
@@ -67,13 +67,13 @@ class Search(Arguments):
     where: list[str] = Field(default_factory=list, description="Only passages whose metadata match, as year>=2020.")
 
 
-class ReadPassage(Arguments):
+class ReadPassage(ToolArguments):
     """What `read_passage` takes."""
 
     passage_id: str = Field(description="As citations and search results name it.")
 
 
-class ListDocuments(Arguments):
+class ListDocuments(ToolArguments):
     """What `list_documents` takes."""
 
     query: str = Field(default="", description="Only documents whose title, id or source holds this.")
@@ -103,7 +103,7 @@ class Tool:
     """A tool: its text for the model, what it takes and returns, and what runs it."""
 
     description: str
-    takes: type[Arguments]
+    takes: type[ToolArguments]
     returns: tuple[type[BaseModel], ...]
     run: Callable[[Preflight, Any, str, Progress], Coroutine[Any, Any, tuple[str, BaseModel]]]
 
@@ -193,7 +193,7 @@ TOOLS = {
 }
 
 
-def read_arguments(tool: Tool, arguments: dict[str, Any]) -> Arguments:
+def read_arguments(tool: Tool, arguments: dict[str, Any]) -> ToolArguments:
     """Return a tool's arguments as its model.
 
     Raises:

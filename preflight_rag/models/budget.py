@@ -10,7 +10,7 @@ from preflight_rag.state.errors import BudgetUsedUp
 from preflight_rag.state.values import Usage
 
 
-class Purse(Protocol):
+class SharedBudget(Protocol):
     """Tokens that somebody may spend over many turns."""
 
     async def take(self, tokens: int) -> str:
@@ -50,7 +50,7 @@ class Budget:
         tokens: int,
         seconds: float,
         spent: Usage | None = None,
-        purses: Sequence[Purse] = (),
+        purses: Sequence[SharedBudget] = (),
         reply_tokens: int = 0,
         time_setting: str = "PREFLIGHT_TURN_SECONDS",
         slow_seconds: float = 0.0,

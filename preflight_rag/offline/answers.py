@@ -28,7 +28,7 @@ from preflight_rag.offline.confidence import (
 from preflight_rag.offline.evidence import (
     MAX_COMPARED,
     NOTHING,
-    Scored,
+    ScoredSentence,
     SentenceReader,
     evidence,
     extract_of,
@@ -42,7 +42,7 @@ from preflight_rag.offline.extremes import table_extreme
 from preflight_rag.offline.form_lines import named_fields
 from preflight_rag.offline.found_answers import (
     AnswerGroup,
-    FoundAnswer,
+    PassageAnswer,
     ReadPassage,
     answers_of,
     counts_another,
@@ -73,14 +73,14 @@ MAX_JUDGED = 4
 
 
 @dataclass(frozen=True)
-class Judged:
+class ClaimableAnswer:
     """An answer that may be claimed, with the probability that it is right."""
 
     group: AnswerGroup
     confidence: float
 
 
-class Judgement:
+class JudgedAnswers:
     """The answers of some passages that rank first, and how likely each is right.
 
     Whether the sentence around an answer supports it takes a reading of its own, which moves that probability by a
@@ -112,13 +112,13 @@ class Judgement:
         self._relevance = max((item.bearing for item in read), default=0.0)
         self._features = [answer_features(question, group, self.groups, read, terms) for group in self.groups]
 
-    def claims(self) -> list[Judged]:
+    def claims(self) -> list[ClaimableAnswer]:
         """The answers that are likely enough and of a kind to be claimed, likeliest first."""
         fitting = [i for i, group in enumerate(self.groups) if self._fits(group.found[0])]
         open_ = [i for i in fitting if self._model.may_claim(self._features[i])]
         self._support(open_)
         claimed = [i for i in open_ if self._model.claims(self._features[i])]
-        judged = [Judged(self.groups[i], self._model.probability(self._features[i])) for i in claimed]
+        judged = [ClaimableAnswer(self.groups[i], self._model.probability(self._features[i])) for i in claimed]
         return sorted(judged, key=lambda item: -item.confidence)
 
     def why_unclaimed(self) -> str:
@@ -135,7 +135,7 @@ class Judgement:
         likely, least = bounds[best][0], self._model.answered
         return why_unclaimed(veto or "unlikely", answer=answer.text, probability=likely, least=least)
 
-    def is_near(self, ranked: Sequence[Scored]) -> bool:
+    def is_near(self, ranked: Sequence[ScoredSentence]) -> bool:
         """Whether the passages are about the question's topic: by likeness, or by its words and the reader with it.
 
         Of a small collection the words say little: one that is missing weighs more than all that are there.
@@ -161,10 +161,10 @@ class Judgement:
         self._support(range(len(self.groups)))
         return self._features
 
-    def _fits(self, answer: FoundAnswer) -> bool:
+    def _fits(self, answer: PassageAnswer) -> bool:
         return self._fit.may_claim(answer.source.n, answer.quote) and not counts_another(self._question, answer)
 
-    def _of_better_sentences(self, found: Sequence[FoundAnswer]) -> list[FoundAnswer]:
+    def _of_better_sentences(self, found: Sequence[PassageAnswer]) -> list[PassageAnswer]:
         """Answers of sentences that fit, where the likeliest answer's does not, each read by itself.
 
         A passage is read whole, and its likeliest answer may be that of the neighbour of the right sentence.
@@ -287,7 +287,7 @@ class AnswerReader:
     def _answering(self, read: Sequence[ReadPassage]) -> list[ReadPassage]:
         return [item for item in read if item.reading.spans and item.reading.answerable >= self.threshold]
 
-    def _kept(self, item: ReadPassage, *, several: bool) -> list[FoundAnswer]:
+    def _kept(self, item: ReadPassage, *, several: bool) -> list[PassageAnswer]:
         """A passage's best answer, and with `several` all that reach the threshold by themselves."""
         found = answers_of(item, several=several)
         return found[:1] + [other for other in found[1:] if several and other.probability >= self.threshold]
@@ -300,10 +300,10 @@ class AnswerReader:
         fit: SentenceFit | None = None,
         *,
         several: bool = False,
-    ) -> Judgement:
+    ) -> JudgedAnswers:
         """The answers that rank first, to be judged."""
         fit = fit or SentenceFit(question, [item.source for item in read])
-        return Judgement(self.extractive, question, read, terms, fit, several=several)
+        return JudgedAnswers(self.extractive, question, read, terms, fit, several=several)
 
     def _lead(self, question: str, terms: QuestionTerms, lead: str) -> str:
         """What stands above evidence: which names and topics of the question no document has, else `lead`."""
@@ -311,7 +311,7 @@ class AnswerReader:
         return not_mentioned(missing) if missing else lead
 
     def _unclaimed(
-        self, question: str, read: Sequence[ReadPassage], judgement: Judgement, fit: SentenceFit, lead: str
+        self, question: str, read: Sequence[ReadPassage], judgement: JudgedAnswers, fit: SentenceFit, lead: str
     ) -> Draft:
         """The sentences that come nearest to an answer, and no claim; NOTHING where they hardly bear on it."""
         sources = [item.source for item in read]
@@ -361,12 +361,12 @@ def _cell(found: TableAnswer) -> Draft:
     return Draft(f"{named}\n\n{plain(found.quote)} [{found.n}]", ((found.n, found.quote),), short=short)
 
 
-def _claimed(sure: Sequence[Judged], *, several: bool) -> Draft | None:
+def _claimed(sure: Sequence[ClaimableAnswer], *, several: bool) -> Draft | None:
     """The likeliest answer, or of a list all likely ones; None where none is likely enough."""
     return _drafted(sure if several else sure[:1], several=several) if sure else None
 
 
-def _drafted(judged: Sequence[Judged], *, several: bool) -> Draft:
+def _drafted(judged: Sequence[ClaimableAnswer], *, several: bool) -> Draft:
     groups = [item.group for item in judged]
     quotes = dict.fromkeys(quote for group in groups for quote in group.quotes())
     short = "; ".join(group.text for group in groups) if several else groups[0].text
@@ -382,6 +382,6 @@ def _listed(groups: Sequence[AnswerGroup]) -> str:
     return "\n\n".join([lines, *(f"{quote} [{n}]" for n, quote in around)])
 
 
-def _extract(found: Sequence[FoundAnswer]) -> Extract:
+def _extract(found: Sequence[PassageAnswer]) -> Extract:
     kept = dict.fromkeys((item.source.n, item.source.title, item.quote) for item in found)
     return extract_of(list(kept))

@@ -81,7 +81,7 @@ class AskedName:
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuestionWording:
     """What a question says, as the words around a cell are compared with it.
 
     Attributes:
@@ -106,7 +106,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Named:
+class CellNames:
     """What stands with a cell.
 
     Attributes:
@@ -135,7 +135,7 @@ def asked_names(question: str) -> tuple[AskedName, ...]:
     return tuple(name for name in names if not _QUARTER.fullmatch(name.letters) and name.terms - _PERIOD)
 
 
-def asked_of(question: str, terms: Collection[str], counted: Collection[str] = ()) -> Asked:
+def asked_of(question: str, terms: Collection[str], counted: Collection[str] = ()) -> QuestionWording:
     """Return what a question says.
 
     Args:
@@ -148,7 +148,7 @@ def asked_of(question: str, terms: Collection[str], counted: Collection[str] = (
     of_names = frozenset[str]().union(*(name.terms for name in names))
     of_periods = frozenset(term for term in terms if YEAR.fullmatch(term) or _PERIOD_CODE.fullmatch(term))
     unsaid = _PERIOD | _GENERAL | _UNITS | (_PEOPLE & frozenset(counted))
-    return Asked(
+    return QuestionWording(
         names=names,
         years=frozenset(YEAR.findall(question)),
         quarters=_quarters(question),
@@ -160,7 +160,7 @@ def asked_of(question: str, terms: Collection[str], counted: Collection[str] = (
     )
 
 
-def may_be_claimed(asked: Asked, cell: Named) -> bool:
+def may_be_claimed(asked: QuestionWording, cell: CellNames) -> bool:
     """Return whether the words around a cell are all of the question's, and no others but few."""
     return (
         _are_said(asked, cell)
@@ -173,14 +173,14 @@ def may_be_claimed(asked: Asked, cell: Named) -> bool:
     )
 
 
-def _are_said(asked: Asked, cell: Named) -> bool:
+def _are_said(asked: QuestionWording, cell: CellNames) -> bool:
     """Whether the question's words stand with the cell, more than half of them in the row and the column themselves."""
     of_names = frozenset[str]().union(*(name.terms for name in asked.names)) & cell.terms
     own = (asked.terms & cell.terms) | of_names
     return asked.terms <= cell.terms | cell.around and 2 * len(own) > len(asked.terms | of_names)
 
 
-def _of_the_years(asked: Asked, cell: Named) -> bool:
+def _of_the_years(asked: QuestionWording, cell: CellNames) -> bool:
     """All of the question's years, by the column and the row where they have any, else by the table or its document."""
     named = f"{cell.column} {cell.row}"
     if asked.years and not asked.new_year and _NEW_YEAR.search(named):
@@ -190,7 +190,7 @@ def _of_the_years(asked: Asked, cell: Named) -> bool:
     return asked.years <= (own or frozenset(YEAR.findall(around)))
 
 
-def _of_the_quarter(asked: Asked, cell: Named) -> bool:
+def _of_the_quarter(asked: QuestionWording, cell: CellNames) -> bool:
     """Return a part of a year only where one is asked for, and of the quarter that is."""
     own = f"{cell.column} {cell.row}"
     if not asked.part_of_year:
@@ -198,7 +198,7 @@ def _of_the_quarter(asked: Asked, cell: Named) -> bool:
     return bool(_PART_OF_YEAR.search(own)) and asked.quarters <= _quarters(f"{own} {cell.table} {cell.source.title}")
 
 
-def _says_little_else(text: str, label: frozenset[str], asked: Asked, source: Source) -> bool:
+def _says_little_else(text: str, label: frozenset[str], asked: QuestionWording, source: Source) -> bool:
     """Return whether most of a label's terms are the question's or the document's title's.
 
     What stands in brackets does not count, nor do codes and figures.

@@ -98,7 +98,7 @@ class Sentence:
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredSentence:
     """A sentence with its cosine similarity to the question, its lexical share, and both as one score."""
 
     sentence: Sentence
@@ -139,7 +139,7 @@ class SentenceReader:
         kept = [item.sentence for item in ranked[:MAX_EXTRACTED] if item.score >= EXTRACT_THRESHOLD]
         return extract_of([(sentence.n, sentence.title, sentence.text) for sentence in kept])
 
-    def rank(self, question: str, sentences: Sequence[Sentence], most: int = MAX_EMBEDDED) -> list[Scored]:
+    def rank(self, question: str, sentences: Sequence[Sentence], most: int = MAX_EMBEDDED) -> list[ScoredSentence]:
         """Return the `most` sentences with the largest lexical shares, scored, best first; ties in their order."""
         if not sentences:
             return []
@@ -155,12 +155,12 @@ class SentenceReader:
         floor = self.embedder.unrelated_cosine
         similarities = [(cosine - floor) / (1 - floor) for cosine in cosines]
         scored = [
-            Scored(sentences[i], similarity, shares[i], vector)
+            ScoredSentence(sentences[i], similarity, shares[i], vector)
             for i, similarity, vector in zip(chosen, similarities, vectors, strict=True)
         ]
         return sorted(scored, key=lambda item: -item.score)
 
-    def agreement(self, question: str, options: Sequence[str], evidence: Sequence[Scored]) -> list[float]:
+    def agreement(self, question: str, options: Sequence[str], evidence: Sequence[ScoredSentence]) -> list[float]:
         """Return how well each option agrees with sentences: by vectors with the nearest, by words with all of them."""
         claims = _unit(self.embedder.encode_passages([encodable(f"{question} {option}") for option in options]))
         there = frozenset[str]().union(*(item.sentence.terms for item in evidence))
@@ -171,7 +171,7 @@ class SentenceReader:
             found.append(weighted(max(float(claim @ item.vector) for item in evidence), share))
         return found
 
-    def choose(self, question: str, evidence: Sequence[Scored], options: Sequence[str]) -> str:
+    def choose(self, question: str, evidence: Sequence[ScoredSentence], options: Sequence[str]) -> str:
         """Return the option that agrees best with the quoted sentences; the first of equals."""
         by_name = verdict_options(options)
         if by_name:
@@ -255,9 +255,9 @@ def extracted(extract: Extract) -> list[Source]:
     return found
 
 
-def agreeing(ranked: Sequence[Scored], *, least: float) -> list[list[Scored]]:
+def agreeing(ranked: Sequence[ScoredSentence], *, least: float) -> list[list[ScoredSentence]]:
     """Return the first sentences that say different things, each with those of other sources that say the same."""
-    groups: list[list[Scored]] = []
+    groups: list[list[ScoredSentence]] = []
     for item in ranked:
         group = next((group for group in groups if same_statement(group[0].sentence, item.sentence)), None)
         if group is not None:
@@ -276,14 +276,14 @@ def same_statement(a: Sentence, b: Sentence) -> bool:
     return len(DENIAL.findall(a.text)) == len(DENIAL.findall(b.text))
 
 
-def statement(group: Sequence[Scored]) -> str:
+def statement(group: Sequence[ScoredSentence]) -> str:
     """Return the first sentence with the marks of all that say the same."""
     numbers = sorted({item.sentence.n for item in group})
     return f"{plain(group[0].sentence.text)} " + "".join(f"[{n}]" for n in numbers)
 
 
 def nearest_quotes(
-    ranked: Sequence[Scored], read: Sequence[ReadPassage], fit: SentenceFit, most: int = MAX_QUOTED
+    ranked: Sequence[ScoredSentence], read: Sequence[ReadPassage], fit: SentenceFit, most: int = MAX_QUOTED
 ) -> list[tuple[int, str]]:
     """The sentences that come nearest to an answer, one a passage, as (passage, sentence), nearest first, each once.
 
@@ -300,7 +300,7 @@ def nearest_quotes(
     ranked = [item for item in ranked if not is_title(item.sentence.text, item.sentence.title)]
     counts = asked_kind(fit.question) in ("number", "date") and not _MOST.search(fit.question)
 
-    def worth(item: Scored) -> float:
+    def worth(item: ScoredSentence) -> float:
         reading = readings[item.sentence.n]
         holds = reading.best is not None and reading.best.text in item.sentence.text
         passage = BEARING * (reading.answerable + (reading.relevance or 0.0)) - FURTHER_DOWN * math.log(item.sentence.n)
@@ -374,7 +374,7 @@ def verdict_options(options: Sequence[str]) -> dict[str, str]:
     return by_name if len(by_name) > 1 and by_name.keys() <= VERDICTS else {}
 
 
-def _verdict(question: str, evidence: Sequence[Scored], offered: Collection[str]) -> str:
+def _verdict(question: str, evidence: Sequence[ScoredSentence], offered: Collection[str]) -> str:
     """Yes, no or maybe, by words of negation and doubt in the quoted sentences; negation in the question turns it."""
     if "maybe" in offered and any(_DOUBT.search(item.sentence.text) for item in evidence):
         return "maybe"

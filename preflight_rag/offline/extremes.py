@@ -17,7 +17,7 @@ from preflight_rag.offline.evidence import evidence
 from preflight_rag.state.reading import Draft, Source
 from preflight_rag.text.headers import why_unclaimed
 from preflight_rag.text.quotes import plain
-from preflight_rag.text.tables import Cell, Row, parse_row
+from preflight_rag.text.tables import Cell, TableRow, parse_row
 from preflight_rag.text.words import words
 
 MOST_ROWS = 10
@@ -76,7 +76,7 @@ class Extreme:
 class _Line:
     source: Source
     text: str
-    row: Row
+    row: TableRow
 
 
 def extreme_of(question: str) -> Extreme | None:

@@ -51,7 +51,7 @@ class ReadPassage:
 
 
 @dataclass(frozen=True)
-class FoundAnswer:
+class PassageAnswer:
     """An answer in one passage.
 
     Attributes:
@@ -88,7 +88,7 @@ class AnswerGroup:
     `confidence` is the likeliest one's probability, raised a little by those that agree.
     """
 
-    found: tuple[FoundAnswer, ...]
+    found: tuple[PassageAnswer, ...]
     confidence: float
 
     @property
@@ -102,7 +102,7 @@ class AnswerGroup:
         return self.found[0].text
 
     @property
-    def cited(self) -> tuple[FoundAnswer, ...]:
+    def cited(self) -> tuple[PassageAnswer, ...]:
         """The first passage, and of the others those that answer by themselves and whose sentence says all of it.
 
         "Paul Allen" counts as agreeing with "Bill Gates and Paul Allen", and does not say it.
@@ -127,7 +127,7 @@ class AnswerGroup:
         return [(item.source.n, item.quote) for item in self.cited]
 
 
-def _says(item: FoundAnswer, answer: str) -> bool:
+def _says(item: PassageAnswer, answer: str) -> bool:
     """Return whether a passage's sentence has all words of an answer, or its answer the same figures in other words."""
     figures = figures_of(answer)
     return frozenset(words(answer)) <= frozenset(words_by_token(item.quote)) or (
@@ -135,7 +135,7 @@ def _says(item: FoundAnswer, answer: str) -> bool:
     )
 
 
-def counts_another(question: str, answer: FoundAnswer) -> bool:
+def counts_another(question: str, answer: PassageAnswer) -> bool:
     """Return whether an answer counts something else while its sentence counts what is asked for.
 
     "96 goals" does not answer "How many games ...?" out of "He scored 96 goals in 306 games".
@@ -151,7 +151,7 @@ def counts_another(question: str, answer: FoundAnswer) -> bool:
     )
 
 
-def answers_of(item: ReadPassage, *, several: bool = False) -> list[FoundAnswer]:
+def answers_of(item: ReadPassage, *, several: bool = False) -> list[PassageAnswer]:
     """Return the different answers of a passage, best first.
 
     The spans of a passage share its probability, as alternatives of which one is right; with `several`, where more
@@ -160,13 +160,13 @@ def answers_of(item: ReadPassage, *, several: bool = False) -> list[FoundAnswer]
     spans = within_sentences(item.source.text, item.reading.spans)
     top = max((span.margin for span in spans), default=0.0)
     odds = [math.exp(span.margin - top) for span in spans]
-    found: list[FoundAnswer] = []
+    found: list[PassageAnswer] = []
     for span, odd in zip(spans, odds, strict=True):
         share = _above_none(span.margin) / _above_none(top) if several else odd / sum(odds)
         probability = round(item.reading.answerable * share, SETTLED)
         same = next((i for i, other in enumerate(found) if agree(other.text, span.text)), None)
         if same is None:
-            found.append(FoundAnswer(item.source, span, probability))
+            found.append(PassageAnswer(item.source, span, probability))
         elif not several:
             total = round(found[same].probability + probability, SETTLED)
             found[same] = replace(found[same], probability=total)
@@ -190,12 +190,12 @@ def _above_none(margin: float) -> float:
     return 1 / (1 + math.exp(-max(-30.0, min(30.0, margin))))
 
 
-def grouped(found: Sequence[FoundAnswer]) -> list[AnswerGroup]:
+def grouped(found: Sequence[PassageAnswer]) -> list[AnswerGroup]:
     """Return the answers of all passages, equal ones together, the best before the others.
 
     A passage is read by itself; that the search found it before others says something of it that the reading does not.
     """
-    groups: list[list[FoundAnswer]] = []
+    groups: list[list[PassageAnswer]] = []
     for item in sorted(found, key=lambda item: (-item.worth, item.source.n, item.span.start)):
         group = next((group for group in groups if agree(group[0].text, item.text)), None)
         if group is None:

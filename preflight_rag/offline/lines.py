@@ -47,7 +47,7 @@ _AMOUNT = re.compile(
 
 
 @dataclass(frozen=True)
-class Line:
+class PassageLine:
     """A row or a log's line of a passage, verbatim; `n` is the passage's number."""
 
     n: int
@@ -93,7 +93,7 @@ def named_lines(question: str, sources: Sequence[Source]) -> list[tuple[int, str
     They are named by exact strings, else as errors that share a word with the question, else by a cell that the
     question has word for word.
     """
-    lines = [Line(source.n, line) for source in sources for line in _lines(source.text)]
+    lines = [PassageLine(source.n, line) for source in sources for line in _lines(source.text)]
     strings = [each for each in exact_strings(question) if any(holds(line.text, each) for line in lines)]
     if strings:
         return _best([(count_held(line.text, strings), line) for line in lines])
@@ -119,15 +119,15 @@ def exact_sentences(question: str, sources: Sequence[Source]) -> list[tuple[int,
     if not strings:
         return []
     wanted = frozenset(words(" ".join(strings)))
-    found: list[tuple[float, Line]] = []
-    titles: list[tuple[float, Line]] = []
+    found: list[tuple[float, PassageLine]] = []
+    titles: list[tuple[float, PassageLine]] = []
     for source in sources:
         for span in sentence_spans(source.text):
             sentence = source.text[slice(*span)]
-            held = count_held(sentence, strings)
-            if held:
+            count = count_held(sentence, strings)
+            if count:
                 quote = source.text[slice(*trim_quote(source.text, *span, wanted))]
-                (titles if is_title(sentence, source.title) else found).append((held, Line(source.n, quote)))
+                (titles if is_title(sentence, source.title) else found).append((count, PassageLine(source.n, quote)))
     return _best(found or titles)[:MOST_SENTENCES]
 
 
@@ -207,7 +207,7 @@ def _lines(text: str) -> Iterator[str]:
             yield line.strip()
 
 
-def _best(found: Sequence[tuple[float, Line]]) -> list[tuple[int, str]]:
+def _best(found: Sequence[tuple[float, PassageLine]]) -> list[tuple[int, str]]:
     """Return the lines that are named best, each once, in the order of the passages."""
     most = max((worth for worth, _ in found), default=0.0)
     if most <= 0:

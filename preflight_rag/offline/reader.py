@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from preflight_rag.models.reading.extractive_reader import ExtractiveReader
     from preflight_rag.offline.confidence import HasVocabulary
     from preflight_rag.offline.drafts import Drafts
-    from preflight_rag.offline.evidence import Scored, Sentence
+    from preflight_rag.offline.evidence import ScoredSentence, Sentence
     from preflight_rag.offline.relations import ContextReader
 
 T = TypeVar("T")
@@ -128,7 +128,7 @@ class OfflineReader:
         """Return word pieces of the embedder's tokenizer."""
         return self.embedder.count_tokens(encodable(text))
 
-    def rank(self, question: str, sentences: Sequence[Sentence]) -> list[Scored]:
+    def rank(self, question: str, sentences: Sequence[Sentence]) -> list[ScoredSentence]:
         """Return the sentences with the largest lexical shares, scored, best first; ties in their order."""
         return self.drafts.sentences.rank(question, sentences)
 

@@ -32,14 +32,14 @@ from preflight_rag.state.reading import ContextNote, RelationReply, Source
 from preflight_rag.state.values import RelationKind
 from preflight_rag.text.names import proper_terms, speaks_of, subject_of, surface_name
 from preflight_rag.text.quotes import quote_around
-from preflight_rag.text.values import Kind, Value, asked_kind, excerpt, same_value, values
+from preflight_rag.text.values import Kind, TextValue, asked_kind, excerpt, same_value, values
 from preflight_rag.text.versions import are_versions
 from preflight_rag.text.words import words
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from preflight_rag.offline.evidence import Scored
+    from preflight_rag.offline.evidence import ScoredSentence
 
 WEIGHTS = Path(__file__).with_name("relations.json")
 CACHED_CONTEXTS = 256
@@ -69,7 +69,7 @@ SENTENCES, SPANS = "sentences", "spans"
 
 Model = dict[str, float]
 Features = dict[str, float]
-Rank = Callable[[str, Source], "list[Scored]"]
+Rank = Callable[[str, Source], "list[ScoredSentence]"]
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class ContextAnswer:
         terms: The sentence's index terms.
     """
 
-    value: Value
+    value: TextValue
     quote: str
     sentence: str
     terms: frozenset[str]
@@ -113,7 +113,7 @@ class ContextReading:
     terms: frozenset[str]
     proper: frozenset[str]
     on_subject: bool
-    best: Scored | None = None
+    best: ScoredSentence | None = None
     mean: np.ndarray | None = None
     answerable: float | None = None
     also: tuple[ContextAnswer, ...] = ()
@@ -127,7 +127,7 @@ class ContextReading:
         return self.best.score if self.best else 0.0
 
     @property
-    def value(self) -> Value | None:
+    def value(self) -> TextValue | None:
         """The answer that it gives first."""
         return self.answers[0].value if self.answers else None
 
@@ -242,7 +242,7 @@ def of_document(parts: Sequence[ContextReading]) -> ContextReading:
     )
 
 
-def by_sentences(question: str, source: Source, ranked: Sequence[Scored]) -> ContextReading:
+def by_sentences(question: str, source: Source, ranked: Sequence[ScoredSentence]) -> ContextReading:
     """Choose the sentence and the value that answer, and gather the features of a context."""
     kind = asked_kind(question)
     valued = [(item, values(item.sentence.text, kind, question)) for item in ranked]
@@ -251,7 +251,7 @@ def by_sentences(question: str, source: Source, ranked: Sequence[Scored]) -> Con
     name = surface_name(question)
     named = frozenset(words(name))
 
-    def worth(pair: tuple[Scored, list[Value]]) -> float:
+    def worth(pair: tuple[ScoredSentence, list[TextValue]]) -> float:
         rest = asked - named
         attribute = len(rest & pair[0].sentence.terms) / len(rest) if rest else 0.0
         return pair[0].score + TYPED_BONUS * (typed and bool(pair[1])) + ATTRIBUTE_BONUS * attribute
@@ -358,19 +358,19 @@ def _distinctive(descriptor: str | None, question: str, answers: Sequence[Contex
     return descriptor if descriptor and frozenset(words(descriptor)) - given else None
 
 
-def _verdict(verdict: tuple[float, float, float]) -> Value:
+def _verdict(verdict: tuple[float, float, float]) -> TextValue:
     """Yes or no, whichever is likelier, of a passage that was asked a yes/no question."""
     yes, no, _ = verdict
-    return Value("yes" if yes >= no else "no", "verdict", (float(yes >= no),))
+    return TextValue("yes" if yes >= no else "no", "verdict", (float(yes >= no),))
 
 
-def _typed(text: str, kind: Kind) -> Value:
+def _typed(text: str, kind: Kind) -> TextValue:
     """Return a span with the meaning of the first value of the kind that it holds; else a name."""
     found = values(text, kind, "") if kind in ("date", "number") else []
-    return Value(text, found[0].kind, found[0].key) if found else Value(text, "name", frozenset(words(text)))
+    return TextValue(text, found[0].kind, found[0].key) if found else TextValue(text, "name", frozenset(words(text)))
 
 
-def _around(text: str, span: Span, answer: Value) -> ContextAnswer:
+def _around(text: str, span: Span, answer: TextValue) -> ContextAnswer:
     """Return the sentence around a span.
 
     Of many words those around it, without the heading that the text begins with.
@@ -402,10 +402,10 @@ def _quote(sentence: str, heading: str, kind: Kind, question: str) -> str:
     return rest if len(rest.split()) <= WHOLE_SENTENCE else excerpt(rest, kind, question, EXCERPT)
 
 
-def _first_words(sentence: str) -> Value:
+def _first_words(sentence: str) -> TextValue:
     """Return the sentence's first words, where it holds no value of the type that is asked for."""
     text = " ".join(sentence.split()[:10])
-    return Value(text, "name", frozenset(words(text)))
+    return TextValue(text, "name", frozenset(words(text)))
 
 
 def _mean(vectors: Sequence[np.ndarray]) -> np.ndarray | None:
@@ -497,7 +497,7 @@ def _value_quoted(a: ContextReading, b: ContextReading) -> float:
     return _share_of(_value_terms(a.value), b.sentence_terms)
 
 
-def _value_terms(value: Value | None) -> frozenset[str]:
+def _value_terms(value: TextValue | None) -> frozenset[str]:
     """Index terms of a value; of a number or date only those with digits, where there are some."""
     terms = frozenset(words(value.text)) if value else frozenset()
     return frozenset(term for term in terms if any(map(str.isdigit, term))) or terms

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
-from preflight_rag.offline.cell_checks import STATISTIC, YEAR, Named, asked_of, may_be_claimed
+from preflight_rag.offline.cell_checks import STATISTIC, YEAR, CellNames, asked_of, may_be_claimed
 from preflight_rag.state.reading import Source
-from preflight_rag.text.tables import Cell, Row, parse_row
+from preflight_rag.text.tables import Cell, TableRow, parse_row
 from preflight_rag.text.values import Kind, asked_kind
 from preflight_rag.text.words import words
 
@@ -98,7 +98,7 @@ class _Line:
 
     source: Source
     line: str
-    row: Row
+    row: TableRow
     terms: tuple[frozenset[str], ...]
     names: tuple[frozenset[str], ...]
     about: frozenset[str]
@@ -187,7 +187,7 @@ def _may_answer(question: str, kind: Kind, cell: str) -> bool:
     return not (has_digits and _WHO.search(question)) if kind == "name" else has_digits
 
 
-def _named(found: _Candidate) -> Named:
+def _named(found: _Candidate) -> CellNames:
     """Return what stands with a cell: the row's label and its other words, its column, caption and title."""
     line, cells = found.line, found.line.row.cells
     column, row = cells[found.place].column, cells[found.by].text if found.by >= 0 else ""
@@ -197,7 +197,7 @@ def _named(found: _Candidate) -> Named:
     written = [line.terms[at] for at, cell in enumerate(cells) if at in places or not any(map(str.isdigit, cell.text))]
     terms = line.names[found.place].union(*headed, *written)
     labels = line.terms[found.by] if found.by >= 0 else frozenset[str](), line.names[found.place]
-    return Named(row, column, labels, line.row.caption, line.source, terms, line.about)
+    return CellNames(row, column, labels, line.row.caption, line.source, terms, line.about)
 
 
 def _long_forms(sources: Sequence[Source], asked: frozenset[str]) -> dict[str, frozenset[str]]:

@@ -13,7 +13,14 @@ from dataclasses import dataclass, replace
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.models.reading.extractive_reader import EVEN, ExtractiveReader, PassageReading
 from preflight_rag.offline.confidence import QuestionTerms
-from preflight_rag.offline.evidence import MAX_QUOTED, Scored, SentenceReader, evidence, sentences_of, verdict_options
+from preflight_rag.offline.evidence import (
+    MAX_QUOTED,
+    ScoredSentence,
+    SentenceReader,
+    evidence,
+    sentences_of,
+    verdict_options,
+)
 from preflight_rag.offline.found_answers import ReadPassage
 from preflight_rag.state.reading import Draft
 from preflight_rag.text.directions import says, speaks_of_object
@@ -68,7 +75,7 @@ class ReadSentence:
         direction: What its words say to a question about an effect: 1 yes, -1 no, 0 nothing.
     """
 
-    near: Scored
+    near: ScoredSentence
     reading: PassageReading
     covered: float
     direction: int
@@ -213,7 +220,7 @@ def _disputed(first: ReadSentence, read: Sequence[ReadPassage]) -> bool:
     )
 
 
-def read_sentence(question: str, near: Scored, reading: PassageReading, terms: QuestionTerms) -> ReadSentence:
+def read_sentence(question: str, near: ScoredSentence, reading: PassageReading, terms: QuestionTerms) -> ReadSentence:
     """Return a sentence with what is made of its reading and its words."""
     own_words = frozenset(words_by_token(f"{near.sentence.title} {near.sentence.text}"))
     return ReadSentence(near, reading, terms.share(own_words), says(question, near.sentence.text))

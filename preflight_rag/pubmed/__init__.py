@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from preflight_rag.pubmed.client import NCBI_URL, EntrezClient, Spacing
-from preflight_rag.pubmed.fetch import Fetched, fetch_documents
+from preflight_rag.pubmed.fetch import FetchResult, fetch_documents
 from preflight_rag.pubmed.replies import SearchReply
 
-__all__ = ["NCBI_URL", "EntrezClient", "Fetched", "SearchReply", "Spacing", "fetch_documents"]
+__all__ = ["NCBI_URL", "EntrezClient", "FetchResult", "SearchReply", "Spacing", "fetch_documents"]

@@ -49,7 +49,7 @@ _SOURCES = (
 
 
 @dataclass(frozen=True)
-class Fetched:
+class FetchResult:
     """The result of a fetch from NCBI.
 
     Attributes:
@@ -84,7 +84,7 @@ def fetch_documents(
     deadline: float = DEADLINE,
     full_text: bool = False,
     sources: PubMedSources = "D1+D2",
-) -> Fetched:
+) -> FetchResult:
     """Return the documents that a ladder finds in PubMed and PMC.
 
     NCBI's failures are among its problems and raise nothing.
@@ -130,7 +130,7 @@ def fetch_documents(
     problems = [problem for harvest in harvests.values() for problem in harvest.problems]
     # Where NCBI fails, all kinds fail for one reason, whatever each was told of it: one sentence says so.
     down = [harvest.down for harvest in harvests.values() if harvest.down]
-    return Fetched(
+    return FetchResult(
         documents=tuple(_papers(harvests)),
         rungs=tuple(rung for harvest in harvests.values() for rung in harvest.rungs),
         problems=tuple(dict.fromkeys([*problems, *down[:1]])),

@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from preflight_rag.cache import cache_dir
 from preflight_rag.state.errors import UnreadableDocument, UsageError
-from preflight_rag.text.boolean import Term
+from preflight_rag.text.boolean import SearchTerm
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -116,13 +116,13 @@ class Mesh:
         distinct = {name.casefold(): name for name in reversed(names) if name.casefold() != term.strip().casefold()}
         return tuple(distinct.values())[::-1]
 
-    def alternatives(self, term: str) -> list[Term]:
+    def alternatives(self, term: str) -> list[SearchTerm]:
         """Return what `ladder.expand` joins to a term by OR: some synonyms, and the heading with its field tag."""
         found = self.descriptor(term)
         if found is None:
             return []
-        names = [Term(name, phrase=True) for name in self.synonyms(term)[:MOST_SYNONYMS]]
-        return [*names, Term(found.name, phrase=True, tag=MESH_TAG)]
+        names = [SearchTerm(name, phrase=True) for name in self.synonyms(term)[:MOST_SYNONYMS]]
+        return [*names, SearchTerm(found.name, phrase=True, tag=MESH_TAG)]
 
     def under(self, subtree: str) -> frozenset[str]:
         """Return headings of a subtree, its root included.

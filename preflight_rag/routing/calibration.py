@@ -36,7 +36,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Case:
+class CalibrationCase:
     """A question's features, and whether it was an issue.
 
     Attributes:
@@ -130,7 +130,7 @@ def calibrate(
     first = replace(start or shipped_model(), grounds=grounds, embedder=revision, event=LOST)
     full = not made and len(cases) >= FULL_REFIT
 
-    def fitted(some: Sequence[Case]) -> RiskModel:
+    def fitted(some: Sequence[CalibrationCase]) -> RiskModel:
         values, truth = [case.values for case in some], [case.issue for case in some]
         if full:
             return fit(values, truth, [""] * len(some), grounds=grounds, embedder=revision, recall=recall)
@@ -173,13 +173,13 @@ def check_questions(library: Collection, questions: Sequence[KnownQuestion]) -> 
 
 def measure(
     questions: Sequence[KnownQuestion], retrieve: Retrieve, progress: Progress = lambda done, total: None
-) -> list[Case]:
+) -> list[CalibrationCase]:
     """Return the features and the truth of each question."""
     cases = []
     for done, known in enumerate(questions, 1):
         refs, sources = retrieve(known.question)
         values = risk_features(known.question, refs, sources)
-        cases.append(Case(values, is_issue(refs, known.documents), is_absent(refs, known.documents)))
+        cases.append(CalibrationCase(values, is_issue(refs, known.documents), is_absent(refs, known.documents)))
         progress(done, len(questions))
     return cases
 
@@ -213,7 +213,7 @@ def turn_passages(library: Collection, settings: Settings) -> Retrieve:
     return retrieve
 
 
-def made_weights(cases: Sequence[Case]) -> np.ndarray:
+def made_weights(cases: Sequence[CalibrationCase]) -> np.ndarray:
     """Return weights (n,), of mean 1, under which `USUAL_ISSUES` of the cases are issues."""
     import numpy as np
 
@@ -224,7 +224,9 @@ def made_weights(cases: Sequence[Case]) -> np.ndarray:
     return weights
 
 
-def _operation(flags: Sequence[bool], cases: Sequence[Case], rows: np.ndarray, threshold: float) -> Operation:
+def _operation(
+    flags: Sequence[bool], cases: Sequence[CalibrationCase], rows: np.ndarray, threshold: float
+) -> Operation:
     """Return how flags perform on the cases, whose weights are `rows`."""
     flagged = [flag * row for flag, row in zip(flags, rows.tolist(), strict=True)]
     issues = sum(row for case, row in zip(cases, rows.tolist(), strict=True) if case.issue)

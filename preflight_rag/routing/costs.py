@@ -20,7 +20,7 @@ from preflight_rag.state.values import Saved
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenTokens:
     """Mean tokens that a model writes: an extract of one partition, and an answer (N_out of equations 4 and 5)."""
 
     extract: float
@@ -40,7 +40,7 @@ class Cost:
         return self.input_tokens * read + self.output_tokens * written
 
 
-USUAL = Written(extract=130.0, answer=144.0)
+USUAL = WrittenTokens(extract=130.0, answer=144.0)
 """Where nothing was written yet: what the keyless reader writes of 20 questions of MIRAGE, quotes included, as measured
 by `preflight eval cost --dataset mirage --limit 20 --documents 300`."""
 
@@ -62,7 +62,7 @@ def cost(
     overhead: tuple[int, int, int],
     passage_tokens: Sequence[int],
     partition_size: int,
-    written: Written = USUAL,
+    written: WrittenTokens = USUAL,
     *,
     reduce_prompt: bool = True,
 ) -> Cost:
@@ -85,7 +85,7 @@ def cost(
     return Cost(partitions + 1, round(read), round(partitions * written.extract + written.answer))
 
 
-def written_by(extracts: Sequence[int], answer: int) -> Written:
+def written_by(extracts: Sequence[int], answer: int) -> WrittenTokens:
     """Return what a turn's model wrote, by the tokens of its extracts and its answer.
 
     Missing parts have the usual length.
@@ -93,7 +93,7 @@ def written_by(extracts: Sequence[int], answer: int) -> Written:
     What it did not write is as usual.
     """
     of_extracts = sum(extracts) / len(extracts) if extracts else USUAL.extract
-    return Written(of_extracts, answer or USUAL.answer)
+    return WrittenTokens(of_extracts, answer or USUAL.answer)
 
 
 def saved(
@@ -102,7 +102,7 @@ def saved(
     route: str,
     passage_tokens: Sequence[int],
     partition_size: int,
-    written: Written = USUAL,
+    written: WrittenTokens = USUAL,
 ) -> Saved:
     """Return how much more the other route would have cost than the one taken, both by the cost model."""
     if route not in ("plain", "map_reduce") or not passage_tokens:

@@ -38,7 +38,7 @@ RELEVANT = 0.5
 
 
 @dataclass(frozen=True)
-class Bearing:
+class PassageRelevance:
     """How much the passages have to do with the question.
 
     Attributes:
@@ -57,7 +57,7 @@ def bearing_of(
     extractive: ExtractiveReader | None,
     *,
     measured: bool,
-) -> Bearing:
+) -> PassageRelevance:
     """Return how much the passages have to do with the question; only where that is in doubt are they read.
 
     Args:
@@ -70,14 +70,14 @@ def bearing_of(
     read = readings(question, refs, sources)
     nearness = max((reading.nearness for reading in read), default=0.0)
     if not read or any(language_of(text) not in READ_LANGUAGES for text in (question, *(s.text for s in sources))):
-        return Bearing(nearness, is_none=False)
+        return PassageRelevance(nearness, is_none=False)
     if measured and nearness < FAR:
-        return Bearing(nearness, is_none=True)
+        return PassageRelevance(nearness, is_none=True)
     words = max(reading.sentences[0][0] for reading in read)
     in_doubt = nearness < NEAR if measured else words < FEW
     if not in_doubt or extractive is None:
-        return Bearing(nearness, is_none=False)
-    return Bearing(nearness, _sees_nothing(question, sources, extractive))
+        return PassageRelevance(nearness, is_none=False)
+    return PassageRelevance(nearness, _sees_nothing(question, sources, extractive))
 
 
 def _sees_nothing(question: str, sources: Sequence[Source], extractive: ExtractiveReader) -> bool:

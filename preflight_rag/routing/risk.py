@@ -49,7 +49,7 @@ NAMED_SIGNALS = 2
 
 
 @dataclass(frozen=True)
-class Term:
+class RiskTerm:
     """A feature's contribution to the score: `weight` for each `scale` by which its value exceeds `mean`."""
 
     weight: float
@@ -77,7 +77,7 @@ class RiskModel:
     grounds: str
     embedder: str
     bias: float
-    terms: Mapping[str, Term]
+    terms: Mapping[str, RiskTerm]
     threshold: float
     event: str = LOST
 
@@ -121,7 +121,7 @@ class RiskModel:
         """
         try:
             terms = {
-                str(name): Term(float(term["weight"]), float(term["mean"]), float(term["scale"]))
+                str(name): RiskTerm(float(term["weight"]), float(term["mean"]), float(term["scale"]))
                 for name, term in found["features"].items()
             }
             model = cls(
@@ -193,7 +193,7 @@ def fit(
     mean, scale = x.mean(axis=0), np.maximum(x.std(axis=0), 1e-6)
     weights = fit_weights((x - mean) / scale, y, groups, penalty=PENALTY, balance=BALANCE)
     terms = {
-        name: Term(round(float(w), 4), round(float(m), 4), round(float(s), 4))
+        name: RiskTerm(round(float(w), 4), round(float(m), 4), round(float(s), 4))
         for name, w, m, s in zip(FEATURES, weights, mean, np.maximum(scale, 1e-4), strict=True)
         if w > 0
     }

@@ -42,7 +42,7 @@ _VERDICT = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class FoundElsewhere:
+class UncitedAnswer:
     """An answer that stands in a passage which the given answer does not cite.
 
     Attributes:
@@ -66,7 +66,7 @@ def least_sure(profile: ModelProfile, settings: Settings) -> float:
 
 def found_elsewhere(
     question: str, draft: Draft, sources: Sequence[Source], extractive: ExtractiveReader, sure: float = LOOKS[0].sure
-) -> FoundElsewhere | None:
+) -> UncitedAnswer | None:
     """Return what speaks against an answer in a passage that it does not cite; None where nothing does.
 
     Args:
@@ -100,7 +100,7 @@ def found_elsewhere(
         return None
     likely = {source.n: reading.answerable for source, reading in zip(sources, readings, strict=True)}
     likeliest = sorted((source.n for source in sources if source.n not in cited), key=lambda at: (-likely[at], at))
-    return FoundElsewhere(n, best.answer if short else "", probability, tuple(likeliest))
+    return UncitedAnswer(n, best.answer if short else "", probability, tuple(likeliest))
 
 
 def _says(text: str, statement: Statement, kind: str) -> bool:
@@ -130,7 +130,7 @@ def nothing_to_find(
 
 
 def escalation(
-    draft: Draft, sources: Sequence[Source], partition_size: int, elsewhere: FoundElsewhere | None = None
+    draft: Draft, sources: Sequence[Source], partition_size: int, elsewhere: UncitedAnswer | None = None
 ) -> Escalation | None:
     """Return the step that a plain answer calls for, if any.
 
@@ -165,7 +165,7 @@ def uncited(draft: Draft, sources: Sequence[Source]) -> list[int]:
 
 
 def second_partitions(
-    draft: Draft, sources: Sequence[Source], size: int, most: int, elsewhere: FoundElsewhere | None = None
+    draft: Draft, sources: Sequence[Source], size: int, most: int, elsewhere: UncitedAnswer | None = None
 ) -> list[list[int]]:
     """Return the partitions of what is read again: the passages that an answer does not cite.
 

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from preflight_rag.graph.model_use import LOST
-from preflight_rag.models.budget import Purse
+from preflight_rag.models.budget import SharedBudget
 from preflight_rag.server.model_watch import ModelWatch
 from preflight_rag.server.replies import ENDS
 from preflight_rag.state.errors import BadReply, BudgetUsedUp, ModelError, PreflightError
@@ -145,7 +145,7 @@ def by_rule(task: Task) -> str:
 
 
 async def answer_task(
-    task: Task, watch: ModelWatch, sampling: Mapping[str, Any], purses: Sequence[Purse] = ()
+    task: Task, watch: ModelWatch, sampling: Mapping[str, Any], purses: Sequence[SharedBudget] = ()
 ) -> TaskReply:
     """Return the model's reply in one call; without a model, or where it cannot be reached or paid for, a rule's.
 

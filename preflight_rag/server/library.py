@@ -33,7 +33,7 @@ FILE: dict[int | str, dict[str, Any]] = {200: {"description": "The file.", "cont
 MOST_SOURCES = 500  # tags, and folders, that are listed: a guess at what a person looks through
 
 
-class LeftOut(BaseModel):
+class UnreadPart(BaseModel):
     """What of a document was not read, and why; `why` is empty where `what` says it."""
 
     what: str
@@ -49,7 +49,7 @@ class ReadRow(BaseModel):
 
     counts: dict[str, int]
     summary: list[str]
-    left_out: list[LeftOut]
+    left_out: list[UnreadPart]
     less: list[str]
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from preflight_rag.app import Preflight
 from preflight_rag.graph.events import Event
 from preflight_rag.graph.model_use import LOST, ModelUse
-from preflight_rag.models.budget import Purse
+from preflight_rag.models.budget import SharedBudget
 from preflight_rag.models.chat.chat_models import OFFLINE
 from preflight_rag.models.chat.chat_reader import ChatReader
 from preflight_rag.models.chat.model_errors import in_our_words
@@ -65,7 +65,7 @@ class ModelWatch:
         self,
         messages: Sequence[BaseMessage],
         sampling: Mapping[str, Any],
-        purses: Sequence[Purse] = (),
+        purses: Sequence[SharedBudget] = (),
         limit: int | None = None,
     ) -> tuple[str, Usage] | None:
         """Return the model's reply to messages of a client's own, of so many tokens at most.
@@ -97,7 +97,7 @@ class ModelWatch:
         *,
         model: str | None = None,
         sampling: dict[str, Any] | None = None,
-        purses: Sequence[Purse] = (),
+        purses: Sequence[SharedBudget] = (),
         **arguments: Any,
     ) -> AsyncGenerator[Event, None]:
         """`Preflight.astream`, without the server's own model while that is away; another one that is named is asked.

@@ -31,14 +31,14 @@ from preflight_rag.server.description import STREAMED
 from preflight_rag.server.errors import Refused, error_body
 from preflight_rag.server.replies import (
     CitedPlace,
-    Ended,
     FinishReason,
-    Wanted,
+    ReplyEnd,
+    ReplyRequest,
     Writer,
     as_answered,
     cited_places,
 )
-from preflight_rag.server.running_turns import Event, Item, Outcome, RunningTurn, Stopped, is_last
+from preflight_rag.server.running_turns import Event, Item, Outcome, RunningTurn, StoppedTurn, is_last
 from preflight_rag.server.service import Service
 from preflight_rag.server.structured import format_of
 from preflight_rag.server.turns import (
@@ -167,7 +167,7 @@ class ChatBody(SamplingBody):
     max_completion_tokens: int | None = Field(default=None, ge=1)
     response_format: dict[str, Any] | None = None
 
-    def wanted(self) -> Wanted:
+    def wanted(self) -> ReplyRequest:
         """Return how the reply is wanted.
 
         Raises:
@@ -175,7 +175,7 @@ class ChatBody(SamplingBody):
         """
         spoken = [each for each in self.messages if each.role in ("user", "assistant")]
         last = max((place for place, each in enumerate(spoken) if each.role == "user"), default=0)
-        return Wanted(
+        return ReplyRequest(
             format_of(self.response_format),
             self.max_completion_tokens or self.max_tokens,
             self.sampling(),
@@ -241,7 +241,7 @@ async def complete(
         return _completed(body, await take_task(service, user, task, {**body.sampling(), **limit}))
     wanted, conversation = within_reach(body.wanted(), service), conversation_of(body)
     if not conversation.question.strip() and (note := wanted.note()):
-        return _completed(body, Ended(note, note, "stop", {"ignored": sorted(set(wanted.skipped))}))
+        return _completed(body, ReplyEnd(note, note, "stop", {"ignored": sorted(set(wanted.skipped))}))
     settings = turn_settings(body, service, route, conversation.instructions, wanted)
     given = body.thread_id or x_preflight_thread
     known = given or await asyncio.to_thread(known_thread, service, user, conversation)
@@ -347,7 +347,7 @@ def conversation_of(body: ChatBody) -> Conversation:
 
 
 def turn_settings(
-    body: SamplingBody, service: Service, route: str | None, instructions: Sequence[str], wanted: Wanted
+    body: SamplingBody, service: Service, route: str | None, instructions: Sequence[str], wanted: ReplyRequest
 ) -> dict[str, Any]:
     """Return the settings of a turn.
 
@@ -361,7 +361,7 @@ def turn_settings(
     return with_instructions(checked_settings({**body.settings, **asked, **plain}, service), service, *instructions)
 
 
-def within_reach(wanted: Wanted, service: Service) -> Wanted:
+def within_reach(wanted: ReplyRequest, service: Service) -> ReplyRequest:
     """Return the same with options that do not reach this model among what is ignored."""
     reader = service.preflight.reader
     if not isinstance(reader, ChatReader):
@@ -370,7 +370,7 @@ def within_reach(wanted: Wanted, service: Service) -> Wanted:
     return replace(wanted, ignored=(*wanted.ignored, *lost)) if lost else wanted
 
 
-async def take_task(service: Service, user: User, task: Task, sampling: dict[str, Any]) -> Ended:
+async def take_task(service: Service, user: User, task: Task, sampling: dict[str, Any]) -> ReplyEnd:
     """Return the reply to a client's task, which is no turn of any conversation."""
     async with service.running.slot(lambda _: None), asyncio.timeout(service.options.turn_seconds):
         reply = await answer_task(task, service.watch, sampling, service.spending.of(user.name))
@@ -385,7 +385,7 @@ async def take_task(service: Service, user: User, task: Task, sampling: dict[str
     refusal = "the model refused to answer" if reply.finish_reason == "content_filter" else None
     spent = usage.input_tokens, usage.output_tokens
     text = inert(reply.text)
-    return Ended(text, text, reply.finish_reason, extra, refusal, usage=spent)
+    return ReplyEnd(text, text, reply.finish_reason, extra, refusal, usage=spent)
 
 
 def as_mapping(value: Any) -> dict[str, Any]:
@@ -408,7 +408,7 @@ def known_thread(service: Service, user: User, conversation: HasHistory) -> str 
     return thread_id if last is not None and last.turn == turns else None
 
 
-class Form:
+class CompletionForm:
     """Replies in the form of chat completions; all chunks of one have its id."""
 
     def __init__(self, model: str) -> None:
@@ -416,7 +416,7 @@ class Form:
         self._id = f"chatcmpl-{uuid4().hex}"
         self._created = int(time.time())
 
-    def whole(self, ended: Ended) -> dict[str, Any]:
+    def whole(self, ended: ReplyEnd) -> dict[str, Any]:
         """Return a completion that is not streamed."""
         fields = {"role": "assistant", "content": ended.text, "refusal": ended.refusal, "preflight": ended.extra}
         noted = {"annotations": [place.of_chat() for place in ended.annotations if place.url]}
@@ -430,7 +430,7 @@ class Form:
             usage=_usage(ended),
         ).model_dump(mode="json", exclude_unset=True)
 
-    def ending(self, ended: Ended, *, with_usage: bool) -> Iterator[bytes]:
+    def ending(self, ended: ReplyEnd, *, with_usage: bool) -> Iterator[bytes]:
         """Yield the last chunks of a stream."""
         if ended.rest:
             yield self.chunk(ChoiceDelta(content=ended.rest))
@@ -476,7 +476,7 @@ class Completion:
     cited: Callable[[Outcome, str], Awaitable[tuple[CitedPlace, ...]]]
 
     def __post_init__(self) -> None:
-        self._form = Form(self.body.model)
+        self._form = CompletionForm(self.body.model)
 
     async def whole(self, outcome: Outcome) -> dict[str, Any]:
         """Return the body of a completion that is not streamed.
@@ -499,7 +499,7 @@ class Completion:
             elif isinstance(item, TokenEvent):
                 if piece := self.writer.feed(item.text):
                     yield self._form.chunk(ChoiceDelta(content=piece))
-            elif isinstance(item, Stopped):
+            elif isinstance(item, StoppedTurn):
                 yield self._form.chunk(ChoiceDelta(), "stop")
             elif is_last(item):
                 try:
@@ -511,16 +511,16 @@ class Completion:
                         yield chunk
         yield DONE
 
-    async def _end(self, outcome: Outcome) -> Ended:
+    async def _end(self, outcome: Outcome) -> ReplyEnd:
         ended = self.writer.end(outcome)
         if isinstance(outcome, Answer | Clarification):
             self.remember(ended.text, outcome.turn)
         return replace(ended, annotations=await self.cited(outcome, ended.text))
 
 
-def _completed(body: ChatBody, ended: Ended) -> Response:
+def _completed(body: ChatBody, ended: ReplyEnd) -> Response:
     """Return a reply that is known at once, as a completion or as a stream of one."""
-    form, options = Form(body.model), body.stream_options
+    form, options = CompletionForm(body.model), body.stream_options
     if not body.stream:
         return JSONResponse(form.whole(ended))
     with_usage = bool(options and options.include_usage)
@@ -528,7 +528,7 @@ def _completed(body: ChatBody, ended: Ended) -> Response:
     return Response(b"".join(chunks), media_type="text/event-stream", headers=STREAM_HEADERS)
 
 
-def _usage(ended: Ended) -> CompletionUsage:
+def _usage(ended: ReplyEnd) -> CompletionUsage:
     read, written = ended.usage
     return CompletionUsage(prompt_tokens=read, completion_tokens=written, total_tokens=read + written)
 

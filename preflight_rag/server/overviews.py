@@ -70,8 +70,8 @@ def overview(id: str, service: ServiceOf, _user: UserOf) -> OverviewRow:
     name = Path(entry.origin).name if entry.origin else entry.source
     passages = service.catalogue.passages(entry.id, LOOKED_AT)
     count = service.preflight.library.embedder.count_tokens
-    told = overview_of(_own_title(entry), name, entry.kind, list(card.metadata) if card else [], passages, count)
-    return OverviewRow(what=told.what, gist=told.gist, audience=told.audience)
+    overview = overview_of(_own_title(entry), name, entry.kind, list(card.metadata) if card else [], passages, count)
+    return OverviewRow(what=overview.what, gist=overview.gist, audience=overview.audience)
 
 
 @router.get("/documents/questions")

@@ -13,7 +13,7 @@ from preflight_rag.graph.model_use import NO_REPLY
 from preflight_rag.server.access import User
 from preflight_rag.server.errors import Refused, describe
 from preflight_rag.server.model_watch import MODEL
-from preflight_rag.server.running_turns import Outcome, Stopped
+from preflight_rag.server.running_turns import Outcome, StoppedTurn
 from preflight_rag.server.service import Service
 from preflight_rag.server.structured import AnswerFormat
 from preflight_rag.server.threads import footnotes, strip_footnotes
@@ -43,7 +43,7 @@ ENDS: Mapping[str, FinishReason] = {
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ReplyRequest:
     """How a client wants its reply.
 
     Attributes:
@@ -67,7 +67,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Ended:
+class ReplyEnd:
     """How a reply ends.
 
     Attributes:
@@ -131,7 +131,7 @@ class Writer:
         user: Who asks.
     """
 
-    def __init__(self, wanted: Wanted, user: User) -> None:
+    def __init__(self, wanted: ReplyRequest, user: User) -> None:
         self.wanted, self._user = wanted, user
         self.sent = ""
         self._is_cut = False
@@ -140,13 +140,13 @@ class Writer:
         """Return what is sent of a piece of the answer."""
         return "" if self.wanted.format else self._within(text)
 
-    def end(self, outcome: Outcome) -> Ended:
+    def end(self, outcome: Outcome) -> ReplyEnd:
         """Return how the reply ends.
 
         Raises:
             Exception: What the turn failed with.
         """
-        if isinstance(outcome, Stopped):
+        if isinstance(outcome, StoppedTurn):
             raise Refused(409, "the turn was stopped", code="stopped")
         if isinstance(outcome, BadReply) and outcome.reason in ENDS:
             return self._cut_by_model(outcome)
@@ -162,11 +162,11 @@ class Writer:
         if self.wanted.format is None:
             return self._ended(self._within(self._rest(outcome)), extra, usage=usage)
         if problem := self.wanted.format.problem(outcome):
-            return Ended("", "", "stop", extra, f"This answer does not fit the schema: {problem}", usage=usage)
+            return ReplyEnd("", "", "stop", extra, f"This answer does not fit the schema: {problem}", usage=usage)
         return self._ended(self._within(self.wanted.format.text(outcome)), extra, usage=usage)
 
-    def _ended(self, rest: str, extra: dict[str, Any], usage: tuple[int, int] = (0, 0)) -> Ended:
-        return Ended(rest, self.sent, "length" if self._is_cut else "stop", extra, usage=usage)
+    def _ended(self, rest: str, extra: dict[str, Any], usage: tuple[int, int] = (0, 0)) -> ReplyEnd:
+        return ReplyEnd(rest, self.sent, "length" if self._is_cut else "stop", extra, usage=usage)
 
     def _rest(self, answer: Answer) -> str:
         """Return what the text still lacks: notes, then footnotes; all of it where nothing has been sent."""
@@ -184,14 +184,14 @@ class Writer:
         names = sorted({*self.wanted.ignored, *unused, *self.wanted.skipped})
         return {"ignored": names} if names else {}
 
-    def _cut_by_model(self, error: BadReply) -> Ended:
+    def _cut_by_model(self, error: BadReply) -> ReplyEnd:
         """Return a reply that its model did not finish, or refused."""
         rest = self._within(error.partial) if not self.sent and self.wanted.format is None else ""
         reason = ENDS[error.reason]
         refusal = describe(error)["message"] if reason == "content_filter" else None
         spent = error.receipt or {}
         usage = spent.get("input_tokens", 0), spent.get("output_tokens", 0)
-        return Ended(rest, self.sent, reason, {"error": describe(error)}, refusal, usage=usage)
+        return ReplyEnd(rest, self.sent, reason, {"error": describe(error)}, refusal, usage=usage)
 
     def _within(self, text: str) -> str:
         """As much of a text as the limit leaves room for; it counts as sent."""

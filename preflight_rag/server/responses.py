@@ -36,7 +36,7 @@ from preflight_rag.server.openai import (
     turn_settings,
     within_reach,
 )
-from preflight_rag.server.replies import Ended, Wanted, Writer, as_answered, cited_places
+from preflight_rag.server.replies import ReplyEnd, ReplyRequest, Writer, as_answered, cited_places
 from preflight_rag.server.running_turns import Item, Outcome, RunningTurn, is_last
 from preflight_rag.server.service import Service
 from preflight_rag.server.structured import format_of
@@ -77,7 +77,7 @@ class ResponsesBody(SamplingBody):
             problem = error.errors()[0]["msg"].lower()
             raise Refused(400, f"a message of the input is wrong: {problem}", param="input") from None
 
-    def wanted(self) -> Wanted:
+    def wanted(self) -> ReplyRequest:
         """Return how the reply is wanted.
 
         Raises:
@@ -85,7 +85,7 @@ class ResponsesBody(SamplingBody):
         """
         others = () if isinstance(self.input, str) else (str(item.get("type", "message"))[:40] for item in self.input)
         passed_over = {kind for kind in others if kind != "message"}
-        return Wanted(
+        return ReplyRequest(
             format_of((self.text or {}).get("format"), "text.format"),
             self.max_output_tokens,
             self.sampling(),
@@ -95,7 +95,7 @@ class ResponsesBody(SamplingBody):
 
 
 @dataclass(frozen=True)
-class Asked:
+class ResponseRequest:
     """What a response answers: the question, what was said before it, and what says how to write."""
 
     question: str
@@ -103,7 +103,7 @@ class Asked:
     instructions: tuple[str, ...]
 
     @classmethod
-    def of(cls, body: ResponsesBody) -> Asked:
+    def of(cls, body: ResponsesBody) -> ResponseRequest:
         """Return the last message of the user and what stands before it.
 
         Raises:
@@ -129,9 +129,9 @@ async def respond(body: ResponsesBody, request: Request, service: ServiceOf, use
     if task := task_of(spoken_messages, as_mapping(body.metadata)):
         limit = {"max_tokens": body.max_output_tokens} if body.max_output_tokens else {}
         return _at_once(body, await take_task(service, user, task, {**body.sampling(), **limit}))
-    wanted, asked = within_reach(body.wanted(), service), Asked.of(body)
+    wanted, asked = within_reach(body.wanted(), service), ResponseRequest.of(body)
     if not asked.question.strip() and (note := wanted.note()):
-        return _at_once(body, Ended(note, note, "stop", {"ignored": sorted(set(wanted.skipped))}))
+        return _at_once(body, ReplyEnd(note, note, "stop", {"ignored": sorted(set(wanted.skipped))}))
     settings = turn_settings(body, service, route, asked.instructions, wanted)
     shown, goes_on = await _thread(service, user, body, asked)
     thread_id = user.thread(shown)
@@ -148,7 +148,7 @@ async def respond(body: ResponsesBody, request: Request, service: ServiceOf, use
             **settings,
         )
 
-    async def end(outcome: Outcome, writer: Writer) -> Ended:
+    async def end(outcome: Outcome, writer: Writer) -> ReplyEnd:
         ended = writer.end(outcome)
         if isinstance(outcome, Answer | Clarification) and not body.previous_response_id:
             whole = (*asked.history, ("user", asked.question), ("assistant", ended.text))
@@ -159,7 +159,9 @@ async def respond(body: ResponsesBody, request: Request, service: ServiceOf, use
         return replace(ended, annotations=places)
 
     # Nothing runs between this look and the start, so the number is the turn's.
-    made = Made(body, response_id(shown, _next_turn(service.preflight.ledger.last(thread_id), asked.question)))
+    made = ResponseInProgress(
+        body, response_id(shown, _next_turn(service.preflight.ledger.last(thread_id), asked.question))
+    )
     turn = service.running.start(thread_id, start, user.prefix)
     headers = {THREAD_HEADER: shown.encode("ascii", "replace").decode()}
     writer = Writer(wanted, user)
@@ -177,10 +179,10 @@ async def retrieve(name: str, request: Request, service: ServiceOf, user: UserOf
         raise _missing(name)
     answer = Answer.model_validate(service.names.shown(turn.result))
     body = ResponsesBody(model="preflight", input=turn.question)
-    writer = Writer(Wanted(), user)
+    writer = Writer(ReplyRequest(), user)
     ended = writer.end(answer)
     places = await cited_places(service, answer, ended.text, str(request.base_url))
-    return JSONResponse(Made(body, name).whole(replace(ended, annotations=places)))
+    return JSONResponse(ResponseInProgress(body, name).whole(replace(ended, annotations=places)))
 
 
 def _next_turn(last: Turn | None, question: str) -> int:
@@ -211,7 +213,7 @@ def thread_and_turn(name: str) -> tuple[str, int]:
         raise _missing(name) from None
 
 
-async def _thread(service: Service, user: User, body: ResponsesBody, asked: Asked) -> tuple[str, bool]:
+async def _thread(service: Service, user: User, body: ResponsesBody, asked: ResponseRequest) -> tuple[str, bool]:
     """Return the thread that a response belongs to, as the user calls it, and whether that is gone on with.
 
     A thread goes on from its last turn. From an earlier one, or while a turn runs, a copy up to there does.
@@ -249,7 +251,7 @@ def _missing(name: str) -> Refused:
     )
 
 
-class Made:
+class ResponseInProgress:
     """A response in the making.
 
     Args:
@@ -263,7 +265,7 @@ class Made:
         self._created = int(time.time())
         self._number = 0
 
-    def whole(self, ended: Ended) -> dict[str, Any]:
+    def whole(self, ended: ReplyEnd) -> dict[str, Any]:
         """Return the response, ended."""
         read, written = ended.usage
         usage = {
@@ -287,7 +289,7 @@ class Made:
         turn: RunningTurn,
         first: Item | None,
         writer: Writer,
-        end: Callable[[Outcome, Writer], Awaitable[Ended]],
+        end: Callable[[Outcome, Writer], Awaitable[ReplyEnd]],
         heartbeat: float,
     ) -> AsyncIterator[bytes]:
         """Yield a turn's events; it ends with `response.completed`, `.incomplete` or `.failed`."""
@@ -308,7 +310,7 @@ class Made:
                     for made in self._end(ended):
                         yield made
 
-    def at_once(self, ended: Ended) -> Iterator[bytes]:
+    def at_once(self, ended: ReplyEnd) -> Iterator[bytes]:
         """Yield the events of a response that is known at once."""
         yield from self._begin()
         yield from self._end(ended)
@@ -325,7 +327,7 @@ class Made:
     def _delta(self, text: str) -> bytes:
         return self._of_part("response.output_text.delta", delta=text, logprobs=[])
 
-    def _end(self, ended: Ended) -> Iterator[bytes]:
+    def _end(self, ended: ReplyEnd) -> Iterator[bytes]:
         if ended.rest:
             yield self._delta(ended.rest)
         for number, place in enumerate(ended.annotations):
@@ -347,7 +349,7 @@ class Made:
         failed = {**self._response("failed"), "error": {"code": code, "message": described["message"]}}
         return self._event("response.failed", response=failed)
 
-    def _message(self, ended: Ended) -> dict[str, Any]:
+    def _message(self, ended: ReplyEnd) -> dict[str, Any]:
         status = "completed" if ended.reason == "stop" else "incomplete"
         noted = [place.of_response() for place in ended.annotations]
         part: dict[str, Any] = {"type": "output_text", "text": ended.text, "annotations": noted, "logprobs": []}
@@ -389,9 +391,9 @@ class Made:
         return event(kind, {"type": kind, "sequence_number": number, **fields})
 
 
-def _at_once(body: ResponsesBody, ended: Ended) -> Response:
+def _at_once(body: ResponsesBody, ended: ReplyEnd) -> Response:
     """Return a response that is no turn, such as a client's task."""
-    made = Made(body, f"{PREFIX}{uuid4().hex}")
+    made = ResponseInProgress(body, f"{PREFIX}{uuid4().hex}")
     if not body.stream:
         return JSONResponse(made.whole(ended))
     return Response(b"".join(made.at_once(ended)), media_type="text/event-stream", headers=STREAM_HEADERS)

@@ -22,26 +22,26 @@ log = logging.getLogger("preflight.server")
 WAITING = 4  # turns that may wait for each one that runs: a guess
 
 
-class Stopped:
+class StoppedTurn:
     """The last item of a turn that was stopped on purpose."""
 
 
 @dataclass(frozen=True)
-class Queued:
+class QueuedTurn:
     """A turn waits for others to end; `ahead` counts them."""
 
     ahead: int
 
 
 Event = ProgressEvent | StageEvent | TokenEvent | Answer | Clarification
-Outcome = Answer | Clarification | Exception | Stopped
-Item = Event | Queued | Outcome
+Outcome = Answer | Clarification | Exception | StoppedTurn
+Item = Event | QueuedTurn | Outcome
 """What is known of a turn, one thing after the other; an `Outcome` comes last."""
 
 
 def is_last(item: Item | None) -> TypeIs[Outcome]:
     """Return whether no item of the turn comes after this one."""
-    return isinstance(item, Answer | Clarification | Exception | Stopped)
+    return isinstance(item, Answer | Clarification | Exception | StoppedTurn)
 
 
 class Listener:
@@ -132,7 +132,7 @@ class RunningTurn:
             listener.take(*timed)
 
     async def _run(self) -> None:
-        outcome: Outcome = Stopped()
+        outcome: Outcome = StoppedTurn()
         try:
             async with (
                 self._turns.slot(self._put),
@@ -145,7 +145,7 @@ class RunningTurn:
                     else:
                         self._put(event)
         except asyncio.CancelledError:
-            outcome = Stopped()
+            outcome = StoppedTurn()
         except TimeoutError:
             outcome = Refused(504, f"the turn took longer than {self._turns.turn_seconds:g} s", help="Ask for less.")
         except (PreflightError, Refused, UnicodeEncodeError) as error:
@@ -197,10 +197,10 @@ class RunningTurns:
         return turn
 
     @asynccontextmanager
-    async def slot(self, report: Callable[[Queued], None]) -> AsyncIterator[None]:
+    async def slot(self, report: Callable[[QueuedTurn], None]) -> AsyncIterator[None]:
         """A place among the turns that run at once; where there is none yet, that is reported."""
         if self._slots.locked():
-            report(Queued(len(self._turns) - 1))
+            report(QueuedTurn(len(self._turns) - 1))
         async with self._slots:
             self._metrics.running.inc()
             try:
@@ -256,6 +256,6 @@ class RunningTurns:
             self._metrics.tokens.labels("output").inc(outcome.receipt.output_tokens)
         elif isinstance(outcome, Clarification):
             status = "asking"
-        elif isinstance(outcome, Stopped):
+        elif isinstance(outcome, StoppedTurn):
             status = "stopped"
         self._metrics.turns.labels(route, status).inc()

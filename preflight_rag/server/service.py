@@ -20,8 +20,8 @@ from preflight_rag.server.metrics import Metrics
 from preflight_rag.server.model_watch import ModelWatch
 from preflight_rag.server.options import ServerOptions
 from preflight_rag.server.running_turns import RunningTurns
-from preflight_rag.server.shared import Limit, SharedState
-from preflight_rag.server.spending import Spending
+from preflight_rag.server.shared import BucketLimit, SharedState
+from preflight_rag.server.spending import TokenBuckets
 from preflight_rag.server.upload_state import KeptFiles, Uploads
 from preflight_rag.state.errors import LibraryError, PreflightError
 
@@ -47,8 +47,8 @@ class Service:
         self.options = options
         self.keys = KeyRing(preflight.folder)
         self.shared = SharedState.of(preflight.folder, preflight.threads)
-        self.rate = Limit(options.rate, MINUTE)
-        self.spending = Spending(options.user_tokens, options.server_tokens, self.shared)
+        self.rate = BucketLimit(options.rate, MINUTE)
+        self.spending = TokenBuckets(options.user_tokens, options.server_tokens, self.shared)
         self.metrics = Metrics()
         self.catalogue = preflight.library.catalogue
         self.names = names_of(preflight.library)

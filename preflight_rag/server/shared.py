@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 
 from preflight_rag.databases.sqlite_files import check_unused
 from preflight_rag.state.errors import DatabaseCorrupt
-from preflight_rag.threads.ledger import Database, Row
+from preflight_rag.threads.ledger import Database, ResultRow
 from preflight_rag.threads.thread_store import open_database
 
 log = logging.getLogger("preflight.server")
@@ -84,7 +84,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Limit:
+class BucketLimit:
     """What a bucket holds, and in how many seconds an empty one is full again; an amount of 0 is no limit."""
 
     amount: int
@@ -145,7 +145,7 @@ class SharedState:
         """End a session."""
         await self._run(partial(self._execute, _END, hash=_hash(token)))
 
-    async def admit(self, name: str, cost: float, limit: Limit, token: str = "") -> Admission:
+    async def admit(self, name: str, cost: float, limit: BucketLimit, token: str = "") -> Admission:
         """Find the session of a token and count a request, in one statement.
 
         Args:
@@ -158,11 +158,11 @@ class SharedState:
             return Admission(None, 0.0)
         return await self._run(partial(self._admit, name, min(cost, limit.amount), limit, token))
 
-    async def take(self, name: str, cost: float, limit: Limit) -> float:
+    async def take(self, name: str, cost: float, limit: BucketLimit) -> float:
         """Take from a bucket; 0.0 if it held so much, else the seconds until it will."""
         return (await self._run(partial(self._admit, name, cost, limit, ""))).wait
 
-    async def give(self, name: str, amount: float, limit: Limit) -> None:
+    async def give(self, name: str, amount: float, limit: BucketLimit) -> None:
         """Put something back, or with a negative number take what has been spent already, there or not."""
         await self._run(partial(self._execute, _GIVE, name=name, cost=limit.cost(amount), seconds=limit.seconds))
 
@@ -180,7 +180,7 @@ class SharedState:
                 self._database = database
             return self._database
 
-    def _admit(self, name: str, cost: float, limit: Limit, token: str) -> Admission:
+    def _admit(self, name: str, cost: float, limit: BucketLimit, token: str) -> Admission:
         shown = _hash(token) if token else ""
         if not limit.amount:
             found = self._execute(_SESSION, hash=shown) if shown else None
@@ -197,7 +197,7 @@ class SharedState:
         self._execute(_TOO_MANY, most=MOST_SESSIONS - 1)
         self._execute(_BEGIN, hash=hash, key_id=key_id, seconds=seconds)
 
-    def _execute(self, statement: str, **values: object) -> Row | None:
+    def _execute(self, statement: str, **values: object) -> ResultRow | None:
         """Run a statement; the first row, if it gives any."""
         database = self._opened()
         now = database.clock

@@ -9,15 +9,15 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
-from preflight_rag.models.budget import Purse
-from preflight_rag.server.shared import Limit, SharedState
+from preflight_rag.models.budget import SharedBudget
+from preflight_rag.server.shared import BucketLimit, SharedState
 from preflight_rag.state.errors import PreflightError
 
 log = logging.getLogger("preflight.server")
 DAY = 24 * 3600.0
 
 
-class Spending:
+class TokenBuckets:
     """The buckets of tokens.
 
     Args:
@@ -27,10 +27,10 @@ class Spending:
     """
 
     def __init__(self, user_tokens: int, server_tokens: int, shared: SharedState) -> None:
-        self._user, self._server = Limit(user_tokens, DAY), Limit(server_tokens, DAY)
+        self._user, self._server = BucketLimit(user_tokens, DAY), BucketLimit(server_tokens, DAY)
         self._shared = shared
 
-    def of(self, user: str) -> tuple[Purse, ...]:
+    def of(self, user: str) -> tuple[SharedBudget, ...]:
         """Who pays for a user's calls."""
         buckets = (
             Bucket(self._shared, f"tokens of {user}", self._user, "your"),
@@ -45,7 +45,7 @@ class Bucket:
 
     shared: SharedState
     name: str
-    limit: Limit
+    limit: BucketLimit
     whose: str
 
     async def take(self, tokens: int) -> str:

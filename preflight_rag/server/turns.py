@@ -21,7 +21,16 @@ from preflight_rag.server.dependencies import ServiceOf, UserOf
 from preflight_rag.server.description import STREAMED
 from preflight_rag.server.errors import Refused, describe
 from preflight_rag.server.markdown import render
-from preflight_rag.server.running_turns import Event, Item, Listener, Outcome, Queued, RunningTurn, Stopped, is_last
+from preflight_rag.server.running_turns import (
+    Event,
+    Item,
+    Listener,
+    Outcome,
+    QueuedTurn,
+    RunningTurn,
+    StoppedTurn,
+    is_last,
+)
 from preflight_rag.server.service import Service
 from preflight_rag.state.calls import CHOICES, checked_choices, joined_instructions
 from preflight_rag.state.context import Settings
@@ -219,7 +228,7 @@ async def respond(
         return JSONResponse({"answer": answer, "html": render(outcome.answer)} if body.html else answer)
     if isinstance(outcome, Clarification):
         return JSONResponse({"clarification": clarification_json(outcome, user)})
-    if isinstance(outcome, Stopped):
+    if isinstance(outcome, StoppedTurn):
         return JSONResponse({"stopped": True})
     raise outcome
 
@@ -325,7 +334,7 @@ class EventWriter:
         if isinstance(item, ProgressEvent):
             note = {"stage": item.stage, "note": item.note, "done": item.done, "total": item.total}
             return event("progress", {**note, "seconds": seconds})
-        if isinstance(item, Queued):
+        if isinstance(item, QueuedTurn):
             note = {"stage": "queue", "note": f"waiting for {item.ahead} other turns", "done": None, "total": None}
             return event("progress", {**note, "seconds": seconds})
         if isinstance(item, StageEvent):
@@ -335,7 +344,7 @@ class EventWriter:
             return event("answer", {"answer": answer_json(item, self._user), **html})
         if isinstance(item, Clarification):
             return event("clarify", clarification_json(item, self._user))
-        return event("stopped", {}) if isinstance(item, Stopped) else event("error", describe(item))
+        return event("stopped", {}) if isinstance(item, StoppedTurn) else event("error", describe(item))
 
     def _rendered(self) -> bytes:
         """Return the HTML so far; the longer that takes, the longer until the next."""

@@ -72,7 +72,7 @@ _OTHERS = re.compile(r"( belongs to a document of | was already read from )(/.*)
 _FORBIDDEN = re.compile(r'[<>:"|?*]')
 
 
-class Step(TypedDict):
+class UploadStep(TypedDict):
     """How far the ingest of one file is."""
 
     name: str
@@ -107,11 +107,11 @@ async def upload(request: Request, service: ServiceOf, user: WriterOf) -> Respon
 
 
 def start_taking_in(
-    service: Service, files: Sequence[Received], begun: Upload
-) -> tuple[asyncio.Queue[Step | None], asyncio.Task[UploadReport]]:
+    service: Service, files: Sequence[ReceivedFile], begun: Upload
+) -> tuple[asyncio.Queue[UploadStep | None], asyncio.Task[UploadReport]]:
     """Begin to take received files into the library; return its steps as they come, and the work itself."""
     service.uploads.add(begun)
-    steps: asyncio.Queue[Step | None] = asyncio.Queue()
+    steps: asyncio.Queue[UploadStep | None] = asyncio.Queue()
     work = asyncio.create_task(_take_in(service, files, begun, steps))
     service.working.add(work)
     work.add_done_callback(service.forget)
@@ -153,8 +153,8 @@ def drop_upload(id: str, service: ServiceOf, user: WriterOf) -> None:
 
 async def _upload_events(
     service: Service,
-    files: Sequence[Received],
-    steps: asyncio.Queue[Step | None],
+    files: Sequence[ReceivedFile],
+    steps: asyncio.Queue[UploadStep | None],
     work: asyncio.Task[UploadReport],
 ) -> AsyncIterator[bytes]:
     """Progress of an upload, at last its report or its error; it goes on when nobody listens any more."""
@@ -180,17 +180,17 @@ async def _upload_events(
 
 
 async def _take_in(
-    service: Service, files: Sequence[Received], begun: Upload, steps: asyncio.Queue[Step | None]
+    service: Service, files: Sequence[ReceivedFile], begun: Upload, steps: asyncio.Queue[UploadStep | None]
 ) -> UploadReport:
     """Take files into the library, a few at a time, in a worker thread; None says that it has ended."""
     loop = asyncio.get_running_loop()
     failure: Exception | None = None
 
-    def on_step(step: Step) -> None:
+    def on_step(step: UploadStep) -> None:
         loop.call_soon_threadsafe(steps.put_nowait, step)
 
     try:
-        taking = TakingIn(service.preflight.library, files, begun, on_step, lambda: service.closing)
+        taking = UploadIngest(service.preflight.library, files, begun, on_step, lambda: service.closing)
         while taking.left:
             async with service.changing:
                 if service.closing:
@@ -206,7 +206,7 @@ async def _take_in(
         loop.call_soon(steps.put_nowait, None)
 
 
-class TakingIn:
+class UploadIngest:
     """Received files on their way into the library: one first, and as long as that is quick, more together.
 
     Args:
@@ -220,9 +220,9 @@ class TakingIn:
     def __init__(
         self,
         library: Collection,
-        files: Sequence[Received],
+        files: Sequence[ReceivedFile],
         upload: Upload,
-        on_step: Callable[[Step], None],
+        on_step: Callable[[UploadStep], None],
         closing: Callable[[], bool],
     ) -> None:
         self._library, self._upload = library, upload
@@ -276,7 +276,7 @@ class TakingIn:
         done, total = event.done, event.total
         if event.stage == "documents":
             done, total = done + self._stored, self._total
-        self._on_step(Step(name=state.name if state else event.name, stage=event.stage, done=done, total=total))
+        self._on_step(UploadStep(name=state.name if state else event.name, stage=event.stage, done=done, total=total))
 
     def _count(self, done: IngestReport, now: Sequence[str]) -> None:
         report, names = self._upload.report, {path: state.name for path, state in self._states.items()}
@@ -310,7 +310,7 @@ class TakingIn:
         ]
 
 
-def forget_unused(service: Service, files: Sequence[Received]) -> None:
+def forget_unused(service: Service, files: Sequence[ReceivedFile]) -> None:
     """An upload has ended: remove those of its files of which no document came."""
     for received in files:
         if received.path is not None:
@@ -319,7 +319,7 @@ def forget_unused(service: Service, files: Sequence[Received]) -> None:
 
 
 @dataclass
-class Received:
+class ReceivedFile:
     """One file of a request, at `path` once it is whole; `problem` says why it is not taken."""
 
     name: str
@@ -360,7 +360,7 @@ class _Form(MultiPartParser):
             raise Refused(400, "the form ends too early", help="Send it again.")
 
 
-async def receive(kept: KeptFiles, request: Request) -> list[Received]:
+async def receive(kept: KeptFiles, request: Request) -> list[ReceivedFile]:
     """Write the files of a form below a folder, each under its hash; of a request that ends in an error none stays.
 
     Args:
@@ -410,9 +410,9 @@ def _not_kept(error: OSError) -> Refused:
     return Refused(507, f"the server cannot keep the files: {error.strerror or error}", help="Its log says why.")
 
 
-def _written(folder: Path, sent: Sequence[UploadFile]) -> list[Received]:
+def _written(folder: Path, sent: Sequence[UploadFile]) -> list[ReceivedFile]:
     """Return the files of a form, those that can be taken in copied into a folder under their numbers."""
-    files = [Received(safe_name(each.filename or "")) for each in sent]
+    files = [ReceivedFile(safe_name(each.filename or "")) for each in sent]
     for place, (received, upload) in enumerate(zip(files, sent, strict=True)):
         suffix = suffix_of(Path(received.name))
         if reason := why_not_read(Path(received.name)):

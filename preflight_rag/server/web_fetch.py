@@ -30,7 +30,7 @@ from preflight_rag.server.errors import Refused
 from preflight_rag.server.options import MEGABYTE
 from preflight_rag.server.service import Service
 from preflight_rag.server.upload_state import FileState, Upload
-from preflight_rag.server.uploads import INCOMING, Received, safe_name, start_taking_in
+from preflight_rag.server.uploads import INCOMING, ReceivedFile, safe_name, start_taking_in
 from preflight_rag.state.errors import UsageError
 
 router = APIRouter(prefix="/api", tags=["library"])
@@ -216,7 +216,7 @@ def _name(url: str, kind: str) -> str:
     return safe_name(f"{last}{ending}")
 
 
-def _kept(fetched: Fetched, service: Service) -> Received:
+def _kept(fetched: Fetched, service: Service) -> ReceivedFile:
     """Write what was fetched where uploads are kept."""
     kept = service.kept_files
     if kept.size() + len(fetched.content) > service.options.kept_bytes:
@@ -226,4 +226,4 @@ def _kept(fetched: Fetched, service: Service) -> Received:
     number, path = tempfile.mkstemp(dir=kept.folder / INCOMING)
     with os.fdopen(number, "wb") as file:
         file.write(fetched.content)
-    return Received(fetched.name, kept.keep(Path(path), kept.folder / digest / fetched.name), digest)
+    return ReceivedFile(fetched.name, kept.keep(Path(path), kept.folder / digest / fetched.name), digest)

@@ -26,7 +26,7 @@ Python's own limit of recursion."""
 
 
 @dataclass(frozen=True)
-class Term:
+class SearchTerm:
     """A word, several words that must all occur, or a phrase; with the field tag that followed it, without brackets."""
 
     text: str
@@ -39,10 +39,10 @@ class Operation:
     """`AND` or `OR` of all parts, or `NOT`: the first part without the others."""
 
     operator: Literal["AND", "OR", "NOT"]
-    parts: tuple[Term | Operation, ...]
+    parts: tuple[SearchTerm | Operation, ...]
 
 
-Expression = Term | Operation
+Expression = SearchTerm | Operation
 
 
 def parse(expression: str) -> Expression:
@@ -56,7 +56,7 @@ def parse(expression: str) -> Expression:
 
 def written(expression: Expression) -> str:
     """Return a tree as an expression that parses to the same tree."""
-    if isinstance(expression, Term):
+    if isinstance(expression, SearchTerm):
         text = f'"{expression.text}"' if expression.phrase else expression.text
         return f"{text}[{expression.tag}]" if expression.tag else text
     # Several words without quotation marks stay together: PubMed maps them as one, whatever stands beside them.
@@ -65,10 +65,10 @@ def written(expression: Expression) -> str:
 
 
 def _is_plain(part: Expression) -> bool:
-    return isinstance(part, Term) and (part.phrase or bool(part.tag) or " " not in part.text)
+    return isinstance(part, SearchTerm) and (part.phrase or bool(part.tag) or " " not in part.text)
 
 
-def expand(expression: str, alternatives: Callable[[str], Sequence[Term]]) -> str:
+def expand(expression: str, alternatives: Callable[[str], Sequence[SearchTerm]]) -> str:
     """Return an expression in which each term without a field tag is joined by OR with its alternatives.
 
     Args:
@@ -105,7 +105,7 @@ def quoted_phrases(expression: str) -> list[str]:
     return list(phrases(parse(expression)))
 
 
-def _same(a: Term, b: Term) -> bool:
+def _same(a: SearchTerm, b: SearchTerm) -> bool:
     return a.tag == b.tag and a.text.casefold() == b.text.casefold()
 
 
@@ -181,10 +181,10 @@ class _Parser:
             begin = self.at
             while self.peek() == "word":
                 self.at += 1
-            return Term(" ".join(match["word"] for match in self.tokens[begin : self.at]), tag=self.tag()), 0
+            return SearchTerm(" ".join(match["word"] for match in self.tokens[begin : self.at]), tag=self.tag()), 0
         raise self.wrong("lacks a term" if kind in {"", "close", *_OPERATORS} else "has a field tag without a term")
 
-    def phrase(self) -> Term:
+    def phrase(self) -> SearchTerm:
         match = self.tokens[self.at]
         if not match["end"]:
             raise self.wrong("opens a quotation mark that is not closed")
@@ -192,7 +192,7 @@ class _Parser:
         text = " ".join(match["phrase"].split())
         if not text:
             raise self.wrong("has an empty phrase")
-        return Term(text, phrase=True, tag=self.tag())
+        return SearchTerm(text, phrase=True, tag=self.tag())
 
     def tag(self) -> str:
         if self.peek() != "tag":

@@ -49,7 +49,7 @@ _HASH_BASE = 0x9E3779B97F4A7C15
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class SharedRun:
     """Words that follow each other in both texts.
 
     Attributes:
@@ -76,7 +76,7 @@ class Overlap:
         differs_at_ends: The same of what stands before the first run and behind the last.
     """
 
-    runs: tuple[Run, ...]
+    runs: tuple[SharedRun, ...]
     explained: np.ndarray
     share: float
     other_share: float
@@ -122,7 +122,7 @@ def compare(first: Sequence[str], second: Sequence[str], *, title: Sequence[str]
     share = float(explained.mean()) if len(first) else 0.0
     other_share = float(in_second.mean()) if len(second) else 0.0
     differs = differs_at_ends = False
-    ends = [Run(0, 0, 0), *runs, Run(len(first), len(second), 0)]
+    ends = [SharedRun(0, 0, 0), *runs, SharedRun(len(first), len(second), 0)]
     for place, (left, right) in enumerate(pairwise(ends)):
         start, end = left.start + left.length, right.start
         # Where the second text has the next run elsewhere, nothing in it stands in this gap's place.
@@ -201,13 +201,13 @@ def _run_hashes(tokens: Sequence[str]) -> np.ndarray:
         return runs * base
 
 
-def _shared_runs(first: Sequence[str], second: Sequence[str]) -> list[Run]:
+def _shared_runs(first: Sequence[str], second: Sequence[str]) -> list[SharedRun]:
     """Runs of at least `RUN` words that both texts have, as long as they go, in the order of the first."""
     places: dict[int, list[int]] = {}
     for at, hash in enumerate(_run_hashes(second).tolist()):
         places.setdefault(hash, []).append(at)
     hashes = _run_hashes(first).tolist()
-    found: list[Run] = []
+    found: list[SharedRun] = []
     at, behind = 0, 0
     while at < len(hashes):
         candidates = places.get(hashes[at])
@@ -224,6 +224,6 @@ def _shared_runs(first: Sequence[str], second: Sequence[str]) -> list[Run]:
         if length < RUN:  # two runs of one hash
             at += 1
             continue
-        found.append(Run(at, other, length))
+        found.append(SharedRun(at, other, length))
         at, behind = at + length, other + length
     return found

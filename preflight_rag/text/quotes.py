@@ -183,14 +183,14 @@ def trim_quote(text: str, start: int, end: int, wanted: Collection[str]) -> Span
     ]
     best: tuple[int, Span] = 0, (start, start)
     for place, (left, right, _) in enumerate(found):
-        held: set[str] = set()
+        covered: set[str] = set()
         for _, until, shared in found[place:]:
             if until - left > _MAX_QUOTE:
                 break
-            if not shared <= held:
-                held, right = held | shared, until
-        if len(held) > best[0]:
-            best = len(held), (left, right)
+            if not shared <= covered:
+                covered, right = covered | shared, until
+        if len(covered) > best[0]:
+            best = len(covered), (left, right)
     if not best[0]:
         return start, _word_end(text, start, start + _MAX_QUOTE)
     return _around(text, start, end, *best[1])

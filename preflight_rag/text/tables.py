@@ -43,7 +43,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """A row that was read back from its line; the first cell says what the row is about."""
 
     caption: str
@@ -55,7 +55,7 @@ def is_row(line: str) -> bool:
     return BAR in line
 
 
-def parse_row(line: str) -> Row | None:
+def parse_row(line: str) -> TableRow | None:
     """Return the row of a line, or None where it is none."""
     cells: list[Cell] = []
     caption, place = "", 0
@@ -69,7 +69,7 @@ def parse_row(line: str) -> Row | None:
         else:
             cells.append(Cell("", part, place, place + len(part)))
         place += len(part) + len(BAR)
-    return Row(caption, tuple(cells)) if len(cells) > 1 or (caption and cells and cells[0].column) else None
+    return TableRow(caption, tuple(cells)) if len(cells) > 1 or (caption and cells and cells[0].column) else None
 
 
 def table_lines(

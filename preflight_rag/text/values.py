@@ -136,7 +136,7 @@ _UNITS = {
 
 
 @dataclass(frozen=True)
-class Value:
+class TextValue:
     """An answer as it stands in the text, and its meaning for comparison: (year, month, day), a number, terms."""
 
     text: str
@@ -180,11 +180,11 @@ def years(text: str) -> set[int]:
     return {int(year) for year in named if year and int(year) >= FIRST_YEAR}
 
 
-def values(sentence: str, kind: Kind, question: str) -> list[Value]:
+def values(sentence: str, kind: Kind, question: str) -> list[TextValue]:
     """Return values of a type in a sentence, the one nearest to the question's words first."""
     if kind == "verdict":
         negative = bool(DENIAL.search(sentence)) != bool(DENIAL.search(question))
-        return [Value("no" if negative else "yes", kind, (float(not negative),))]
+        return [TextValue("no" if negative else "yes", kind, (float(not negative),))]
     asked = _terms(question)
     found = list({"date": _dates, "number": _numbers, "name": _names}[kind](sentence, asked))
     if len(found) < 2:
@@ -208,10 +208,10 @@ def _terms(text: str) -> frozenset[str]:
     return frozenset(words(text))
 
 
-def _dates(sentence: str, asked: frozenset[str]) -> Iterator[tuple[tuple[int, int], Value]]:
+def _dates(sentence: str, asked: frozenset[str]) -> Iterator[tuple[tuple[int, int], TextValue]]:
     for match in DATE.finditer(sentence):
         if (key := date_key(match)) is not None:
-            yield match.span(), Value(match.group().strip(), "date", key)
+            yield match.span(), TextValue(match.group().strip(), "date", key)
 
 
 def date_key(match: re.Match[str]) -> tuple[float, float, float] | None:
@@ -223,7 +223,7 @@ def date_key(match: re.Match[str]) -> tuple[float, float, float] | None:
     return float(parts.get("year", 0)), float(month), float(parts.get("day", 0))
 
 
-def _numbers(sentence: str, asked: frozenset[str]) -> Iterator[tuple[tuple[int, int], Value]]:
+def _numbers(sentence: str, asked: frozenset[str]) -> Iterator[tuple[tuple[int, int], TextValue]]:
     dates = [match.span() for match in DATE.finditer(sentence)]
     ends = [end for _, end in dates]
     for match in NUMBER.finditer(sentence):
@@ -235,14 +235,14 @@ def _numbers(sentence: str, asked: frozenset[str]) -> Iterator[tuple[tuple[int, 
             continue
         number = float(match["digits"].replace(",", "")) if match["digits"] else float(_NUMBER_WORDS[match["word"]])
         text = match.group() if _is_unit(match["unit"]) else match.group()[: match.start("unit") - match.start()]
-        yield match.span(), Value(text.strip(), "number", (number * SCALES.get(match["scale"] or "", 1.0),))
+        yield match.span(), TextValue(text.strip(), "number", (number * SCALES.get(match["scale"] or "", 1.0),))
 
 
 def _is_unit(unit: str | None) -> bool:
     return unit is None or unit.strip() == "%" or bool(words(unit))
 
 
-def _names(sentence: str, asked: frozenset[str]) -> Iterator[tuple[tuple[int, int], Value]]:
+def _names(sentence: str, asked: frozenset[str]) -> Iterator[tuple[tuple[int, int], TextValue]]:
     """Yield names that the question does not hold.
 
     The noun phrase behind the first "is a"; failing both, the first words.
@@ -253,19 +253,19 @@ def _names(sentence: str, asked: frozenset[str]) -> Iterator[tuple[tuple[int, in
         terms = _terms(text)
         if terms - asked and not (match.start() == 0 and len(text.split()) == 1) and not text.isdigit():
             found = True
-            yield match.span(), Value(text[:_MAX_NAME], "name", terms)
+            yield match.span(), TextValue(text[:_MAX_NAME], "name", terms)
     phrase = IS_A.search(sentence)
     if phrase and (terms := frozenset(words(phrase["what"]))) - asked:
         found = True
-        yield phrase.span("what"), Value(phrase["what"].strip(), "name", terms)
+        yield phrase.span("what"), TextValue(phrase["what"].strip(), "name", terms)
     if not found:
         text = " ".join(sentence.split()[:_MAX_WORDS])
         if not text:
             return
-        yield (0, len(text)), Value(text, "name", frozenset(words(text)))
+        yield (0, len(text)), TextValue(text, "name", frozenset(words(text)))
 
 
-def same_value(a: Value, b: Value) -> bool:
+def same_value(a: TextValue, b: TextValue) -> bool:
     """Whether two values mean the same: equal numbers, dates that do not contradict each other, names that include."""
     if a.kind != b.kind:
         return False

@@ -128,14 +128,14 @@ class Fork:
     turn: int
 
 
-class Row(Protocol):
+class ResultRow(Protocol):
     """A row of a result, read by the names of its columns."""
 
     def __getitem__(self, name: str, /) -> Any:
         """Return a column's value."""
 
 
-class Rows(Protocol):
+class ResultRows(Protocol):
     """The result of a statement."""
 
     @property
@@ -158,7 +158,7 @@ class Connection(Protocol):
     `holds(query, text)` in them says whether a text holds a casefolded query; `least` and `greatest` are PostgreSQL's.
     """
 
-    def execute(self, statement: str, values: Mapping[str, Any] = ..., /) -> Rows:
+    def execute(self, statement: str, values: Mapping[str, Any] = ..., /) -> ResultRows:
         """Run a statement with named parameters (`:name`)."""
 
 
@@ -473,7 +473,7 @@ class Ledger:
     def _get(self, connection: Connection, id: str) -> Turn:
         return self._turn(connection.execute("select * from turns where id = :id", {"id": id}).fetchone())
 
-    def _turn(self, row: Row) -> Turn:
+    def _turn(self, row: ResultRow) -> Turn:
         """Return a row as a `Turn`; raise for a row that this program did not write, without repeating its text."""
         try:
             return _turn(row)
@@ -513,7 +513,7 @@ def _last_number(connection: Connection, thread_id: str) -> int:
     return int(connection.execute(query, {"thread_id": thread_id}).fetchone()["number"])
 
 
-def _turn(row: Row) -> Turn:
+def _turn(row: ResultRow) -> Turn:
     values = {name: row[name] for name in _names(Turn)}
     loaded = {name: None if values[name] is None else json.loads(values[name]) for name in JSON_COLUMNS}
     kinds: dict[type, tuple[type, ...]] = {str: (str,), int: (int,), float: (int, float)}

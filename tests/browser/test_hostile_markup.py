@@ -212,12 +212,12 @@ def test_answers_of_an_obedient_model_call_nobody(embedder, tmp_path, watched, c
 
 def test_a_report_of_payloads_calls_nobody(watched, canary, tmp_path):
     from evaluation.report import Report, Table, write
-    from evaluation.runs import Run
+    from evaluation.runs import ExperimentRun
 
     rows = tuple((payload, payload) for payload in PAYLOADS)
     table = Table(PAYLOADS[0] + TAG, (TAG, PAYLOADS[1]), rows, TAG)
     report = Report(TAG, PAYLOADS[0], TAG, (table,), (), {}, {"data": PAYLOADS[0], "settings": {TAG: TAG}}, summary=TAG)
-    write([report], tmp_path, Run(), ["preflight", "eval", TAG])
+    write([report], tmp_path, ExperimentRun(), ["preflight", "eval", TAG])
     with watched((tmp_path / "report.html").as_uri(), "table"):
         pass
     assert canary.connections == 0

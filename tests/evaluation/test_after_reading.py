@@ -13,7 +13,7 @@ from evaluation.experiments import diversity, run, split_level, summaries
 from evaluation.experiments.split_level import BASE, BUDGETS, levels, selections
 from evaluation.harness.asking import open_asking
 from evaluation.judging import judge_summaries
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from evaluation.samples import Sample
 from preflight_rag.state.values import Document
 from preflight_rag.testing.scripted_server import ScriptedServer
@@ -25,7 +25,7 @@ SAID = ("We met to plan the release.", "Milvexian inhibits factor XIa.", "Lunch 
 
 @pytest.fixture
 def settings(tmp_path):
-    return Run(part="all", library_cache=tmp_path / "vectors", reply_cache=tmp_path / "replies.db")
+    return ExperimentRun(part="all", library_cache=tmp_path / "vectors", reply_cache=tmp_path / "replies.db")
 
 
 @pytest.fixture
@@ -227,7 +227,7 @@ def test_summaries_are_not_judged_without_a_model(meetings, settings):
 
 @pytest.mark.parametrize(("old", "name"), [("splitting", "splitters"), ("hsrdr", "sources")])
 def test_other_names_of_experiments_still_run(old, name, meetings, beir_data, library_cache):
-    settings = Run(part="all", library_cache=library_cache)
+    settings = ExperimentRun(part="all", library_cache=library_cache)
     data, dataset = (meetings, "qmsum") if name == "splitters" else (beir_data, "small")
     (report,) = run(old, data, [dataset], settings)
     assert report.experiment == name

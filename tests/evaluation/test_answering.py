@@ -8,7 +8,7 @@ from evaluation.compare import paired
 from evaluation.datasets import ANSWERS, open_dataset
 from evaluation.experiments import answering
 from evaluation.experiments.answering import judge
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Answer, Citation, Document, Receipt, RouteDecision
@@ -43,7 +43,7 @@ def collection(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def report(collection, library_cache):
-    return answering.run(collection, Run(part="all", library_cache=library_cache))
+    return answering.run(collection, ExperimentRun(part="all", library_cache=library_cache))
 
 
 def answer(text, cited=(), *, short=None, choice=None):
@@ -107,7 +107,7 @@ def test_a_run_compares_both_readers_on_every_question(report):
 
 
 def test_a_second_run_gives_the_same_report(collection, library_cache, report):
-    assert answering.run(collection, Run(part="all", library_cache=library_cache)).figures == report.figures
+    assert answering.run(collection, ExperimentRun(part="all", library_cache=library_cache)).figures == report.figures
 
 
 @pytest.mark.parametrize(

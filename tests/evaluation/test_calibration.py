@@ -16,8 +16,8 @@ from evaluation.experiments.calibration import (
     reliability,
 )
 from evaluation.metrics import roc_area_gain
-from evaluation.runs import Run
-from preflight_rag.routing.calibration import Case
+from evaluation.runs import ExperimentRun
+from preflight_rag.routing.calibration import CalibrationCase
 from preflight_rag.routing.risk import WEIGHTS, RiskModel
 from preflight_rag.routing.risk_features import FEATURES
 from training.train_preflight import TRAINING, train
@@ -26,11 +26,11 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def settings(library_cache: Path) -> Run:
-    return Run(part="all", library_cache=library_cache)
+def settings(library_cache: Path) -> ExperimentRun:
+    return ExperimentRun(part="all", library_cache=library_cache)
 
 
-def test_every_question_is_judged_by_both_rules(beir_data: Path, settings: Run) -> None:
+def test_every_question_is_judged_by_both_rules(beir_data: Path, settings: ExperimentRun) -> None:
     (report,) = run("calibration", beir_data, ["small"], settings)
     by_rule = {rule: [row.details for row in report.rows if row.arm == rule] for rule in (IOU, SHIPPED)}
     assert [told["issue"] for told in by_rule[IOU]] == [False] * 4
@@ -64,10 +64,12 @@ def test_the_gain_in_area_is_that_of_the_same_questions() -> None:
     assert gain.low > 0
 
 
-def cases(count: int) -> list[Case]:
+def cases(count: int) -> list[CalibrationCase]:
     """Half of them issues, told apart by one feature."""
     return [
-        Case({name: place / count if name == "uncovered" else 0.0 for name in FEATURES}, place % 3 == 0 or place > 30)
+        CalibrationCase(
+            {name: place / count if name == "uncovered" else 0.0 for name in FEATURES}, place % 3 == 0 or place > 30
+        )
         for place in range(count)
     ]
 

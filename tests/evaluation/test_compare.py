@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.compare import Paired, compare, corrected, paired, sign_test
+from evaluation.compare import PairedScores, compare, corrected, paired, sign_test
 from evaluation.intervals import Estimate
-from evaluation.rows import Row
+from evaluation.rows import ScoreRow
 
 pytestmark = pytest.mark.slow
 
@@ -67,7 +67,7 @@ def test_the_exact_test(wins: int, losses: int, p: float) -> None:
 
 
 def holm(p_values: list[float]) -> list[float]:
-    tests = [Paired(Estimate(0.0, 0.0, 0.0), 0, 0, 0, p, p) for p in p_values]
+    tests = [PairedScores(Estimate(0.0, 0.0, 0.0), 0, 0, 0, p, p) for p in p_values]
     return [test.holm for test in corrected(tests)]
 
 
@@ -91,10 +91,10 @@ def test_a_family_is_corrected_together() -> None:
     assert [test.holm for test in family] == pytest.approx([4 / 1024, 1.0])
 
 
-def rows_of(scores: dict[str, dict[str, list[float | None]]]) -> list[Row]:
+def rows_of(scores: dict[str, dict[str, list[float | None]]]) -> list[ScoreRow]:
     """Rows of samples q0, q1, … from condition to arm to scores; None is a sample that has none there."""
     return [
-        Row(f"q{n}", condition, arm, score, calls=2, tokens=(100, 10), details={"abstained": score == 0.0})
+        ScoreRow(f"q{n}", condition, arm, score, calls=2, tokens=(100, 10), details={"abstained": score == 0.0})
         for condition, arms in scores.items()
         for arm, column in arms.items()
         for n, score in enumerate(column)
@@ -136,11 +136,11 @@ def test_columns_may_take_several_conditions_and_pairs_any_two_cells() -> None:
 
 def test_measures_stand_side_by_side_and_one_that_is_undefined_for_a_sample_is_left_out_there() -> None:
     rows = [
-        Row(f"q{n}", "", arm, float(n + (arm == "COrg")) / 4, measure="F1")
+        ScoreRow(f"q{n}", "", arm, float(n + (arm == "COrg")) / 4, measure="F1")
         for n in range(3)
         for arm in ("Base", "COrg")
     ]
-    rows += [Row("q0", "", arm, 1.0, measure="both") for arm in ("Base", "COrg")]
+    rows += [ScoreRow("q0", "", arm, 1.0, measure="both") for arm in ("Base", "COrg")]
     found = compare(rows, by="measure", baseline="COrg", wilson=False)
     assert found.means("t", differences=True, percent=False).rows[2][0] == "Base − COrg"
     grid = found.difference_grid("t")
@@ -167,10 +167,10 @@ def test_plots_hold_the_tables_numbers() -> None:
 
 @given(
     st.builds(
-        Row, st.text(), st.text(), st.text(), st.one_of(st.none(), st.sampled_from([0.0, 0.25, 1.0])), st.text(),
+        ScoreRow, st.text(), st.text(), st.text(), st.one_of(st.none(), st.sampled_from([0.0, 0.25, 1.0])), st.text(),
         st.integers(0, 9), st.tuples(st.integers(0, 9), st.integers(0, 9)), measure=st.text(),
         details=st.dictionaries(st.text(), st.text()),
     )
 )  # fmt: skip
-def test_a_row_comes_back_from_its_line(row: Row) -> None:
-    assert Row.from_json(json.loads(json.dumps(row.to_json()))) == row
+def test_a_row_comes_back_from_its_line(row: ScoreRow) -> None:
+    assert ScoreRow.from_json(json.loads(json.dumps(row.to_json()))) == row

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaluation.compare import compare
-from evaluation.rows import Row
+from evaluation.rows import ScoreRow
 
 pytestmark = pytest.mark.slow
 
@@ -14,7 +14,7 @@ SCORES = {"a": {"recall": (1.0, 0.0), "MRR": (0.5, 0.5)}, "b": {"recall": (0.0, 
 
 def test_named_lines_are_compared_in_every_measure() -> None:
     rows = [
-        Row(f"q{place}", arm=arm, measure=measure, score=score)
+        ScoreRow(f"q{place}", arm=arm, measure=measure, score=score)
         for arm, measures in SCORES.items()
         for measure, scores in measures.items()
         for place, score in enumerate(scores)

@@ -13,8 +13,8 @@ from evaluation.datasets import covidqa, open_dataset, qmsum
 from evaluation.datasets.files import find, json_lines
 from evaluation.experiments import diversity
 from evaluation.experiments.diversity import (
-    Case,
-    Limit,
+    SelectionCase,
+    SelectionLimit,
     _by_similarity,
     _cuts,
     as_reported,
@@ -24,7 +24,7 @@ from evaluation.experiments.diversity import (
     selections,
     tuned_for_answers,
 )
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from evaluation.samples import Sample
 from evaluation.searching import collection_library
 from preflight_rag.library.search.retrieval import retrieve_passages
@@ -78,7 +78,7 @@ def test_a_grid_that_cannot_be_searched(grid):
 
 def test_report_on_a_collection(beir_data, library_cache):
     collection = open_dataset("small", beir_data)
-    report = diversity.run(collection, Run(part="all", library_cache=library_cache))
+    report = diversity.run(collection, ExperimentRun(part="all", library_cache=library_cache))
     budgets, passages, orderings = report.tables
     assert [row[0] for row in budgets.rows][:1] == ["similarity"]
     assert {"similarity", "FPS", "fused ranking"} < {row[0] for row in passages.rows}
@@ -91,7 +91,7 @@ def test_report_on_a_collection(beir_data, library_cache):
 
 def test_what_is_tuned_over_a_ranking_is_what_a_turn_weighs(beir_data, library_cache):
     collection = open_dataset("small", beir_data)
-    settings = Run(part="all", library_cache=library_cache)
+    settings = ExperimentRun(part="all", library_cache=library_cache)
     with candidates(collection, settings) as (cases_of, _), collection_library(collection, settings) as library:
         for case in cases_of(collection.samples):
             for alpha, window in ((0.3, None), (0.55, 1), (0.7, 2)):
@@ -130,13 +130,13 @@ def test_turns_of_a_meeting_are_the_units(meetings):
 
 
 def test_report_on_long_documents(meetings, tmp_path):
-    report = diversity.run(meetings, Run(part="all", library_cache=tmp_path))
+    report = diversity.run(meetings, ExperimentRun(part="all", library_cache=tmp_path))
     assert report.figures["recall"]["means"]["similarity"]["256"]["value"] == 1.0
     assert "fused ranking" not in report.figures["passages"]["means"]
 
 
 def test_the_units_of_one_document_are_the_candidates(meetings, tmp_path, embedder):
-    with candidates(meetings, Run(library_cache=tmp_path)) as (cases_of, given):
+    with candidates(meetings, ExperimentRun(library_cache=tmp_path)) as (cases_of, given):
         (case,) = cases_of(meetings.samples[2:3])
     assert case.documents == [unit.id for unit in units(meetings)["meeting1"]]
     assert case.vectors.shape == (4, embedder.dimension)
@@ -187,7 +187,11 @@ def test_real_data_has_the_counts_of_its_readme(data_dir):
 
 def test_limits_of_one_length_share_a_pair_of_settings():
     """Diversity, section 3.1 has a pair a data set; section 3.2 one up to 10,000 tokens and one from 20,000."""
-    limits = [Limit(ratio=0.05), Limit(ratio=0.2), *(Limit(tokens=t) for t in (2_000, 10_000, 20_000, 120_000))]
+    limits = [
+        SelectionLimit(ratio=0.05),
+        SelectionLimit(ratio=0.2),
+        *(SelectionLimit(tokens=t) for t in (2_000, 10_000, 20_000, 120_000)),
+    ]
     names = [[limit.name for limit in group] for group in lengths_of(limits)]
     assert names == [["c_r 0.05", "c_r 0.2"], ["T_max 2,000", "T_max 10,000"], ["T_max 20,000", "T_max 120,000"]]
 
@@ -208,7 +212,7 @@ def test_each_set_has_the_papers_presets_of_its_own(name, one_document, presets)
 
 def case(*, fill=False):
     """Four units of one text: two alike that are nearest to the question, and the answer in a third."""
-    return Case(
+    return SelectionCase(
         query=Sample("q", "Where?", "short", answers=(("Omaha",),)),
         relevant=frozenset({"c"}),
         documents=["a", "b", "c", "d"],
@@ -224,7 +228,7 @@ def case(*, fill=False):
 
 def test_alpha_and_w_are_those_that_select_an_answer():
     """By hand: of 8 tokens similarity takes the two alike and no answer; MMR takes the third where α is small."""
-    limit = Limit(tokens=8)
+    limit = SelectionLimit(tokens=8)
     tuned = tuned_for_answers([case()], (limit,), ("MMR",))
     assert tuned[limit.name]["MMR"].value == 1.0
     assert tuned[limit.name]["MMR"].alpha < 1
@@ -240,7 +244,7 @@ def test_the_papers_settings_are_those_of_the_limits_length():
     # α 0.7 0.25 and 0.42.
     units = replace(case(), vectors=np.array([[0.8, 0.6, 0], [0.78, 0.6258, 0], [0.6, -0.8, 0], [0, 0, 1.0]]))
     for tokens, second in ((2_000, 1), (10_000, 1), (20_000, 2), (120_000, 2)):
-        assert made["SB+MMR, the paper's α and w"](Limit(tokens=tokens))(units, 2, None) == [0, second]
+        assert made["SB+MMR, the paper's α and w"](SelectionLimit(tokens=tokens))(units, 2, None) == [0, second]
     assert list(made) == ["SB+MMR, the paper's α and w"]
     assert list(as_reported(presets_of("triviaqa", one_document=True))) == [
         "SB+MMR, the paper's α and w", "SB+FPS, the paper's α and w",
@@ -266,6 +270,6 @@ def test_an_answer_is_not_made_of_the_ends_of_two_units(texts, places, picks, pr
 
 @pytest.mark.parametrize(("fill", "picks"), [(False, [0, 1]), (True, [0, 1])])
 def test_a_smaller_limits_picks_are_the_first_of_a_larger_ones(fill, picks):
-    limits = (Limit(tokens=8), Limit(tokens=12))
+    limits = (SelectionLimit(tokens=8), SelectionLimit(tokens=12))
     found = _cuts(case(fill=fill), _by_similarity, limits)
     assert found == [picks, [0, 1, 2]]

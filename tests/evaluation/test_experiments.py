@@ -12,7 +12,7 @@ from evaluation.datasets import open_dataset
 from evaluation.experiments import EXPERIMENTS, preflight, run
 from evaluation.experiments.preflight import PRODUCT, ROUTES, branch
 from evaluation.report import Report
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from evaluation.searching import collection_library, library_folder
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import LibraryError, UnreadableDocument, UsageError
@@ -22,11 +22,11 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def settings(library_cache: Path) -> Run:
-    return Run(part="all", library_cache=library_cache)
+def settings(library_cache: Path) -> ExperimentRun:
+    return ExperimentRun(part="all", library_cache=library_cache)
 
 
-def test_retrieval_finds_every_answer_first(beir_data: Path, settings: Run) -> None:
+def test_retrieval_finds_every_answer_first(beir_data: Path, settings: ExperimentRun) -> None:
     (report,) = run("retrieval", beir_data, ["small", "small"], settings)
     assert report.figures["quality"]["means"]["fused"]["MRR"] == {"value": 1.0, "low": 1.0, "high": 1.0}
     ranks = {row.sample: row.details["gold_ranks"] for row in report.rows if row.arm == "fused" and row.details}
@@ -39,7 +39,7 @@ def outcomes(report: Report) -> dict[str, dict[str, Any]]:
     return {row.sample: dict(row.details) for row in report.rows if row.condition == PRODUCT}
 
 
-def test_preflight_counts_every_question_once(beir_data: Path, settings: Run) -> None:
+def test_preflight_counts_every_question_once(beir_data: Path, settings: ExperimentRun) -> None:
     (report,) = run("preflight", beir_data, ["small"], settings)
     product = report.figures["product"]
     assert product["tp"] + product["fp"] + product["fn"] + product["tn"] == len(outcomes(report)) == 4
@@ -49,7 +49,7 @@ def test_preflight_counts_every_question_once(beir_data: Path, settings: Run) ->
     assert report.figures["routes"][ROUTES["short"]]["questions"] == 4
 
 
-def test_the_gold_passage_at_the_fourth_dense_place_is_an_issue(beir_data: Path, settings: Run) -> None:
+def test_the_gold_passage_at_the_fourth_dense_place_is_an_issue(beir_data: Path, settings: ExperimentRun) -> None:
     collection = open_dataset("small", beir_data)
     (before,) = run("preflight", beir_data, ["small"], settings)
     far = replace(collection, samples=collection.samples[:1], relevance={"q1": {"boiling": 1}})
@@ -61,7 +61,9 @@ def test_the_gold_passage_at_the_fourth_dense_place_is_an_issue(beir_data: Path,
     assert outcomes(before)["q1"]["issue"] is False
 
 
-def test_what_the_rule_for_short_contexts_keeps_from_map_reduce_is_counted(beir_data: Path, settings: Run) -> None:
+def test_what_the_rule_for_short_contexts_keeps_from_map_reduce_is_counted(
+    beir_data: Path, settings: ExperimentRun
+) -> None:
     (report,) = run("preflight", beir_data, ["small"], settings)
     told = outcomes(report).values()
     # Five short documents, so every question is short, and nothing but the rankings' agreement is left to decide.
@@ -75,11 +77,11 @@ def test_what_the_rule_for_short_contexts_keeps_from_map_reduce_is_counted(beir_
 
 
 @pytest.mark.parametrize("experiment", [name for name, entry in EXPERIMENTS.items() if entry.datasets == ".datasets"])
-def test_a_second_run_gives_the_same_numbers(beir_data: Path, settings: Run, experiment: str) -> None:
+def test_a_second_run_gives_the_same_numbers(beir_data: Path, settings: ExperimentRun, experiment: str) -> None:
     assert run(experiment, beir_data, ["small"], settings) == run(experiment, beir_data, ["small"], settings)
 
 
-def test_the_library_is_built_once(beir_data: Path, settings: Run) -> None:
+def test_the_library_is_built_once(beir_data: Path, settings: ExperimentRun) -> None:
     collection = open_dataset("small", beir_data)
     with collection_library(collection, settings) as library:
         first = library.stats()["generation"]
@@ -102,13 +104,13 @@ def test_a_corpus_that_is_not_whole_gives_no_numbers(
 ) -> None:
     made = [Document(id=name, text=text, source=name) for name, text in documents]
     collection = replace(open_dataset("small", beir_data), corpus=lambda: iter(made))
-    with pytest.raises(error, match=message), collection_library(collection, Run(library_cache=tmp_path)):
+    with pytest.raises(error, match=message), collection_library(collection, ExperimentRun(library_cache=tmp_path)):
         pass
 
 
 def test_an_unknown_experiment_says_where_the_known_ones_are(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"'magic' is unknown\. `preflight eval list` names them all"):
-        run("magic", tmp_path, ["small"], Run())
+        run("magic", tmp_path, ["small"], ExperimentRun())
 
 
 @pytest.mark.parametrize(

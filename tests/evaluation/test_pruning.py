@@ -5,16 +5,18 @@ import json
 import pytest
 
 from evaluation.datasets import SHORT_ANSWERS, open_dataset
-from evaluation.experiments.pruning import Asked, above, curve, first, rows_of, run
-from evaluation.runs import Run
+from evaluation.experiments.pruning import PruningQuestion, above, curve, first, rows_of, run
+from evaluation.runs import ExperimentRun
 from preflight_rag.state.errors import UsageError
 from training.reader_thresholds import largest_lossless, store
 
 pytestmark = pytest.mark.slow
 
-SURE = Asked("a", "q", (0.9, 0.0, 0.0, 0.6, 0.0, 0.0, 0.0), (10, 20, 30, 40, 50, 10, 10), (True, *[False] * 6))
-LATE = Asked("b", "q", (0.5, 0.4, 0.3, 0.0, 0.0, 0.0, 0.2), (10,) * 7, (*[False] * 6, True))
-NONE = Asked("c", "q", (0.1,) * 7, (5,) * 7, (False,) * 7)
+SURE = PruningQuestion(
+    "a", "q", (0.9, 0.0, 0.0, 0.6, 0.0, 0.0, 0.0), (10, 20, 30, 40, 50, 10, 10), (True, *[False] * 6)
+)
+LATE = PruningQuestion("b", "q", (0.5, 0.4, 0.3, 0.0, 0.0, 0.0, 0.2), (10,) * 7, (*[False] * 6, True))
+NONE = PruningQuestion("c", "q", (0.1,) * 7, (5,) * 7, (False,) * 7)
 PASSAGES = ("Aspirin was first made in 1897.", "Tea has been drunk for ages.", "Venus is hot.", "Oats grow.")
 
 
@@ -50,7 +52,8 @@ def data(tmp_path):
 
 def test_the_report(data, library_cache):
     report = run(
-        open_dataset("nq_open_oracle", data, SHORT_ANSWERS), Run(part="all", limit=3, library_cache=library_cache)
+        open_dataset("nq_open_oracle", data, SHORT_ANSWERS),
+        ExperimentRun(part="all", limit=3, library_cache=library_cache),
     )
     rows = {row[0]: row for row in report.tables[0].rows}
     assert {"all passages", "answerability 0.5", "the first 3"} <= set(rows)

@@ -7,7 +7,7 @@ import pytest
 from evaluation.experiments import EXPERIMENTS, run
 from evaluation.intervals import Estimate
 from evaluation.published import PUBLISHED, beside
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +47,7 @@ def test_an_experiment_without_published_figures_has_no_such_table():
 
 
 def test_a_run_prints_them(data_dir):
-    (report,) = run("corg", data_dir, ["ramdocs"], Run(limit=1))
+    (report,) = run("corg", data_dir, ["ramdocs"], ExperimentRun(limit=1))
     table = next(table for table in report.tables if table.title == "Beside COrg, Table 6")
     assert cells(table)["COrg"]["paper: 7B EAR"] == "34.0"
     assert "[" in cells(table)["COrg"]["here: EAR"]

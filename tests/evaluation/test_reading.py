@@ -10,7 +10,7 @@ from evaluation.datasets import READING, TRAINING, open_dataset
 from evaluation.datasets.bioasq import short_answers
 from evaluation.experiments import run
 from evaluation.experiments.reading import open_named
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from preflight_rag.models.reading.bundled_reader import MODEL
 from preflight_rag.state.errors import UsageError
 
@@ -50,7 +50,7 @@ def data(tmp_path_factory, write_lines):
 
 @pytest.fixture(scope="module")
 def report(data):
-    return run("reading", data, ["ramdocs"], Run(part="test"))[0]
+    return run("reading", data, ["ramdocs"], ExperimentRun(part="test"))[0]
 
 
 def test_every_pair_of_the_part_is_read_once(data, report):
@@ -68,11 +68,11 @@ def test_the_sentence_reader_stands_beside_the_reader(report):
 
 
 def test_a_second_run_gives_the_same_report(data, report):
-    assert run("reading", data, ["ramdocs"], Run(part="test"))[0] == report
+    assert run("reading", data, ["ramdocs"], ExperimentRun(part="test"))[0] == report
 
 
 def test_yes_no_questions_are_also_put_as_options(data):
-    (report,) = run("reading", data, ["bioasq"], Run(part="all"))
+    (report,) = run("reading", data, ["bioasq"], ExperimentRun(part="all"))
     assert {"spans", "verdicts", "choices"} == set(report.figures)
     assert report.figures["verdicts"]["yes / no"]["questions"] == 6
     assert report.figures["choices"]["reader"]["most_frequent"]["value"] == 1

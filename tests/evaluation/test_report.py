@@ -16,37 +16,43 @@ from evaluation.intervals import Estimate
 from evaluation.plots import (
     NARROW,
     WIDE,
-    Axis,
-    Bars,
+    BarPlot,
     Curves,
-    Lines,
+    LinePlot,
     Plot,
+    PlotAxis,
+    PlotSeries,
     Reference,
-    Series,
     Trace,
     draw,
     in_words,
     recorded,
 )
 from evaluation.report import Report, Table, manifest, page, write
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from preflight_rag.cli import app
 
 HOSTILE = '<script>alert("x")</script><img src=http://example.org/x.png> $\\frac{1$ \x00 \ud800 问'
-SHARE = Axis("accuracy", percent=True)
+SHARE = PlotAxis("accuracy", percent=True)
 ARMS = (
-    Series("RAG", (Estimate(0.8, 0.75, 0.85), Estimate(0.5, 0.45, 0.55))),
-    Series("paper", (0.7, nan)),
+    PlotSeries("RAG", (Estimate(0.8, 0.75, 0.85), Estimate(0.5, 0.45, 0.55))),
+    PlotSeries("paper", (0.7, nan)),
 )
 PLOTS: dict[str, Plot] = {
-    "bars": Bars("By arm", SHARE, ("8 passages", "16 passages"), ARMS, (Reference("oracle", 0.9),), "95 %, Wilson's."),
-    "one series": Bars("By arm", Axis("points"), ("a", "b"), (Series("gain", (-1.5, 2.0)),)),
-    "numeric": Lines("By position", "position", (0.0, 100.0), SHARE, ARMS, (Reference("closed book", 0.4),)),
-    "ordered": Lines("By budget", "budget (tokens)", ("256", "512"), SHARE, ARMS),
-    "curve": Curves("Risk", Axis("coverage"), SHARE, (Trace("reader", tuple((x / 99, x / 200) for x in range(100))),)),
+    "bars": BarPlot(
+        "By arm", SHARE, ("8 passages", "16 passages"), ARMS, (Reference("oracle", 0.9),), "95 %, Wilson's."
+    ),
+    "one series": BarPlot("By arm", PlotAxis("points"), ("a", "b"), (PlotSeries("gain", (-1.5, 2.0)),)),
+    "numeric": LinePlot("By position", "position", (0.0, 100.0), SHARE, ARMS, (Reference("closed book", 0.4),)),
+    "ordered": LinePlot("By budget", "budget (tokens)", ("256", "512"), SHARE, ARMS),
+    "curve": Curves(
+        "Risk", PlotAxis("coverage"), SHARE, (Trace("reader", tuple((x / 99, x / 200) for x in range(100))),)
+    ),
     "scatter": Curves("Bins", SHARE, SHARE, (Trace("rule", ((0.1, 0.2), (0.9, 0.7)), joined=False),)),
-    "hostile": Bars(HOSTILE, Axis(HOSTILE), (HOSTILE,), (Series(HOSTILE, (1.0,)), Series("b", (nan,))), note=HOSTILE),
-    "nothing defined": Lines("None", "x", (1.0,), SHARE, (Series("a", (nan,)),), (Reference("r", nan),)),
+    "hostile": BarPlot(
+        HOSTILE, PlotAxis(HOSTILE), (HOSTILE,), (PlotSeries(HOSTILE, (1.0,)), PlotSeries("b", (nan,))), note=HOSTILE
+    ),
+    "nothing defined": LinePlot("None", "x", (1.0,), SHARE, (PlotSeries("a", (nan,)),), (Reference("r", nan),)),
     "empty": Curves("None", SHARE, SHARE, ()),
 }
 
@@ -79,7 +85,7 @@ def a_report(*plots: Plot, dataset: str = "Small", cell: str = "0.5 [0.4, 0.6]",
 
 
 def page_of(*reports: Report) -> str:
-    return page(reports, manifest(reports, Run(limit=5), ["preflight", "eval", "retrieval"]))
+    return page(reports, manifest(reports, ExperimentRun(limit=5), ["preflight", "eval", "retrieval"]))
 
 
 def parsed(svg: str) -> etree._Element:
@@ -143,7 +149,7 @@ def test_what_comes_from_data_is_text() -> None:
 
 def test_the_same_inputs_give_the_same_bytes(tmp_path: Path) -> None:
     for name in ("a", "b"):
-        write([a_report(PLOTS["bars"], PLOTS["scatter"])], tmp_path / name, Run(), ["preflight", "eval"])
+        write([a_report(PLOTS["bars"], PLOTS["scatter"])], tmp_path / name, ExperimentRun(), ["preflight", "eval"])
     pages = [(tmp_path / name / "report.html").read_bytes() for name in ("a", "b")]
     assert pages[0] == pages[1]
 
@@ -171,7 +177,7 @@ def test_without_the_extra_one_line_says_how_to_get_it(monkeypatch: pytest.Monke
 
 def test_values_must_fit_their_places() -> None:
     with pytest.raises(ValueError, match="'a' has 1 values for 2 places"):
-        Bars("t", SHARE, ("x", "y"), (Series("a", (0.5,)),))
+        BarPlot("t", SHARE, ("x", "y"), (PlotSeries("a", (0.5,)),))
 
 
 def test_recorded_figures_are_estimates_again() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from evaluation.experiments import run
 from evaluation.experiments.reranking import FUSIONS, fusion
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from evaluation.searching import GROUPS, group_of, left_out
 from preflight_rag.models.opening import open_reranker
 from preflight_rag.models.reranking.feature_reranker import ALL, FEATURES, WEIGHTS, FeatureReranker
@@ -103,7 +103,7 @@ def test_figures_about_bioasq_come_from_weights_that_never_saw_it(data_dir, libr
         experiment,
         data_dir,
         ["bioasq"],
-        Run(limit=1, documents=60, library_cache=library_cache, rerankers=("features",)),
+        ExperimentRun(limit=1, documents=60, library_cache=library_cache, rerankers=("features",)),
     )
     table = json.loads(WEIGHTS.read_text(encoding="utf-8"))["weights"]
     assert asked
@@ -112,7 +112,7 @@ def test_figures_about_bioasq_come_from_weights_that_never_saw_it(data_dir, libr
 
 
 def test_the_report(beir_data, library_cache):
-    (report,) = run("reranking", beir_data, ["small"], Run(part="all", library_cache=library_cache))
+    (report,) = run("reranking", beir_data, ["small"], ExperimentRun(part="all", library_cache=library_cache))
     rankings = [row[0] for row in report.tables[0].rows]
     assert rankings[:7] == ["dense", "BM25", "fused", "CombSUM", "weighted RRF", "reranked", "reader"]
     assert rankings[7:] == ["reranked − dense", "reranked − BM25", "reranked − fused", "reader − reranked"]

@@ -6,14 +6,14 @@ import pytest
 
 from evaluation.experiments import run
 from evaluation.experiments.rewriting import OUTCOMES, SLIPS, planted, slip
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from preflight_rag.library.search.spelling import Speller
 
 pytestmark = pytest.mark.slow
 
 
 def test_every_question_is_corrected_and_climbed(beir_data, library_cache):
-    (report,) = run("rewriting", beir_data, ["small"], Run(part="all", library_cache=library_cache))
+    (report,) = run("rewriting", beir_data, ["small"], ExperimentRun(part="all", library_cache=library_cache))
     assert [table.title for table in report.tables] == ["Spelling by rules", "The ladder in the library"]
     assert {row.sample for row in report.rows} == {"q1", "q2", "q3", "q4"}
     assert report.figures["spelling"]["means"]["changed as written"]["questions"]["value"] == 0.0

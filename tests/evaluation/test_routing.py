@@ -10,7 +10,7 @@ from evaluation.experiments.routing import (
     NAME,
     NEEDS,
     PLAIN,
-    Measured,
+    MeasuredCase,
     choose_threshold,
     compared,
     contrasts,
@@ -21,7 +21,7 @@ from evaluation.experiments.routing import (
     parts,
     set_of,
 )
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from evaluation.samples import Sample, half_of, reader_part_of
 from evaluation.searching import collection_library
 from preflight_rag.corg.signals import ANSWERS, SIGNALS, trained
@@ -84,7 +84,7 @@ def row(differs, dataset="RAMDocs", kind="single", **scores):
     found = {**dict.fromkeys((*SIGNALS, ANSWERS), 0.0), **scores}
     asked = f"{dataset} {differs} {scores}"
     case = Sample(asked, asked, label=f"{dataset}/{kind}", right=NEEDS if differs else PLAIN)
-    return Measured(case, found, found)
+    return MeasuredCase(case, found, found)
 
 
 def test_a_question_with_one_answer_left_is_kept_from_the_other_documents(data):
@@ -124,7 +124,7 @@ def test_a_questions_part_is_told_by_what_the_reader_was_trained_by(data):
 
 def test_with_a_reader_the_parts_of_its_data_are_measured(data, tmp_path):
     found = open_dataset(NAME, data)
-    with collection_library(found, Run(library_cache=tmp_path)) as library:
+    with collection_library(found, ExperimentRun(library_cache=tmp_path)) as library:
         training, test = ([measured(case, library, ValueReader()) for case in part] for part in parts(found, read=True))
     assert {reader_part_of(row.case.key) for row in training} == {"validation"}
     assert {(reader_part_of(row.case.key), half_of(row.case.question)) for row in test} == {("test", "test")}
@@ -145,7 +145,7 @@ def test_comparisons_hold_the_questions_they_name():
 
 
 def test_a_run_tells_towns_of_one_name_from_plain_questions(data, tmp_path):
-    (report,) = run("routing", data, [], Run(library_cache=tmp_path, extractive_reader="none"))
+    (report,) = run("routing", data, [], ExperimentRun(library_cache=tmp_path, extractive_reader="none"))
     sent = {line[0]: line[2] for line in report.tables[-1].rows}
     assert sent["NQ-Open"].startswith("0.0 [")
     assert sent["RAMDocs needs"].startswith("100.0 [")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from evaluation.datasets import open_dataset
 from evaluation.experiments.sources import ORIGINS, entropy, rrf_scores, run, top_shares
 from evaluation.published import PUBLISHED
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from evaluation.samples import half_of
 from evaluation.searching import searched_part
 from preflight_rag.testing.scripted_server import ScriptedServer
@@ -71,7 +71,7 @@ def test_the_experiment_groups_what_both_paths_find(tmp_path, embedder):
         (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
     judged = f"q\td\tg\n{names[0]}\tpmid:1\t1\n{names[1]}\tpmid:2\t1\n"
     (folder / "qrels.tsv").write_text(judged, encoding="utf-8")
-    report = run(open_dataset("biomix-bioasq", tmp_path), Run(library_cache=tmp_path / "cache"))
+    report = run(open_dataset("biomix-bioasq", tmp_path), ExperimentRun(library_cache=tmp_path / "cache"))
     found = {row.arm: row.details for row in report.rows if row.details and "metformin" in row.details["question"]}
     assert "pmid:1" in found["E3 both"]["documents"]
     assert "pmid:1" in found["D1 PubMed abstract"]["documents"]
@@ -103,7 +103,7 @@ def test_a_model_makes_the_ladder_where_there_is_one(data_dir, tmp_path, monkeyp
 
     with ScriptedServer(reply) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        settings = Run(limit=2, documents=60, library_cache=tmp_path, model="openai:scripted",
+        settings = ExperimentRun(limit=2, documents=60, library_cache=tmp_path, model="openai:scripted",
                        reply_cache=tmp_path / "replies.db")  # fmt: skip
         report = run(searched_part(open_dataset("bioasq", data_dir), settings), settings)
     assert len(asked) == 2

@@ -13,7 +13,7 @@ from evaluation.datasets import ROLES, SPANS, open_dataset
 from evaluation.datasets.financebench import on_page
 from evaluation.experiments import run
 from evaluation.experiments.splitters import OURS, Chunk, best_first, methods, span_recall, word_pieces
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from evaluation.vector_cache import CachedEmbedder, cached_embedder
 from preflight_rag.models.embedding.embedder import Embedder, PassageInput, Progress
 from preflight_rag.models.embedding.minilm import LongMiniLM
@@ -117,7 +117,7 @@ def test_threads_share_the_vectors(embedder: Embedder, tmp_path: Path) -> None:
 
 
 def test_a_runs_vectors_lie_beside_its_libraries(embedder: Embedder, tmp_path: Path) -> None:
-    with cached_embedder(Run(library_cache=tmp_path)) as cached:
+    with cached_embedder(ExperimentRun(library_cache=tmp_path)) as cached:
         assert (cached.name, cached.revision, cached.dimension) == (embedder.name, embedder.revision, 384)
     assert [path.name for path in tmp_path.iterdir()] == [f"vectors-{embedder.revision}.db"]
 
@@ -135,7 +135,7 @@ def covidqa(tmp_path: Path, write_lines) -> Path:
 
 
 def test_every_splitter_finds_a_plain_answer(covidqa: Path, tmp_path: Path) -> None:
-    settings = Run(part="all", library_cache=tmp_path / "cache")
+    settings = ExperimentRun(part="all", library_cache=tmp_path / "cache")
     (report,) = run("splitting", covidqa, ["covidqa"], settings)
     assert len({row.sample for row in report.rows}) == 6
     recall = report.figures["Span recall"]
@@ -160,7 +160,7 @@ def test_marked_turns_are_stretches_of_a_meetings_lines(tmp_path: Path, write_li
 
 def test_a_data_set_without_marked_answers_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"'bioasq' marks no answers in documents\. Choose covidqa or"):
-        run("splitting", tmp_path, ["bioasq"], Run())
+        run("splitting", tmp_path, ["bioasq"], ExperimentRun())
 
 
 @pytest.mark.parametrize("name", ROLES[SPANS])

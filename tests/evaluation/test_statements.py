@@ -6,7 +6,7 @@ from word_reader import WordReader
 from evaluation.datasets import STATEMENTS, open_dataset
 from evaluation.datasets.statements import statement as statement_of
 from evaluation.experiments.statements import CHECKS, judge, run
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from evaluation.samples import Context, DataSet
 from preflight_rag.state.errors import UsageError
 from training.reader_thresholds import best_threshold, clear_level
@@ -60,7 +60,7 @@ def test_contradicted_is_what_mostly_is(against, level):
 
 
 def test_the_report_with_the_shipped_reader():
-    report = run(SET, Run())
+    report = run(SET, ExperimentRun())
     checks, areas = report.tables
     assert [row[0] for row in checks.rows] == [*CHECKS, " − ".join(CHECKS)]
     assert [row[0] for row in areas.rows] == ["alone"]

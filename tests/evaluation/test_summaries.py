@@ -6,7 +6,7 @@ import pytest
 
 from evaluation.datasets import SUMMARIES, open_dataset
 from evaluation.experiments import run
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from preflight_rag.state.errors import UnreadableDocument, UsageError
 
 pytestmark = pytest.mark.slow
@@ -55,7 +55,7 @@ def test_a_meeting_is_what_was_said(data):
 
 
 def test_the_experiment_compares_the_methods_on_equal_lengths(data, tmp_path):
-    (report,) = run("summaries", data, ["mediqa2021_mas"], Run(part="all", library_cache=tmp_path / "cache"))
+    (report,) = run("summaries", data, ["mediqa2021_mas"], ExperimentRun(part="all", library_cache=tmp_path / "cache"))
     table = report.tables[1]
     assert [row[0] for row in table.rows][-6:-3] == ["lead", "closest to the mean", "random"]
     assert len({row.sample for row in report.rows}) == 6

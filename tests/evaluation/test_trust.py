@@ -8,7 +8,7 @@ from evaluation.datasets.trust import TrustDocument, TrustQuestion, TrustSet
 from evaluation.experiments import trust
 from evaluation.experiments.trust import (
     MEASURES,
-    Shown,
+    ShownCitations,
     calibration_error,
     holds,
     holds_evidence,
@@ -17,7 +17,7 @@ from evaluation.experiments.trust import (
     says_all,
     verdict_of,
 )
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Answer, Citation, Group, Receipt, RouteDecision
 from preflight_rag.text.headers import CONTRADICTED
@@ -131,17 +131,17 @@ def test_any_headline_is_a_false_claim_where_there_is_no_answer():
 
 def test_a_quote_without_a_short_answer_is_right_when_it_is_the_evidence():
     question = asked("number", answers=(("38 euros",),), evidence=(NAXOS,))
-    quoted = [Shown("naxos", "", NAXOS, NAXOS)]
+    quoted = [ShownCitations("naxos", "", NAXOS, NAXOS)]
     assert judged(question, answer(NAXOS), quoted).right
-    assert not judged(question, answer(PAROS), [Shown("paros", "", PAROS, PAROS)]).right
+    assert not judged(question, answer(PAROS), [ShownCitations("paros", "", PAROS, PAROS)]).right
 
 
 def test_the_right_passage_is_of_the_right_document_and_holds_the_evidence():
     question = asked(evidence=("The ferry to Naxos takes four hours",))
-    assert holds_evidence(question, Shown("naxos", "", "", ""), f"Timetable\n{NAXOS}")
-    assert not holds_evidence(question, Shown("paros", "", "", ""), NAXOS)
-    assert holds_evidence(question, Shown("naxos", "", "", ""), "ferry to Naxos takes four hours")
-    assert not holds_evidence(question, Shown("naxos", "", "", ""), "four hours")
+    assert holds_evidence(question, ShownCitations("naxos", "", "", ""), f"Timetable\n{NAXOS}")
+    assert not holds_evidence(question, ShownCitations("paros", "", "", ""), NAXOS)
+    assert holds_evidence(question, ShownCitations("naxos", "", "", ""), "ferry to Naxos takes four hours")
+    assert not holds_evidence(question, ShownCitations("naxos", "", "", ""), "four hours")
 
 
 @pytest.mark.parametrize(
@@ -149,13 +149,16 @@ def test_the_right_passage_is_of_the_right_document_and_holds_the_evidence():
     [("Naxos | 4 | 38", True), ("port: Naxos | hours: 4 | euros: 38", True), ("Paros | 4 | 38", False)],
 )
 def test_a_row_is_found_with_and_without_the_names_of_its_columns(row, found):
-    assert holds_evidence(asked(evidence=("Naxos | 4 | 38",)), Shown("naxos", "", "", ""), f"Table 1 {row}") is found
+    assert (
+        holds_evidence(asked(evidence=("Naxos | 4 | 38",)), ShownCitations("naxos", "", "", ""), f"Table 1 {row}")
+        is found
+    )
 
 
 def test_only_the_first_three_quotes_count():
     question = asked(evidence=(NAXOS,))
-    others = [Shown("paros", "", PAROS, PAROS)] * 3
-    right = Shown("naxos", "", "38 euros", NAXOS)
+    others = [ShownCitations("paros", "", PAROS, PAROS)] * 3
+    right = ShownCitations("naxos", "", "38 euros", NAXOS)
     name = "right passage among the first three quotes' passages"
     assert counted(judged(question, answer(short="x"), [*others, right]))[name] is False
     measures = counted(judged(question, answer(short="x"), [right, *others]))
@@ -183,7 +186,7 @@ def test_a_contradiction_that_is_announced_elsewhere_is_false():
 
 def test_a_listing_names_every_document_or_the_count():
     question = asked("collection", documents=("naxos", "paros"))
-    both = [Shown("naxos", "Naxos", "", ""), Shown("paros", "Paros", "", "")]
+    both = [ShownCitations("naxos", "Naxos", "", ""), ShownCitations("paros", "Paros", "", "")]
     listing = answer("2 documents: Naxos, Paros", outcome="listing")
     assert judged(question, listing, both).right
     assert not judged(question, listing, both[:1]).right
@@ -203,10 +206,10 @@ def test_a_part_is_chosen_and_the_files_are_those_of_its_documents(tmp_path):
     pages = [TrustDocument(f"{name}.txt", text.encode) for name, text in (("naxos", NAXOS), ("paros", PAROS))]
     question = asked("number", id="own 1", documents=("naxos.txt",), answers=(("four hours", "4 hours"),))
     found = TrustSet("trust", "Ferries", "here", "none", (), (question,), (), {"test": tuple(pages), "development": ()})
-    report = trust.run(found, Run(library_cache=tmp_path))
+    report = trust.run(found, ExperimentRun(library_cache=tmp_path))
     assert report.figures["answerable questions with a headline or listing"]["n"] == 1
     assert report.rows[0].details["question"] == "How long?"
     folder = next(path for path in tmp_path.glob("trust-test-*/files") if not path.parent.match("*pairs*"))
     assert sorted(path.name for path in folder.iterdir()) == ["naxos.txt", "paros.txt"]
     with pytest.raises(UsageError, match="a library for each part"):
-        trust.run(found, Run(part="all", library_cache=tmp_path))
+        trust.run(found, ExperimentRun(part="all", library_cache=tmp_path))

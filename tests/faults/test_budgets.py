@@ -24,7 +24,7 @@ from preflight_rag.nodes.rewrite import rewrite
 from preflight_rag.server import ServerOptions
 from preflight_rag.server.access import KeyRing
 from preflight_rag.server.shared import SharedState
-from preflight_rag.server.spending import DAY, Spending
+from preflight_rag.server.spending import DAY, TokenBuckets
 from preflight_rag.state.calls import checked_choices
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import BudgetUsedUp, TooManySteps, UsageError
@@ -210,7 +210,7 @@ async def test_who_pays_gets_back_what_another_one_could_not_pay():
 async def test_a_day_fills_the_bucket_again_and_a_reply_that_was_longer_is_owed(tmp_path):
     now = [0.0]
     shared = SharedState(lambda: closing(SqliteDatabase(tmp_path / "server.db", ())), clock=lambda: now[0])
-    spending = Spending(1000, 0, shared)
+    spending = TokenBuckets(1000, 0, shared)
     (purse,) = spending.of("anna")
     assert await purse.take(600) == ""
     await purse.settle(600, 1100)

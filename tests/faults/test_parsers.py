@@ -171,7 +171,7 @@ def read_filter(text: str) -> None:
 def read_expression(text: str) -> None:
     tree = boolean.parse(text)
     assert boolean.parse(boolean.written(tree)) == tree
-    boolean.expand(text, lambda term: [boolean.Term(term.upper(), phrase=True)])
+    boolean.expand(text, lambda term: [boolean.SearchTerm(term.upper(), phrase=True)])
     boolean.quoted_phrases(text)
 
 

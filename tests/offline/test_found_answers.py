@@ -7,7 +7,7 @@ import pytest
 from preflight_rag.models.reading.extractive_reader import PassageReading, Span
 from preflight_rag.offline.found_answers import (
     AnswerGroup,
-    FoundAnswer,
+    PassageAnswer,
     ReadPassage,
     answers_of,
     counts_another,
@@ -65,4 +65,4 @@ def test_what_counts_something_else_is_told_from_what_is_asked_for(question, ans
     text = "He scored 96 goals in 306 games for Norwich."
     start = text.index(answer)
     span = Span(start, start + len(answer), answer, 1.0)
-    assert counts_another(question, FoundAnswer(Source(1, "p", "Roberts", text), span, 0.9)) is another
+    assert counts_another(question, PassageAnswer(Source(1, "p", "Roberts", text), span, 0.9)) is another

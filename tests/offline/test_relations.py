@@ -18,7 +18,7 @@ from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
 from preflight_rag.text.headers import NOT_ANSWERED
 from preflight_rag.text.names import speaks_of, surface_name
-from preflight_rag.text.values import Value, asked_kind, excerpt, same_value, values
+from preflight_rag.text.values import TextValue, asked_kind, excerpt, same_value, values
 
 QUESTION = "What is the population of Broken Bow?"
 NEBRASKA = Source(1, "a", "Broken Bow, Nebraska", "Broken Bow is a city in Nebraska. The population was 3,491 in 2020.")
@@ -107,7 +107,7 @@ def test_dates_agree_unless_they_contradict_each_other(a, b, same):
 
 
 def test_values_of_different_kinds_differ():
-    assert not same_value(Value("1900", "date", (1900.0, 0.0, 0.0)), Value("1900", "number", (1900.0,)))
+    assert not same_value(TextValue("1900", "date", (1900.0, 0.0, 0.0)), TextValue("1900", "number", (1900.0,)))
 
 
 @given(st.text(max_size=200), st.text(max_size=60))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from preflight_rag.models.opening import open_extractive_reader
 from preflight_rag.models.reading.extractive_reader import EVEN, PassageReading, Span
 from preflight_rag.offline.confidence import QuestionTerms
-from preflight_rag.offline.evidence import Scored, Sentence
+from preflight_rag.offline.evidence import ScoredSentence, Sentence
 from preflight_rag.offline.found_answers import ReadPassage
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.offline.verdicts import ReadSentence, VerdictReader, read_sentence, side_of
@@ -141,7 +141,7 @@ def read_sentences(draw):
     score, answerable, covered = (draw(st.floats(0, 1)) for _ in range(3))
     text = draw(st.sampled_from([f"Dose {n} did not shorten the common cold.", "Colds were shorter."]))
     sentence = Sentence(n, text, "", frozenset(), frozenset())
-    near = Scored(sentence, score, score, np.zeros(2))
+    near = ScoredSentence(sentence, score, score, np.zeros(2))
     reading = PassageReading((), answerable, None, verdict)
     return ReadSentence(near, reading, covered, draw(st.sampled_from([-1, 0, 1])))
 
@@ -177,7 +177,7 @@ DENIES, MIXED = (0.02, 0.95, 0.03), (0.3, 0.35, 0.35)
 )
 def test_no_is_claimed_only_where_no_other_document_answers_otherwise(document, verdict, answerable, claims):
     text = "The common cold was not shorter."
-    near = Scored(Sentence(1, text, "", frozenset(), frozenset()), 1.0, 1.0, np.zeros(2))
+    near = ScoredSentence(Sentence(1, text, "", frozenset(), frozenset()), 1.0, 1.0, np.zeros(2))
     finding = ReadSentence(near, PassageReading((), 1.0, None, DENIES), 1.0, 0)
     read = [
         ReadPassage(Source(1, "a", "", text, document_id="own"), PassageReading((), 0.9, None, DENIES)),
@@ -202,7 +202,7 @@ def test_no_is_claimed_only_where_no_other_document_answers_otherwise(document, 
 def test_no_is_claimed_only_of_words_that_deny_what_was_asked(sentence, claims):
     """Whatever the reader says: here it is sure of a no."""
     terms = QuestionTerms({}, frozenset(), frozenset())
-    near = Scored(Sentence(1, sentence, "", frozenset(), frozenset()), 1.0, 1.0, np.zeros(2))
+    near = ScoredSentence(Sentence(1, sentence, "", frozenset(), frozenset()), 1.0, 1.0, np.zeros(2))
     draft = Given([read_sentence(QUESTION, near, PassageReading((), 1.0, None, DENIES), terms)]).verdict(
         QUESTION, [], {}, terms, FITS
     )
@@ -214,7 +214,7 @@ def test_no_is_claimed_only_of_words_that_deny_what_was_asked(sentence, claims):
 @pytest.mark.parametrize(("second", "side"), [((0.0, 1.0, 0.0), 0.0), ((0.5, 0.5, 0.0), 0.5), ((1.0, 0.0, 0.0), 1.0)])
 def test_the_side_is_the_weighted_mean_of_all_findings(second, side):
     def finding(verdict):
-        near = Scored(Sentence(1, "It is so.", "", frozenset(), frozenset()), 1.0, 1.0, np.zeros(2))
+        near = ScoredSentence(Sentence(1, "It is so.", "", frozenset(), frozenset()), 1.0, 1.0, np.zeros(2))
         return ReadSentence(near, PassageReading((), 1.0, None, verdict), 1.0, 0)
 
     assert side_of([finding((1.0, 0.0, 0.0)), finding(second)]) == side

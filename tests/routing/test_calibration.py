@@ -7,7 +7,7 @@ import pytest
 from preflight_rag.library import Library
 from preflight_rag.routing.calibration import (
     USUAL_ISSUES,
-    Case,
+    CalibrationCase,
     calibrate,
     is_absent,
     is_issue,
@@ -16,7 +16,7 @@ from preflight_rag.routing.calibration import (
 )
 from preflight_rag.routing.known_questions import KnownQuestion, make_questions, read_questions
 from preflight_rag.routing.library_risk import FILE, risk_model_of, write_model
-from preflight_rag.routing.risk import RiskModel, Term, shipped_model
+from preflight_rag.routing.risk import RiskModel, RiskTerm, shipped_model
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import LibraryCorrupt, UnreadableDocument, UsageError
 from preflight_rag.state.values import Document
@@ -75,7 +75,7 @@ def test_a_calibration_sets_the_threshold_and_comes_before_the_shipped_one(own_f
 
 
 def test_made_questions_are_weighed_to_a_usual_share_of_issues():
-    cases = [Case({}, issue) for issue in [True] * 2 + [False] * 18]
+    cases = [CalibrationCase({}, issue) for issue in [True] * 2 + [False] * 18]
     weights = made_weights(cases)
     assert weights.mean() == pytest.approx(1)
     assert weights[:2].sum() / weights.sum() == pytest.approx(USUAL_ISSUES)
@@ -104,7 +104,7 @@ def test_an_issue_is_a_document_below_the_first_three_of_the_readers_order(many,
     [
         ('{"nothing": 1}', "cannot be read|no number|no "),
         ("{", "is no calibration"),
-        (json.dumps(RiskModel("x", "another", 0.0, {"uncovered": Term(1, 0, 1)}, 0.5).to_json()), "'another'"),
+        (json.dumps(RiskModel("x", "another", 0.0, {"uncovered": RiskTerm(1, 0, 1)}, 0.5).to_json()), "'another'"),
     ],
 )
 def test_a_damaged_calibration_is_named_with_the_way_out(own_folder, embedder, content, words):

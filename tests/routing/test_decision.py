@@ -16,7 +16,7 @@ from preflight_rag.routing.decision import (
 )
 from preflight_rag.routing.expected_value import LOOKS, REACHES
 from preflight_rag.routing.model_profile import ModelProfile
-from preflight_rag.routing.risk import RiskModel, Term, shipped_model
+from preflight_rag.routing.risk import RiskModel, RiskTerm, shipped_model
 from preflight_rag.state.context import Settings
 from preflight_rag.state.reading import Draft, Source
 
@@ -110,7 +110,7 @@ def test_a_library_calibrated_to_the_papers_event_says_so():
 def test_the_setting_iou_is_the_papers_rule_whatever_is_calibrated():
     refs, sources = LOST
     asked = ("capital of France", with_places(refs, [9, 0, 0, 0, 0, 0, 0, 0]), sources)
-    always = RiskModel("test", "e", -9.0, {"uncovered": Term(0.1, 0.0, 1.0)}, 0.9)
+    always = RiskModel("test", "e", -9.0, {"uncovered": RiskTerm(0.1, 0.0, 1.0)}, 0.9)
     assert decide(*asked, Settings(thoroughness=0.2), always).name == "plain"
     by_iou = decide(*asked, Settings(preflight="iou"), always)
     assert (by_iou.name, by_iou.threshold, by_iou.risk) == ("map_reduce", 0.2, 1 - by_iou.iou)

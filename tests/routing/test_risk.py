@@ -12,7 +12,7 @@ from preflight_rag.routing.logistic import fit_line, fit_weights, sigmoid
 from preflight_rag.routing.risk import (
     WEIGHTS,
     RiskModel,
-    Term,
+    RiskTerm,
     choose_threshold,
     evenly,
     fit,
@@ -166,7 +166,7 @@ def test_the_threshold_is_the_largest_that_finds_enough(pairs, recall):
 
 
 def test_the_score_is_a_sum_of_terms():
-    model = RiskModel("test", "e", -1.0, {"uncovered": Term(2.0, 0.5, 0.25)}, 0.5)
+    model = RiskModel("test", "e", -1.0, {"uncovered": RiskTerm(2.0, 0.5, 0.25)}, 0.5)
     assert model.score({"uncovered": 0.75}) == pytest.approx(1.0)
     assert model.risk({"uncovered": 0.5}) == pytest.approx(0.2689)
     assert model.strongest_signals({"uncovered": 0.75}, risky=False) == []

@@ -5,7 +5,7 @@ from value_reader import ValueReader
 
 from preflight_rag.models.reading.extractive_reader import PassageReading, Span
 from preflight_rag.routing.second_look import (
-    FoundElsewhere,
+    UncitedAnswer,
     escalation,
     first_answer,
     first_extract,
@@ -47,7 +47,7 @@ def test_a_step_follows_from_the_draft(draft, size, to):
 
 
 def test_an_answer_that_another_passage_speaks_against_goes_on_and_says_why():
-    step = escalation(SUPPORTED, SOURCES, 1, FoundElsewhere(2, "274", 0.95))
+    step = escalation(SUPPORTED, SOURCES, 1, UncitedAnswer(2, "274", 0.95))
     assert step == {
         "from": "plain",
         "to": "map_reduce",
@@ -157,7 +157,7 @@ def test_the_first_answer_is_weighed_only_with_support():
 
 
 def test_a_first_answer_is_one_from_which_the_turn_went_on():
-    step = escalation(SUPPORTED, SOURCES, 1, FoundElsewhere(2, "274", 0.95))
+    step = escalation(SUPPORTED, SOURCES, 1, UncitedAnswer(2, "274", 0.95))
     assert first_answer(SUPPORTED.dump(), [step]) == SUPPORTED
     assert first_answer(SUPPORTED.dump(), []) is None
     assert first_answer(Draft("", found=False).dump(), [step]) is None

@@ -17,7 +17,7 @@ from serving import running, serving
 
 from preflight_rag import Preflight
 from preflight_rag.server.access import KeyRing
-from preflight_rag.server.shared import DATABASE, Limit, SharedState
+from preflight_rag.server.shared import DATABASE, BucketLimit, SharedState
 from preflight_rag.testing import Reply, ScriptedServer
 
 pytestmark = pytest.mark.slow
@@ -134,7 +134,7 @@ async def test_buckets_fill_as_time_goes_by(buckets):
     """Beside a plain count of what is in the bucket."""
     (state, now), generator = buckets, random.Random(5)
     amount, seconds = 20, 60.0
-    limit, left, waits = Limit(amount, seconds), float(amount), []
+    limit, left, waits = BucketLimit(amount, seconds), float(amount), []
     for _ in range(200):
         passed = generator.choice([0.0, 0.0, 1.0, 7.0])
         now[0] += passed
@@ -155,13 +155,13 @@ async def test_buckets_fill_as_time_goes_by(buckets):
 
 async def test_of_many_who_take_at_once_as_many_get_something_as_there_is(buckets):
     state, _ = buckets
-    waits = await asyncio.gather(*(state.take("a", 1, Limit(50, 60.0)) for _ in range(120)))
+    waits = await asyncio.gather(*(state.take("a", 1, BucketLimit(50, 60.0)) for _ in range(120)))
     assert waits.count(0.0) == 50
 
 
 async def test_a_clock_that_was_set_back_locks_nobody_out_for_long(buckets):
     state, now = buckets
-    limit = Limit(2, 60.0)
+    limit = BucketLimit(2, 60.0)
     assert [await state.take("a", 1, limit) > 0 for _ in range(3)] == [False, False, True]
     now[0] -= 3600
     assert await state.take("a", 1, limit) <= 120
@@ -172,10 +172,10 @@ async def test_a_clock_that_was_set_back_locks_nobody_out_for_long(buckets):
 async def test_buckets_that_are_full_again_are_removed(buckets, place):
     state, now = buckets
     for number in range(5):
-        await state.take(f"old {number}", 1, Limit(10, 60.0))
+        await state.take(f"old {number}", 1, BucketLimit(10, 60.0))
     now[0] += 3600
     for _ in range(1000):
-        await state.take("new", 1, Limit(10, 60.0))
+        await state.take("new", 1, BucketLimit(10, 60.0))
     assert rows(place, "select name from token_buckets") == [("new",)]
 
 

@@ -6,22 +6,22 @@ from hypothesis import strategies as st
 
 from preflight_rag.state.errors import UsageError
 from preflight_rag.text import boolean
-from preflight_rag.text.boolean import Operation, Term, expand, parse, written
+from preflight_rag.text.boolean import Operation, SearchTerm, expand, parse, written
 
-A, B, C = Term("a"), Term("b"), Term("c")
+A, B, C = SearchTerm("a"), SearchTerm("b"), SearchTerm("c")
 
 
 @pytest.mark.parametrize(
     ("expression", "tree"),
     [
-        ("muscle pain", Term("muscle pain")),
-        ('"muscle  pain"[tiab]', Term("muscle pain", phrase=True, tag="tiab")),
+        ("muscle pain", SearchTerm("muscle pain")),
+        ('"muscle  pain"[tiab]', SearchTerm("muscle pain", phrase=True, tag="tiab")),
         ("a AND b AND c", Operation("AND", (A, B, C))),
         ("a OR b AND c", Operation("AND", (Operation("OR", (A, B)), C))),
         ("a OR (b AND c)", Operation("OR", (A, Operation("AND", (B, C))))),
         ("a (b OR c)", Operation("AND", (A, Operation("OR", (B, C))))),
         ("a AND NOT b", Operation("NOT", (A, B))),
-        ("IL-6 and rats", Term("IL-6 and rats")),
+        ("IL-6 and rats", SearchTerm("IL-6 and rats")),
     ],
 )
 def test_parses_as_pubmed_reads(expression, tree):
@@ -61,7 +61,7 @@ def test_any_text_is_parsed_or_refused(text):
 def test_many_terms_are_one_operation():
     terms = [f"a{number}" for number in range(5000)]
     tree = parse(" OR ".join(terms))
-    assert tree == Operation("OR", tuple(Term(term) for term in terms))
+    assert tree == Operation("OR", tuple(SearchTerm(term) for term in terms))
 
 
 def test_operators_that_change_again_and_again_are_written_again_or_refused():
@@ -73,7 +73,13 @@ def test_operators_that_change_again_and_again_are_written_again_or_refused():
 
 
 def test_alternatives_join_each_untagged_term():
-    known = {"statin": [Term("statins", phrase=True), Term("Statin"), Term("Statins", phrase=True, tag="MeSH Terms")]}
+    known = {
+        "statin": [
+            SearchTerm("statins", phrase=True),
+            SearchTerm("Statin"),
+            SearchTerm("Statins", phrase=True, tag="MeSH Terms"),
+        ]
+    }
     expanded = expand("statin AND (pain[ti] OR rats)", lambda term: known.get(term, []))
     assert expanded == '(statin OR "statins" OR "Statins"[MeSH Terms]) AND (pain[ti] OR rats)'
 

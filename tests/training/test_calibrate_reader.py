@@ -9,7 +9,7 @@ import pytest
 
 from evaluation.datasets.pairs import pair
 from preflight_rag.models.reading.bundled_reader import BundledReader, Calibration
-from training.calibrate_reader import Case, choose_threshold, fit, logits_of, put_cases, report, shares, write
+from training.calibrate_reader import ValidationCase, choose_threshold, fit, logits_of, put_cases, report, shares, write
 
 LINE = Calibration(1.0, 0.0, 0.0, 0.5)
 LIKELY, DOUBTFUL, UNLIKELY = (3.0, 1.0), (0.0, 1.0), (-3.0, 1.0)
@@ -49,14 +49,16 @@ def test_a_set_counts_by_itself_not_by_its_size():
     ],
 )
 def test_the_threshold_keeps_nine_in_ten_and_is_the_best_of_those(known, unknown, expected):
-    cases = [Case("a", True, (logits,)) for logits in known] + [Case("a", False, (logits,)) for logits in unknown]
+    cases = [ValidationCase("a", True, (logits,)) for logits in known] + [
+        ValidationCase("a", False, (logits,)) for logits in unknown
+    ]
     found = choose_threshold(cases, LINE)
     assert found == expected
     assert shares(cases, LINE, found)[0] >= 0.9
 
 
 def test_a_question_has_the_probability_of_its_best_passage():
-    assert Case("a", True, (UNLIKELY, LIKELY, (9.0, None))).probability(LINE) == LINE.probability(*LIKELY)
+    assert ValidationCase("a", True, (UNLIKELY, LIKELY, (9.0, None))).probability(LINE) == LINE.probability(*LIKELY)
 
 
 def test_the_file_keeps_its_other_keys(tmp_path):

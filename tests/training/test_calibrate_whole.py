@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from evaluation.experiments.router import Case
+from evaluation.experiments.router import RoutingCase
 from evaluation.samples import Sample
 from preflight_rag.routing.risk import LOST, NOT_NEAREST, RiskModel, shipped_model
 from preflight_rag.routing.risk_features import FEATURES
@@ -12,7 +12,7 @@ from training.calibrate_whole import calibration_error, judge, main, table, with
 
 def case(number, place, *, dense=1, level=0.0):
     """A question whose answer stands at a place, with all features at a level."""
-    return Case(Sample(str(number), "?"), 0.1, 0.5, place, dense, 16, values=dict.fromkeys(FEATURES, level))
+    return RoutingCase(Sample(str(number), "?"), 0.1, 0.5, place, dense, 16, values=dict.fromkeys(FEATURES, level))
 
 
 def collection(share, level):

@@ -8,7 +8,7 @@ import pytest
 
 from evaluation.datasets import examples
 from evaluation.datasets.pairs import spans_of
-from evaluation.datasets.statements import Text, by_rule, candidates
+from evaluation.datasets.statements import SourcePassage, by_rule, candidates
 from evaluation.samples import reader_part_of
 from training.reader_cloze import answered, cloze, training_texts
 
@@ -57,7 +57,7 @@ def test_a_made_question_asks_for_what_it_leaves_out(texts):
 
 
 def test_a_made_question_begins_with_an_interrogative():
-    made = [example for seed in range(30) for example in cloze([Text("Kites", KITE)], random.Random(seed))]
+    made = [example for seed in range(30) for example in cloze([SourcePassage("Kites", KITE)], random.Random(seed))]
     dates = [example.question for example in made if example.names == ("1843",)]
     assert dates
     assert all(question.split()[0] in {"when", "in", "what"} for question in dates)

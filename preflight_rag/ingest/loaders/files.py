@@ -92,7 +92,7 @@ _REASONS = {suffix: reason for reason, suffixes in _OTHER_KINDS.items() for suff
 
 
 @dataclass(frozen=True, slots=True)
-class PassedOver:
+class SkippedFile:
     """A file or folder that was found in a folder and is not read."""
 
     path: Path
@@ -106,7 +106,7 @@ def suffix_of(path: Path) -> str:
     return Path(name.removesuffix(ending)).suffix + ending if ending == ".gz" else ending
 
 
-def find_files(paths: Sequence[Path]) -> Iterator[Path | DocumentError | PassedOver]:
+def find_files(paths: Sequence[Path]) -> Iterator[Path | DocumentError | SkippedFile]:
     """Yield the files to load, sorted within each folder, each once; an error for a named path that cannot be one.
 
     Folders are walked without following links. In them, hidden entries, files of other kinds, and folders that hold a
@@ -115,7 +115,7 @@ def find_files(paths: Sequence[Path]) -> Iterator[Path | DocumentError | PassedO
     seen: set[str] = set()
     for path in paths:
         for found in _walk(path) if path.is_dir() else _named(path):
-            place = found.path if isinstance(found, PassedOver) else found
+            place = found.path if isinstance(found, SkippedFile) else found
             key = str(place) if isinstance(place, DocumentError) else os.path.abspath(place)
             if key not in seen:
                 seen.add(key)
@@ -131,25 +131,25 @@ def _named(path: Path) -> Iterator[Path | DocumentError]:
         yield path
 
 
-def _walk(folder: Path) -> Iterator[Path | DocumentError | PassedOver]:
+def _walk(folder: Path) -> Iterator[Path | DocumentError | SkippedFile]:
     errors: list[OSError] = []
     for root, folders, files in os.walk(folder, onerror=errors.append):
         if LIBRARY_FILE in files:
             folders[:] = []
-            yield PassedOver(Path(root), "a library of Preflight RAG's")
+            yield SkippedFile(Path(root), "a library of Preflight RAG's")
             continue
         for name in sorted(name for name in folders if name.startswith(".")):
-            yield PassedOver(Path(root, name), "hidden")
+            yield SkippedFile(Path(root, name), "hidden")
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in folders:
             if Path(root, name).is_symlink():
-                yield PassedOver(Path(root, name), "a link to a folder")
+                yield SkippedFile(Path(root, name), "a link to a folder")
         for name in sorted(files):
             path = Path(root, name)
             reason = why_not_read(path) or (
                 "" if _stays_within(path, folder) else "a link that leads out of the folder, or to what is hidden"
             )
-            yield PassedOver(path, reason) if reason else path
+            yield SkippedFile(path, reason) if reason else path
     for error in errors:
         yield UnreadableDocument(f"{error.filename!r} cannot be listed: {error.strerror}", source=str(error.filename))
 

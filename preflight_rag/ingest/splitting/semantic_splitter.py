@@ -23,7 +23,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.ingest.splitting.passage_splitter import TINY_PASSAGE, PassageSplitter, Span, longest_passage
-from preflight_rag.ingest.splitting.sentence_units import HEADING_LEVELS, TokenCounter, Unit, UnitReader
+from preflight_rag.ingest.splitting.sentence_units import HEADING_LEVELS, SentenceUnit, TokenCounter, UnitReader
 from preflight_rag.models.embedding.torch_embedders import normalize
 from preflight_rag.models.opening import open_embedder
 from preflight_rag.state.errors import UsageError
@@ -131,7 +131,7 @@ class _Cutting:
     def __init__(
         self,
         text: str,
-        units: Sequence[Unit],
+        units: Sequence[SentenceUnit],
         reader: UnitReader,
         embedder: Embedder,
         chunk_tokens: int,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from preflight_rag.ingest.splitting.passage_splitter import TINY_PASSAGE, PassageSplitter, Span, longest_passage
-from preflight_rag.ingest.splitting.sentence_units import HEADING_LEVELS, TokenCounter, Unit
+from preflight_rag.ingest.splitting.sentence_units import HEADING_LEVELS, SentenceUnit, TokenCounter
 from preflight_rag.state.errors import UsageError
 
 
@@ -47,7 +47,7 @@ class SentenceSplitter(PassageSplitter):
             start, end = units[first].start, units[last].end
             yield Span(start, end, self.embedder.count_tokens(text[start:end]))
 
-    def _packed(self, units: Sequence[Unit]) -> Iterator[tuple[int, int]]:
+    def _packed(self, units: Sequence[SentenceUnit]) -> Iterator[tuple[int, int]]:
         """Index ranges `(first, last)` of the units of each passage, both inclusive."""
         first, tokens = 0, 0
         for index, unit in enumerate(units):
@@ -60,7 +60,7 @@ class SentenceSplitter(PassageSplitter):
         if units:
             yield first, len(units) - 1
 
-    def _overlapping(self, units: Sequence[Unit], previous: int, following: int, index: int) -> int:
+    def _overlapping(self, units: Sequence[SentenceUnit], previous: int, following: int, index: int) -> int:
         """Where the passage begins whose own units are `following` to `index`, when it repeats some before them."""
         first = following
         tokens = sum(unit.tokens for unit in units[following : index + 1])
@@ -71,7 +71,7 @@ class SentenceSplitter(PassageSplitter):
             first -= 1
         return first
 
-    def _fits(self, units: Sequence[Unit], first: int, index: int, tokens: int) -> bool:
+    def _fits(self, units: Sequence[SentenceUnit], first: int, index: int, tokens: int) -> bool:
         """Return whether unit `index` may join the passage of `units[first:index]`, which has `tokens`."""
         unit = units[index]
         if unit.page != units[first].page:
@@ -80,7 +80,9 @@ class SentenceSplitter(PassageSplitter):
             return False
         return tokens + unit.tokens <= self.chunk_tokens and unit.end - units[first].start <= self._units.longest
 
-    def _without_trailing_headings(self, units: Sequence[Unit], first: int, last: int, following: Unit) -> int:
+    def _without_trailing_headings(
+        self, units: Sequence[SentenceUnit], first: int, last: int, following: SentenceUnit
+    ) -> int:
         """`last`, moved up past headings that belong to the text which comes next on the same page."""
         if following.page != units[last].page:
             return last
@@ -91,7 +93,7 @@ class SentenceSplitter(PassageSplitter):
         return kept if not units[kept].heading and moved + following.tokens <= self.chunk_tokens else last
 
     def _checked(
-        self, text: str, units: Sequence[Unit], groups: Iterable[tuple[int, int]]
+        self, text: str, units: Sequence[SentenceUnit], groups: Iterable[tuple[int, int]]
     ) -> Iterator[tuple[int, int]]:
         """Yield the groups, divided where the joined text has more tokens than its units together."""
         for first, last in groups:
@@ -102,7 +104,9 @@ class SentenceSplitter(PassageSplitter):
                 yield first, end
                 first = end + 1
 
-    def _rebalanced(self, text: str, units: Sequence[Unit], groups: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    def _rebalanced(
+        self, text: str, units: Sequence[SentenceUnit], groups: Iterable[tuple[int, int]]
+    ) -> list[tuple[int, int]]:
         """The groups without tiny ones that share a page with the one before: joined to it, or filled up from it."""
         balanced: list[tuple[int, int]] = []
         for first, last in groups:

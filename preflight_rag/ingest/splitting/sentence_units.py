@@ -38,7 +38,7 @@ class TokenCounter(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class SentenceUnit:
     """A sentence, or a piece of one that is longer than the window."""
 
     start: int
@@ -61,10 +61,10 @@ class UnitReader:
         self._window = window
         self.longest = window * CHARACTERS_PER_TOKEN
 
-    def units(self, text: str, page_starts: Sequence[int], headings: frozenset[int]) -> list[Unit]:
+    def units(self, text: str, page_starts: Sequence[int], headings: frozenset[int]) -> list[SentenceUnit]:
         """Return sentences with their token counts; those longer than the window in pieces that fit."""
         spans = sentence_spans(text)
-        units: list[Unit] = []
+        units: list[SentenceUnit] = []
         for batch in self._batches(spans):
             base = batch[0][0]
             starts = [
@@ -75,10 +75,10 @@ class UnitReader:
                 tokens = bisect_left(starts, end) - bisect_left(starts, start)
                 if tokens <= self._window and end - start <= self.longest:
                     heading = start in headings or _looks_like_heading(text, start, end)
-                    units.append(Unit(start, end, tokens, page, heading))
+                    units.append(SentenceUnit(start, end, tokens, page, heading))
                 else:
                     units.extend(
-                        Unit(left, right, count, bisect_right(page_starts, left), False)
+                        SentenceUnit(left, right, count, bisect_right(page_starts, left), False)
                         for left, right, count in self._pieces(text, start, end)
                     )
         return units
@@ -114,7 +114,7 @@ class UnitReader:
             return limit
         return start + max(1, offsets[self._window][0])
 
-    def fits(self, text: str, first: Unit, last: Unit) -> bool:
+    def fits(self, text: str, first: SentenceUnit, last: SentenceUnit) -> bool:
         """Return whether the stretch from `first` to `last`, tokenized as a whole, fits the window."""
         if last.end - first.start > self.longest:
             return False

@@ -60,7 +60,7 @@ def write_blocks(path: Path, dtype: str, length: int, blocks: Iterable[np.ndarra
             file.write(block.astype(dtype, copy=False).tobytes())
 
 
-class Strings:
+class StringArray:
     """Texts in UTF-8, one after the other in one array.
 
     Args:

@@ -27,7 +27,7 @@ from math import isqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
-from preflight_rag.library.index.scored import Scored
+from preflight_rag.library.index.scored import ScoredRanking
 from preflight_rag.state.errors import UsageError, unreadable
 from preflight_rag.state.memory import need_memory
 
@@ -310,7 +310,7 @@ class DenseIndex:
         """Return `(position, inner product)` of the `n` nearest vectors, best first, ties by position; see `ranked`."""
         return self.ranked(vector, n, among=among).pairs()
 
-    def ranked(self, vector: np.ndarray, n: int, *, among: np.ndarray | None = None) -> Scored:
+    def ranked(self, vector: np.ndarray, n: int, *, among: np.ndarray | None = None) -> ScoredRanking:
         """Return positions and inner products of the `n` nearest vectors, best first, ties by position.
 
         Args:
@@ -323,14 +323,14 @@ class DenseIndex:
 
         n = min(n, len(self) if among is None else len(among))
         if n == 0:
-            return Scored.of([])
+            return ScoredRanking.of([])
         faiss.omp_set_num_threads(1)
         index, parameters = (self._index, None) if among is None else (self._stored, self._only(among))
         scores, positions = index.search(vector.reshape(1, -1), n, params=parameters)
         is_found = positions[0] >= 0
         if not is_found.all():
-            return Scored.sorted(positions[0][is_found], scores[0][is_found].astype(np.float64))
-        return Scored.sorted(positions[0], scores[0].astype(np.float64))
+            return ScoredRanking.sorted(positions[0][is_found], scores[0][is_found].astype(np.float64))
+        return ScoredRanking.sorted(positions[0], scores[0].astype(np.float64))
 
     def _only(self, positions: np.ndarray) -> Any:
         """Search parameters that pass over all other positions."""

@@ -25,7 +25,7 @@ from preflight_rag.library.index.dense import DenseIndex
 from preflight_rag.library.index.lexical import LexicalIndex
 from preflight_rag.library.index.places import FOLDER as PLACES
 from preflight_rag.library.index.places import open_places
-from preflight_rag.library.index.scored import Scored
+from preflight_rag.library.index.scored import ScoredRanking
 from preflight_rag.library.index.terms import FOLDER as TERMS
 from preflight_rag.library.index.terms import open_terms
 from preflight_rag.library.index.vocabulary import (
@@ -130,12 +130,12 @@ class Index:
         found = np.searchsorted(self.rows, wanted).clip(max=len(self.rows) - 1)
         return found if (self.rows[found] == wanted).all() else None
 
-    def search_dense(self, vector: np.ndarray, n: int, *, among: np.ndarray | None = None) -> Scored:
+    def search_dense(self, vector: np.ndarray, n: int, *, among: np.ndarray | None = None) -> ScoredRanking:
         """Return rows and inner products of the nearest `n` passages, best first, of those at the positions `among`."""
         found = self.dense.ranked(vector, n, among=among)
-        return Scored(self.rows[found.keys], found.scores)
+        return ScoredRanking(self.rows[found.keys], found.scores)
 
-    def search_lexical(self, query: str, n: int, *, among: np.ndarray | None = None) -> Scored:
+    def search_lexical(self, query: str, n: int, *, among: np.ndarray | None = None) -> ScoredRanking:
         """Return rows and BM25 of the best `n` passages, best first, of those at the positions `among`."""
         return self.lexical.ranked(query, n, among=None if among is None else self.rows[among])
 

@@ -20,10 +20,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.library.index.scored import Scored
+from preflight_rag.library.index.scored import ScoredRanking
 from preflight_rag.state.errors import unreadable
 from preflight_rag.state.memory import need_memory
-from preflight_rag.text.boolean import Expression, Term
+from preflight_rag.text.boolean import Expression, SearchTerm
 
 if TYPE_CHECKING:
     import numpy as np
@@ -123,7 +123,7 @@ class LexicalIndex:
         """Return `(row, BM25)` of the `n` passages with the largest BM25, best first, ties by row; see `ranked`."""
         return self.ranked(query, n, among=among).pairs()
 
-    def ranked(self, query: str, n: int, *, among: np.ndarray | None = None) -> Scored:
+    def ranked(self, query: str, n: int, *, among: np.ndarray | None = None) -> ScoredRanking:
         """Return rows and scores of the `n` passages with the largest BM25, best first, ties by row.
 
         Args:
@@ -138,14 +138,14 @@ class LexicalIndex:
             (tantivy.Occur.Should, tantivy.Query.term_query(self._schema, FIELD, term)) for term in self.terms(query)
         ]
         if n == 0 or not clauses:
-            return Scored.of([])
+            return ScoredRanking.of([])
         disjunction = tantivy.Query.boolean_query(clauses)
         with _translated_errors(self._folder):
             if among is not None:
                 return self._search_among(disjunction, n, among)
             return self._rows(self._searcher.search(disjunction, n, count=False).hits)
 
-    def _search_among(self, query: tantivy.Query, n: int, among: np.ndarray) -> Scored:
+    def _search_among(self, query: tantivy.Query, n: int, among: np.ndarray) -> ScoredRanking:
         """The best `n` of the rows `among`: few are looked up as terms, of many the ranking is read until it has them.
 
         An index that an older version built can only be read so.
@@ -163,7 +163,7 @@ class LexicalIndex:
             hits = self._rows(self._searcher.search(query, depth, count=False).hits)
             fits = np.isin(hits.keys, among)
             if fits.sum() >= n or len(hits) < depth or depth == len(self):
-                return Scored(hits.keys[fits], hits.scores[fits]).best(n)
+                return ScoredRanking(hits.keys[fits], hits.scores[fits]).best(n)
 
     def match(self, expression: Expression, n: int) -> tuple[list[tuple[int, float]], int]:
         """Return rows of the `n` passages that fit a Boolean expression, by BM25, best first, and how many fit in all.
@@ -179,7 +179,7 @@ class LexicalIndex:
             hits: int = result.count  # type: ignore[attr-defined]  # its stubs lack it
             return self._rows(result.hits).pairs(), hits
 
-    def _rows(self, hits: Sequence[tuple[float, tantivy.DocAddress]]) -> Scored:
+    def _rows(self, hits: Sequence[tuple[float, tantivy.DocAddress]]) -> ScoredRanking:
         """Return the rows of hits; those of an index that has them stored alone are read one by one."""
         import numpy as np
 
@@ -188,13 +188,13 @@ class LexicalIndex:
             rows = self._searcher.fast_field_values(ROW, addresses)
         else:
             rows = [self._searcher.doc(address).to_dict()[ROW][0] for address in addresses]
-        return Scored.sorted(np.array(rows, np.int64), np.array([score for score, _ in hits], np.float64))
+        return ScoredRanking.sorted(np.array(rows, np.int64), np.array([score for score, _ in hits], np.float64))
 
     def _query(self, expression: Expression) -> tantivy.Query | None:
         """Return the query of an expression; None where nothing in it can be looked for, as in one of stop words."""
         from tantivy import Occur, Query
 
-        if isinstance(expression, Term):
+        if isinstance(expression, SearchTerm):
             return self._term_query(expression)
         queries = [self._query(part) for part in expression.parts]
         if expression.operator == "NOT" and queries[0] is None:
@@ -207,7 +207,7 @@ class LexicalIndex:
         ]
         return Query.boolean_query(clauses) if clauses else None
 
-    def _term_query(self, term: Term) -> tantivy.Query | None:
+    def _term_query(self, term: SearchTerm) -> tantivy.Query | None:
         from tantivy import Occur, Query
 
         places = term_places(self._analyser.analyze, term.text)[:MAX_TERMS]

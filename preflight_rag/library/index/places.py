@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from preflight_rag.library.index.arrays import ENDS, Strings, array_type, open_array, write_array
+from preflight_rag.library.index.arrays import ENDS, StringArray, array_type, open_array, write_array
 from preflight_rag.state.values import UnreadPassage
 from preflight_rag.text.retractions import is_retracted
 
@@ -31,7 +31,7 @@ REMEMBERED = 10_000
 """Passages whose positions are remembered by their ids: those that a search has found are asked for by it next."""
 
 
-class Places:
+class PassagePlaces:
     """The places of one index generation's passages.
 
     Args:
@@ -42,7 +42,7 @@ class Places:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._ids, self._documents = Strings(folder, IDS), Strings(folder, DOCUMENTS)
+        self._ids, self._documents = StringArray(folder, IDS), StringArray(folder, DOCUMENTS)
         self._document_of = open_array(folder, DOCUMENT_OF)
         self._tokens, self._starts = open_array(folder, TOKENS), open_array(folder, STARTS)
         self._is_retracted = open_array(folder, IS_RETRACTED)
@@ -85,13 +85,13 @@ class Places:
         return found if len(found) == len(ids) else None
 
 
-def open_places(folder: Path) -> Places | None:
+def open_places(folder: Path) -> PassagePlaces | None:
     """Return the places that lie in a folder; None where an older version built the index.
 
     Raises:
         LibraryCorrupt: A file cannot be read.
     """
-    return Places(folder) if folder.is_dir() else None
+    return PassagePlaces(folder) if folder.is_dir() else None
 
 
 def write_places(folder: Path, passages: Iterable[Sequence[object]]) -> None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scored:
+class ScoredRanking:
     """A ranking, best first.
 
     Attributes:
@@ -23,14 +23,14 @@ class Scored:
     scores: np.ndarray
 
     @classmethod
-    def of(cls, pairs: Sequence[tuple[int, float]]) -> Scored:
+    def of(cls, pairs: Sequence[tuple[int, float]]) -> ScoredRanking:
         """Return one that is given as `(key, score)`, best first."""
         import numpy as np
 
         return cls(np.array([key for key, _ in pairs], np.int64), np.array([score for _, score in pairs], np.float64))
 
     @classmethod
-    def sorted(cls, keys: np.ndarray, scores: np.ndarray) -> Scored:
+    def sorted(cls, keys: np.ndarray, scores: np.ndarray) -> ScoredRanking:
         """Return one of keys that come in any order; ties by key."""
         import numpy as np
 
@@ -40,9 +40,9 @@ class Scored:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def best(self, n: int) -> Scored:
+    def best(self, n: int) -> ScoredRanking:
         """Return the first `n`."""
-        return Scored(self.keys[:n], self.scores[:n])
+        return ScoredRanking(self.keys[:n], self.scores[:n])
 
     def pairs(self) -> list[tuple[int, float]]:
         """Return `(key, score)`, best first."""

@@ -26,7 +26,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from preflight_rag.library.index.arrays import ENDS, Strings, open_array, write_array, write_blocks
+from preflight_rag.library.index.arrays import ENDS, StringArray, open_array, write_array, write_blocks
 from preflight_rag.state.errors import unreadable
 from preflight_rag.state.retrieval import PassageTerms
 from preflight_rag.text.words import passage_terms, words, words_by_token
@@ -67,7 +67,7 @@ class TermIndex:
         self._arrays = {name: open_array(folder, name) for name in (*names, *(each + ENDS for each in names))}
         self._arrays |= {name: open_array(folder, name) for name in (IS_SAME, MADE_OF)}
         self._is_same, self.made_of = self._arrays[IS_SAME], self._arrays[MADE_OF]
-        self.vocabulary = Strings(folder, VOCABULARY)
+        self.vocabulary = StringArray(folder, VOCABULARY)
         self._numbers: dict[str, int] = {}
         self._scratch: list[np.ndarray] = []
 
@@ -259,7 +259,7 @@ def grow_terms(before: TermIndex, folder: Path, passages: Iterable[tuple[int, st
     (folder / ANALYSER).write_text(json.dumps(analysed_probe()), encoding="utf-8")
 
 
-def _write_merged(folder: Path, before: Strings, new: Sequence[bytes], gaps: np.ndarray) -> None:
+def _write_merged(folder: Path, before: StringArray, new: Sequence[bytes], gaps: np.ndarray) -> None:
     """Write a vocabulary with new terms, each of them before the term of the old one at its gap."""
     import numpy as np
 

@@ -11,11 +11,11 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from preflight_rag.library.index.lexical import MAX_TERMS, open_analyser, term_places
-from preflight_rag.library.index.scored import Scored
+from preflight_rag.library.index.scored import ScoredRanking
 from preflight_rag.library.postgres.pieces import passage_texts
 from preflight_rag.library.postgres.postings import bm25, inverse_frequency, living_records, whole_text
 from preflight_rag.library.postgres.search import LISTS, STATE, no_passages
-from preflight_rag.text.boolean import Expression, Term
+from preflight_rag.text.boolean import Expression, SearchTerm
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,14 +27,14 @@ MOST_READ = 20_000
 """Where more passages have all words of a phrase, these need not: to read so many takes two seconds or more."""
 
 
-def matching_passages(store: PostgresStore, expression: Expression) -> Scored:
+def matching_passages(store: PostgresStore, expression: Expression) -> ScoredRanking:
     """Return rows and scores of all passages that fit an expression, best first, ties by row.
 
     Raises:
         LibraryEmpty: There is no passage to find.
     """
 
-    def read(connection: Connection) -> Scored:
+    def read(connection: Connection) -> ScoredRanking:
         with connection.transaction():
             connection.execute("set transaction isolation level repeatable read, read only")
             return _Matching(store, connection, expression).best()
@@ -61,13 +61,13 @@ class _Matching:
             stored.setdefault(term, []).append(each)
         self._records = {term: living_records(stored.get(term, ()), self._dead) for term in terms}
 
-    def best(self) -> Scored:
+    def best(self) -> ScoredRanking:
         found = self._of(self._expression)
-        return Scored.of([]) if found is None else Scored.sorted(found.rows, found.scores)
+        return ScoredRanking.of([]) if found is None else ScoredRanking.sorted(found.rows, found.scores)
 
     def _of(self, expression: Expression) -> _Fitting | None:
         """Return the passages that fit; None where nothing in it can be looked for, as in one of stop words."""
-        if isinstance(expression, Term):
+        if isinstance(expression, SearchTerm):
             return self._term(expression)
         parts = [self._of(part) for part in expression.parts]
         if expression.operator == "NOT":
@@ -78,7 +78,7 @@ class _Matching:
             return None
         return _any(known) if expression.operator == "OR" else _all(known)
 
-    def _term(self, term: Term) -> _Fitting | None:
+    def _term(self, term: SearchTerm) -> _Fitting | None:
         places = self._places(term)
         if not places:
             return None
@@ -88,7 +88,7 @@ class _Matching:
             return together
         return self._phrase(places, together.rows)
 
-    def _places(self, term: Term) -> list[tuple[int, str]]:
+    def _places(self, term: SearchTerm) -> list[tuple[int, str]]:
         return term_places(self._analyse, term.text)[:MAX_TERMS]
 
     def _word(self, word: str) -> _Fitting:
@@ -156,8 +156,8 @@ def _any(parts: Sequence[_Fitting]) -> _Fitting:
     return _Fitting(rows, np.bincount(places, np.concatenate([part.scores for part in parts]), len(rows)))
 
 
-def _leaves(expression: Expression) -> list[Term]:
-    if isinstance(expression, Term):
+def _leaves(expression: Expression) -> list[SearchTerm]:
+    if isinstance(expression, SearchTerm):
         return [expression]
     return [leaf for part in expression.parts for leaf in _leaves(part)]
 

@@ -19,7 +19,7 @@ from preflight_rag.databases.postgres import Connection, storable_text
 from preflight_rag.ingest.report import DocumentCopy
 from preflight_rag.library.copies import link_copies
 from preflight_rag.library.postgres.schema import POLL_SECONDS, sees
-from preflight_rag.library.storage.copies import Marked
+from preflight_rag.library.storage.copies import DocumentMarks
 from preflight_rag.library.storage.schema import CHUNK
 
 LINKED = "linked"
@@ -184,12 +184,12 @@ class CopyTables(FoundCopies):
         """Whether a document waits to be compared with the others."""
         return self._rows("select exists (select from library_document_marks where not compared)") == [(True,)]
 
-    def marked(self) -> Iterator[Marked]:
+    def marked(self) -> Iterator[DocumentMarks]:
         """The marks of all documents, in the order in which they came to the library."""
         last = 0
         while rows := self._rows(_MARKED, [last]):
             for _, name, words, marks, compared in rows:
-                yield Marked(name, words, bytes(marks), compared)
+                yield DocumentMarks(name, words, bytes(marks), compared)
             last = rows[-1][0]
 
     def write_copies(

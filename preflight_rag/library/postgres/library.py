@@ -32,7 +32,7 @@ from preflight_rag.library.stored import StoredCollection
 from preflight_rag.pubmed.ladder import ENOUGH
 from preflight_rag.state.errors import PreflightError, UsageError
 from preflight_rag.state.values import CopyPlace
-from preflight_rag.text.boolean import Operation, Term, parse
+from preflight_rag.text.boolean import Operation, SearchTerm, parse
 from preflight_rag.text.words import unicode_text
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ class PostgresLibrary(StoredCollection):
         """
         from preflight_rag.library.postgres.boolean import matching_passages
 
-        tree = Operation("OR", tuple(Term(unicode_text(phrase), phrase=True) for phrase in phrases))
+        tree = Operation("OR", tuple(SearchTerm(unicode_text(phrase), phrase=True) for phrase in phrases))
         rows = matching_passages(self._store, tree).keys[:limit].tolist()
         names = self._store.passages_at(rows)
         return [names[row] for row in rows if row in names]

@@ -9,7 +9,7 @@ from preflight_rag.databases.postgres import Connection
 from preflight_rag.library.postgres.postings import (
     RECORD,
     RECORD_BYTES,
-    Piece,
+    PostingPiece,
     count_words,
     make_piece,
     terms_of,
@@ -26,7 +26,7 @@ MERGED = 8
 """So many pieces of like size become one: a search reads few lists, a posting is written a few times. A guess."""
 
 
-class Pieces:
+class PostingPieces:
     """The posting lists, piece by piece. All but `merge` is part of the caller's transaction.
 
     Args:
@@ -51,7 +51,7 @@ class Pieces:
         for table in ("postings", "words", "pieces"):
             self._connection.execute(f"delete from library_{table}")
 
-    def _write(self, piece: Piece | None) -> None:
+    def _write(self, piece: PostingPiece | None) -> None:
         if piece is None:
             return
         number = self._next_number()

@@ -52,7 +52,7 @@ def length_code(length: int) -> int:
     return bisect_right(decoded_lengths(), length) - 1
 
 
-class Piece(NamedTuple):
+class PostingPiece(NamedTuple):
     """The posting lists of some passages.
 
     Attributes:
@@ -72,7 +72,7 @@ class Piece(NamedTuple):
     last: int
 
 
-def make_piece(passages: Iterable[tuple[int, int, str, str]]) -> Piece | None:
+def make_piece(passages: Iterable[tuple[int, int, str, str]]) -> PostingPiece | None:
     """Return the posting lists of `(row, document, title, text)`; None where there is no passage.
 
     Raises:
@@ -112,7 +112,7 @@ def make_piece(passages: Iterable[tuple[int, int, str, str]]) -> Piece | None:
     for term, end in zip(numbers, ends, strict=True):
         lists[term] = records[begin:end].tobytes()
         begin = end
-    return Piece(
+    return PostingPiece(
         lists, count_words((document, title, text) for _, document, title, text in passages), seen, total, first, last
     )
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from preflight_rag.databases.postgres import Connection
 from preflight_rag.library.copies import Copies
-from preflight_rag.library.index.scored import Scored
+from preflight_rag.library.index.scored import ScoredRanking
 from preflight_rag.library.postgres.copies import LINKED
 from preflight_rag.library.postgres.hashed_terms import HashedTerms
 from preflight_rag.library.postgres.postings import best_by_bm25, query_terms
@@ -19,7 +19,7 @@ from preflight_rag.library.postgres.schema import gone, sees
 from preflight_rag.library.postgres.store import PostgresStore
 from preflight_rag.library.postgres.values import vector_matrix, vector_text
 from preflight_rag.library.search.fusion import comb_sum, reciprocal_rank_fusion
-from preflight_rag.library.search.hybrid import Ranked, Rankings, row_cosines
+from preflight_rag.library.search.hybrid import LazyRanking, Rankings, row_cosines
 from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.state.errors import LibraryEmpty, PassageGone
 from preflight_rag.state.retrieval import Candidate
@@ -109,7 +109,7 @@ def hybrid_search(
     def names(keys: Sequence[int]) -> list[tuple[str, str]]:
         return [(found[row][1], found[row][2]) for row in keys]
 
-    near_ranked, worded, together = (Ranked(Scored.of(part), names) for part in (dense, lexical, fused))
+    near_ranked, worded, together = (LazyRanking(ScoredRanking.of(part), names) for part in (dense, lexical, fused))
     scores = {found[row][1]: cosines[row] for row, _ in fused}
     unread = _unread(found, dense, lexical, fused, cosines) if with_terms else None
     return Rankings(near_ranked, worded, together, scores, unread=unread)
@@ -151,13 +151,15 @@ def _rankings(
         lists.setdefault(term, []).append(each)
     counts = {"passages": passages, "length": length, "dead": np.array(dead, dtype=np.int64)}
 
-    def near_by(depth: int) -> Scored:
+    def near_by(depth: int) -> ScoredRanking:
         wanted = {**values, "limit": depth, "wide": LOOKED_AT * depth}
         found = near if depth == query.depth else cast("list[tuple[int, float]]", store.rows_of(nearest, wanted))
-        return Scored.of(found if filtered is None else _among(store, nearest, wanted, found, filtered, passages))
+        return ScoredRanking.of(
+            found if filtered is None else _among(store, nearest, wanted, found, filtered, passages)
+        )
 
-    def worded(depth: int) -> Scored:
-        return Scored.of(best_by_bm25(lists, terms, depth, **counts, among=among))
+    def worded(depth: int) -> ScoredRanking:
+        return ScoredRanking.of(best_by_bm25(lists, terms, depth, **counts, among=among))
 
     copies = copies_of(store, linked, among)
     return copies.search(near_by, query.depth).pairs(), copies.search(worded, query.depth).pairs()

@@ -15,7 +15,7 @@ from preflight_rag.ingest.report import IngestEvent, IngestReport, Progress, Sto
 from preflight_rag.ingest.run import Ingestion, ingest_files
 from preflight_rag.ingest.splitting import SplitterName
 from preflight_rag.library.found import DEADLINE, InternReport, add_until, known_documents, passages_of
-from preflight_rag.library.postgres.writing import PURGE, STEPS, Run, writing
+from preflight_rag.library.postgres.writing import PURGE, STEPS, DocumentWriting, writing
 from preflight_rag.library.tags import check_tags
 from preflight_rag.library.writer import recorded_splitter
 from preflight_rag.state.errors import LibraryError
@@ -137,12 +137,12 @@ class PostgresWriter:
             run.publish()
             run.rebuild()
 
-    def _ingestion(self, run: Run, progress: Progress | None, total: int | None) -> Ingestion:
+    def _ingestion(self, run: DocumentWriting, progress: Progress | None, total: int | None) -> Ingestion:
         splitter = recorded_splitter(run, self._embedder.get(), self._splitter)
         return Ingestion(run, self._embedder.get(), splitter, progress, total)
 
     @contextmanager
-    def _published(self, progress: Progress | None) -> Iterator[Run]:
+    def _published(self, progress: Progress | None) -> Iterator[DocumentWriting]:
         """A run that is published at the end of the block; where the block fails it waits for the next one."""
 
         def step(name: str) -> None:

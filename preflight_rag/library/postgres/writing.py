@@ -26,7 +26,7 @@ from preflight_rag.library.index.terms import analysed_probe
 from preflight_rag.library.postgres.copies import link
 from preflight_rag.library.postgres.dense_index import index_vectors
 from preflight_rag.library.postgres.hashed_terms import encoded_terms
-from preflight_rag.library.postgres.pieces import Pieces, passage_texts
+from preflight_rag.library.postgres.pieces import PostingPieces, passage_texts
 from preflight_rag.library.postgres.schema import POLL_SECONDS, ROWS, RUNS, TABLES, gone, sees
 from preflight_rag.library.postgres.values import storable_json, storable_passage, vector_binary, vector_values
 from preflight_rag.state.errors import LibraryBusy
@@ -52,7 +52,7 @@ _ALIVE = "('x' || substr(md5('preflight library run ' || current_schema()), 1, 8
 _MAINTENANCE = "hashtextextended('preflight library maintenance ' || current_schema(), 0)"
 
 
-class Run:
+class DocumentWriting:
     """One writing of documents; keeps `FoundDocumentStore` and `DocumentStore`. Make one with `writing`.
 
     Args:
@@ -67,7 +67,7 @@ class Run:
     def __init__(self, store: PostgresStore, connection: Connection, wait_seconds: float) -> None:
         self.copies: list[DocumentCopy] = []
         self._store, self._connection, self._wait = store, connection, wait_seconds
-        self._pieces = Pieces(connection)
+        self._pieces = PostingPieces(connection)
         self._number: int | None = None
         self._known: tuple[str, StoredDocument | None] | None = None
 
@@ -451,7 +451,7 @@ class Run:
 
 
 @contextmanager
-def writing(store: PostgresStore, wait_seconds: float) -> Iterator[Run]:
+def writing(store: PostgresStore, wait_seconds: float) -> Iterator[DocumentWriting]:
     """A run over a connection of its own; what it wrote and did not publish waits for the next publication.
 
     Raises:
@@ -460,7 +460,7 @@ def writing(store: PostgresStore, wait_seconds: float) -> Iterator[Run]:
     with translated_errors(store.name, store.address.unavailable):
         connection = store.connections.new()
         try:
-            yield Run(store, connection, wait_seconds)
+            yield DocumentWriting(store, connection, wait_seconds)
         finally:
             connection.close()
 

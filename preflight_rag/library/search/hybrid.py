@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar, overload
 
 from preflight_rag.library.copies import Copies
-from preflight_rag.library.index.scored import Scored
+from preflight_rag.library.index.scored import ScoredRanking
 from preflight_rag.library.search.fusion import comb_sum, fuse_ranks
 from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.library.search.two_at_once import two_at_once
@@ -39,7 +39,7 @@ V = TypeVar("V")
 Identities = dict[int, tuple[str, str]]
 
 
-class Ranked(Sequence[Hit]):
+class LazyRanking(Sequence[Hit]):
     """A ranking whose hits are made when they are looked at: a turn looks at the first ones alone.
 
     Args:
@@ -47,7 +47,7 @@ class Ranked(Sequence[Hit]):
         names: `(passage id, document id)` of rows.
     """
 
-    def __init__(self, ranking: Scored, names: Callable[[Sequence[int]], list[tuple[str, str]]]) -> None:
+    def __init__(self, ranking: ScoredRanking, names: Callable[[Sequence[int]], list[tuple[str, str]]]) -> None:
         self._ranking, self._names = ranking, names
 
     def __len__(self) -> int:
@@ -88,7 +88,7 @@ class ScoresByName(Mapping[str, float]):
         names: `(passage id, document id)` of rows.
     """
 
-    def __init__(self, ranking: Scored, names: Callable[[Sequence[int]], list[tuple[str, str]]]) -> None:
+    def __init__(self, ranking: ScoredRanking, names: Callable[[Sequence[int]], list[tuple[str, str]]]) -> None:
         self._ranking, self._names = ranking, names
 
     @cached_property
@@ -201,13 +201,13 @@ def hybrid_search(
     among = None if rows is None else index.positions(rows)
     copies = copies_of(store, index, rows)
 
-    def near() -> Scored:
+    def near() -> ScoredRanking:
         return copies.search(
             lambda n: index.search_dense(vector, n) if among is None else _nearest(store, index, vector, n, among),
             depth,
         )
 
-    def worded() -> Scored:
+    def worded() -> ScoredRanking:
         return copies.search(lambda n: index.search_lexical(query.text, n, among=among), depth)
 
     at_once = among is None and not index.dense.is_exact  # a large library, in which each takes a millisecond or more
@@ -215,11 +215,11 @@ def hybrid_search(
     foreign = _in_other_languages(store, language, dense, lexical)
     if query.fusion == "rrf":
         found, scores, ranks = fuse_ranks([dense.keys, lexical.keys], k=query.rrf_k, by_first=foreign)
-        fused, (dense_rank, lexical_rank) = Scored(found, scores).best(k), ranks[:, :k]
+        fused, (dense_rank, lexical_rank) = ScoredRanking(found, scores).best(k), ranks[:, :k]
     else:
         by_dense = () if foreign is None else foreign.tolist()
         cosines_ = _cosines_of(store, index, vector, dense, lexical)
-        fused = Scored.of(comb_sum(cosines_, dict(lexical.pairs()), by_dense=by_dense)).best(k)
+        fused = ScoredRanking.of(comb_sum(cosines_, dict(lexical.pairs()), by_dense=by_dense)).best(k)
         dense_rank, lexical_rank = (_ranks(part.keys, fused.keys) for part in (dense, lexical))
     # A place behind the k-th is none of the ranking that is given.
     dense_rank, lexical_rank = (np.where(part <= k, part, 0) for part in (dense_rank, lexical_rank))
@@ -232,13 +232,13 @@ def hybrid_search(
         bm25[lexical_rank > 0] = lexical.scores[lexical_rank[lexical_rank > 0] - 1]
         columns = Columns(np.arange(1, len(fused) + 1), fused.scores, cosines, dense_rank, lexical_rank, bm25)
         unread = Pool(columns, positions, index.terms, index.places)
-    by_name = ScoresByName(Scored(fused.keys, cosines), names)
-    ranked = Ranked(dense, names), Ranked(lexical, names), Ranked(fused, names)
+    by_name = ScoresByName(ScoredRanking(fused.keys, cosines), names)
+    ranked = LazyRanking(dense, names), LazyRanking(lexical, names), LazyRanking(fused, names)
     across = foreign is not None and bool(np.isin(fused.keys[:FIRST], foreign).any())
     return Rankings(*ranked, by_name, across=across, unread=unread)
 
 
-def _in_other_languages(store: Store, language: str, dense: Scored, lexical: Scored) -> np.ndarray | None:
+def _in_other_languages(store: Store, language: str, dense: ScoredRanking, lexical: ScoredRanking) -> np.ndarray | None:
     """Return the rows of passages that are in another known language; None where there are none, or none is asked in.
 
     It takes a tenth of a millisecond a passage, so only searches by models for many languages ask.
@@ -327,7 +327,9 @@ def stored_vectors(store: Store, index: Index, rows: np.ndarray) -> np.ndarray:
     return vectors[np.searchsorted(keys, rows)]
 
 
-def _cosines_of(store: Store, index: Index, vector: np.ndarray, dense: Scored, lexical: Scored) -> dict[int, float]:
+def _cosines_of(
+    store: Store, index: Index, vector: np.ndarray, dense: ScoredRanking, lexical: ScoredRanking
+) -> dict[int, float]:
     """Return cosine with the query of each passage that either ranking holds."""
     import numpy as np
 
@@ -351,7 +353,7 @@ def _lacking(store: Store) -> LibraryCorrupt:
     return LibraryCorrupt(f"The index of {store.path.parent} points to passages that are not in the database")
 
 
-def _nearest(store: Store, index: Index, vector: np.ndarray, n: int, among: np.ndarray) -> Scored:
+def _nearest(store: Store, index: Index, vector: np.ndarray, n: int, among: np.ndarray) -> ScoredRanking:
     """Return rows and inner products of the nearest `n` at positions `among`.
 
     Of codes, twice as many by stored vectors.
@@ -360,7 +362,7 @@ def _nearest(store: Store, index: Index, vector: np.ndarray, n: int, among: np.n
         return index.search_dense(vector, n, among=among)
     rows = index.search_dense(vector, 2 * n, among=among).keys
     scored = zip(rows.tolist(), [float(vector @ each) for each in stored_vectors(store, index, rows)], strict=True)
-    return Scored.of(sorted(scored, key=lambda hit: (-hit[1], hit[0]))[:n])
+    return ScoredRanking.of(sorted(scored, key=lambda hit: (-hit[1], hit[0]))[:n])
 
 
 def cosines(query: np.ndarray, vectors: dict[str, np.ndarray]) -> dict[str, float]:

@@ -109,7 +109,7 @@ _PICKS = (("aim", 1), ("method", 2), ("result", 2), ("conclusion", 1))
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
+class SentenceRole:
     """The purpose of a sentence in a paper, and how certain that is."""
 
     name: str

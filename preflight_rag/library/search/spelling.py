@@ -76,7 +76,7 @@ _NEAR = frozenset(
 """Letters that stand side by side on a keyboard or sound alike."""
 
 
-class Words(Protocol):
+class WordSource(Protocol):
     """What is asked of a vocabulary; `Vocabulary` is one."""
 
     def unknown(self, words: Iterable[str]) -> list[str]:
@@ -93,7 +93,7 @@ class Words(Protocol):
 
 
 @dataclass(frozen=True)
-class Spelled:
+class SpellingCorrection:
     """A text, and the `(as written, corrected)` words that make the difference."""
 
     text: str
@@ -101,7 +101,7 @@ class Spelled:
 
 
 @dataclass(frozen=True)
-class Suspect:
+class SuspectWord:
     """A word that may be a slip: where it stands, and whether it begins a sentence with a capital letter."""
 
     word: str
@@ -116,21 +116,21 @@ class Speller:
         vocabulary: The library's words, as `Library.vocabulary`.
     """
 
-    def __init__(self, vocabulary: Words) -> None:
+    def __init__(self, vocabulary: WordSource) -> None:
         self.vocabulary = vocabulary
 
     @cached_property
     def _total(self) -> int:
         return max(self.vocabulary.passages(), 1)
 
-    def suspects(self, text: str) -> list[Suspect]:
+    def suspects(self, text: str) -> list[SuspectWord]:
         """Return words that neither the library nor general English knows and that may be slips, in order."""
         found = [suspect for suspect in _plain_words(text) if not _protected(suspect)]
         forms = {form for suspect in found for form in _forms(suspect.word)}
         unknown = {form for form in self.vocabulary.unknown(forms) if not is_english(form)}
         return [suspect for suspect in found if unknown.issuperset(_forms(suspect.word))]
 
-    def correct(self, text: str) -> Spelled:
+    def correct(self, text: str) -> SpellingCorrection:
         """Return the text with its clear slips corrected.
 
         Where most of three or more suspects have no correction, the text is in another language or another field's
@@ -140,15 +140,15 @@ class Speller:
         suspects = self.suspects(text)
         meant = {suspect: word for suspect in suspects if (word := self._meant(suspect))}
         if len(suspects) > 2 and 2 * len(meant) <= len(suspects):
-            return Spelled(text)
+            return SpellingCorrection(text)
         pieces, at = [], 0
         for suspect, word in meant.items():
             pieces += [text[at : suspect.start], word]
             at = suspect.start + len(suspect.word)
         corrections = dict.fromkeys((suspect.word, word) for suspect, word in meant.items())
-        return Spelled("".join([*pieces, text[at:]]), tuple(corrections))
+        return SpellingCorrection("".join([*pieces, text[at:]]), tuple(corrections))
 
-    def _meant(self, suspect: Suspect) -> str | None:
+    def _meant(self, suspect: SuspectWord) -> str | None:
         """Return the one word that is clearly meant, in the suspect's case; else None."""
         typed = suspect.word.lower()
         ranked = sorted(self._candidates(typed, suspect.opens), key=lambda scored: (-scored[1], scored[0]))
@@ -237,7 +237,7 @@ def _two_slips(typed: str, word: str) -> bool:
     return ours <= theirs or theirs <= ours
 
 
-def _plain_words(text: str) -> Iterator[Suspect]:
+def _plain_words(text: str) -> Iterator[SuspectWord]:
     """Yield words of a text that are neither quoted nor part of a code, a contraction, an address or a path."""
     text = _QUOTED.sub(lambda match: " " * len(match[0]), text)
     for number, chunk in enumerate(_CHUNK.finditer(text)):
@@ -251,11 +251,11 @@ def _plain_words(text: str) -> Iterator[Suspect]:
         if len(parts) > 1 and any(len(part) < SHORTEST - 1 or not part.islower() for part in parts):
             continue
         for part in parts:
-            yield Suspect(part, start, opens and part[0].isupper())
+            yield SuspectWord(part, start, opens and part[0].isupper())
             start += len(part) + 1
 
 
-def _protected(suspect: Suspect) -> bool:
+def _protected(suspect: SuspectWord) -> bool:
     """Return whether a word is left alone whatever it looks like."""
     word = suspect.word
     lower = word.lower()

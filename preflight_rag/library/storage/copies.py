@@ -58,7 +58,7 @@ def copy_note(copy: DocumentCopy, name: Callable[[str], str] = str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
+class DocumentMarks:
     """The marks of a document.
 
     Attributes:
@@ -165,7 +165,7 @@ class CopyTables(DatabaseFile):
         """Whether a document waits to be compared with the others."""
         return bool(self._rows("SELECT 1 FROM document_marks WHERE compared = 0 LIMIT 1"))
 
-    def marked(self) -> Iterator[Marked]:
+    def marked(self) -> Iterator[DocumentMarks]:
         """The marks of all documents, in the order in which they came to the library."""
         last = 0
         sql = """SELECT m.rowid, m.document_id, m.words, m.marks, m.compared FROM document_marks m
@@ -175,7 +175,7 @@ class CopyTables(DatabaseFile):
                 with self._as_written(f"the marks of the document {name!r}"):
                     if not isinstance(marks, bytes) or len(marks) % 4:
                         raise ValueError("they are no marks")
-                yield Marked(name, words, marks, bool(compared))
+                yield DocumentMarks(name, words, marks, bool(compared))
             last = rows[-1][0]
 
     def document_rows(self, document_ids: Sequence[str]) -> dict[str, dict[str, Any]]:

@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.messages.utils import count_tokens_approximately
 
 from preflight_rag.models.chat.context_window import ContextWindow
-from preflight_rag.models.chat.model_calls import ModelCalls, Received
+from preflight_rag.models.chat.model_calls import ModelCalls, ReceivedReply
 from preflight_rag.models.chat.runnables import AnyModel, name_of
 from preflight_rag.models.protocol import PROMPT_TOKENS, TAG_TOKENS
 from preflight_rag.prompts import (
@@ -382,7 +382,7 @@ class ChatReader:
         return reader
 
 
-def _whole_of(received: Received) -> str:
+def _whole_of(received: ReceivedReply) -> str:
     """Return a reply without the end that was cut off; of JSON its reader takes what is whole."""
     is_json = received.text.lstrip().startswith("{")
     return without_cut_end(received.text) if received.cut and not is_json else received.text

@@ -87,7 +87,7 @@ def schema_option(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Received:
+class ReceivedReply:
     """A reply's text, what it cost, and what the person is to know about it; `cut` says why it has no end."""
 
     text: str
@@ -178,7 +178,7 @@ class ModelCalls:
         whole: bool = True,
         schema: Mapping[str, Any] | None = None,
         divisible: bool = False,
-    ) -> Received:
+    ) -> ReceivedReply:
         """Return a whole reply, or what is whole of it, within the turn's budget.
 
         What it repeats of its instructions is left out; the text is empty where that was all.
@@ -203,7 +203,7 @@ class ModelCalls:
             if whole or error.reason not in BROKEN_OFF or not error.partial.strip():
                 raise
             note = f"{error.message}; what there is of it is used"
-            return Received(error.partial, Usage.of_failed(error.spent), (note,), error.reason)
+            return ReceivedReply(error.partial, Usage.of_failed(error.spent), (note,), error.reason)
         text = without_leaks(received.text, prompt) if guarded else received.text
         return received if text == received.text else replace(received, text=text, notes=(*received.notes, NOTE))
 
@@ -222,7 +222,9 @@ class ModelCalls:
         calls._schema = schema_option(schema)
         return calls
 
-    async def _with_room_to_think(self, prompt: list[BaseMessage], limit: int | None, *, divisible: bool) -> Received:
+    async def _with_room_to_think(
+        self, prompt: list[BaseMessage], limit: int | None, *, divisible: bool
+    ) -> ReceivedReply:
         """Return a reply within its limit of tokens.
 
         Of a model that turns out to spend that on its thoughts, one without.
@@ -241,7 +243,7 @@ class ModelCalls:
             raise
         return replace(received, usage=before + received.usage)
 
-    async def _within_budget(self, prompt: list[BaseMessage], limit: int | None, *, divisible: bool) -> Received:
+    async def _within_budget(self, prompt: list[BaseMessage], limit: int | None, *, divisible: bool) -> ReceivedReply:
         """Return a whole reply, or what is whole of it, that the turn's budget has room for."""
         budget = self._budget
         if budget is None:
@@ -305,7 +307,7 @@ class ModelCalls:
 
     async def _reply_within(
         self, prompt: list[BaseMessage], limit: int | None, seconds: float, *, divisible: bool = False
-    ) -> Received:
+    ) -> ReceivedReply:
         """Return a whole reply, or what is whole of it.
 
         Every other way in which one can fall short is an error of ours.
@@ -354,7 +356,7 @@ class ModelCalls:
                 thought.spent = error.spent
                 raise thought from error
             raise
-        return Received(text, usage, (*notes, *unread_note(self.name, prompt, usage)))
+        return ReceivedReply(text, usage, (*notes, *unread_note(self.name, prompt, usage)))
 
     def _ended(
         self, failure: ModelTimeout, written: _Written, given_up: WatchedReading | None, seconds: float

@@ -10,7 +10,7 @@ import pytest
 from evaluation.datasets import QUESTIONS, SUMMARIES, UNITS, legal, open_dataset
 from evaluation.experiments import run
 from evaluation.experiments.summaries import settings_of
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from preflight_rag.state.errors import UnreadableDocument, UsageError
 
 pytestmark = pytest.mark.slow
@@ -184,7 +184,7 @@ def test_a_damaged_file_is_named(nq, trivia):
 
 
 def test_diversity_is_measured_on_them_as_in_the_paper(nq):
-    (report,) = run("diversity", nq, ["natural_questions"], Run(part="all", library_cache=nq / "kept"))
+    (report,) = run("diversity", nq, ["natural_questions"], ExperimentRun(part="all", library_cache=nq / "kept"))
     # Three sentences a page, one of which fits into a fifth of its tokens.
     assert report.figures["answer present"]["means"]["SB"]["c_r 0.2"]["value"] in (0.0, 1.0)
     assert any("Table 1" in table.title for table in report.tables)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from paper_files import small_sets
 
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample
 from preflight_rag.testing.scripted_server import ScriptedServer
 
@@ -32,13 +32,13 @@ def as_set(tmp_path: Path) -> Callable[..., DataSet]:
 
 
 @pytest.fixture
-def scripted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
+def scripted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., ExperimentRun]:
     """A run whose model is a scripted server's."""
 
-    def make(server: ScriptedServer, **settings: Any) -> Run:
+    def make(server: ScriptedServer, **settings: Any) -> ExperimentRun:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("OPENAI_API_KEY", "key")
         given = {"part": "all", "model": "openai:scripted", "reply_cache": tmp_path / "replies.db", **settings}
-        return Run(**given)
+        return ExperimentRun(**given)
 
     return make

@@ -10,8 +10,8 @@ from paper_files import answers, prompts
 from evaluation.datasets import QUESTIONS, open_dataset
 from evaluation.experiments import run
 from evaluation.experiments.abstention import KINDS, PASSAGES, PLAIN, REDUCED, cases, decided, open_pool
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from evaluation.vector_cache import cached_embedder
 from preflight_rag.state.errors import UsageError
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory):
-    return Run(limit=2, library_cache=tmp_path_factory.mktemp("vectors"))
+    return ExperimentRun(limit=2, library_cache=tmp_path_factory.mktemp("vectors"))
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_it_runs_without_a_model(data_dir, settings):
 ])  # fmt: skip
 def test_a_decision_is_right_when_it_fits_the_passages(label, abstained, expected):
     details = {"abstained": abstained, "refused": False, "unreadable": False, "error": ""}
-    assert decided(Row("q", label, "a", 0.0, details=details)) is expected
+    assert decided(ScoreRow("q", label, "a", 0.0, details=details)) is expected
 
 
 def test_too_few_passages_are_refused(clapnq, settings):

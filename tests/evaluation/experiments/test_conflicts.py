@@ -10,8 +10,8 @@ from evaluation.experiments.conflicts import (
     CONFLICT,
     NO_CONFLICT,
     VOTE,
-    Noted,
-    Stand,
+    PartitionAnswer,
+    QuestionNotes,
     by_conflict,
     compared_by_conflict,
     count,
@@ -23,9 +23,9 @@ from evaluation.experiments.conflicts import (
     vote,
 )
 from evaluation.harness.asking import Asking
-from evaluation.harness.simulated import Bias, SimulatedChat
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.harness.simulated import ReadingBias, SimulatedChat
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from evaluation.samples import Context, Sample
 from evaluation.stages import MAP_REDUCE, RAG, plain
 from preflight_rag.state.reading import Draft, Source
@@ -58,9 +58,9 @@ def in_order(question: Sample) -> tuple[Source, ...]:
 @pytest.mark.parametrize(("resolves", "resolved"), [(1.0, 5), (0.0, 0)])
 def test_it_counts_what_was_planted(resolves: float, resolved: int, as_set) -> None:
     questions = planted()
-    bias = Bias(edge=1.0, middle=1.0, resolves=resolves)
-    asking = Asking(Run(model="simulated"), SimulatedChat.of(questions, bias))
-    noted, bench = Noted(), Bench(as_set(*questions), asking.run, tuple(questions), asking, asking.prompts)
+    bias = ReadingBias(edge=1.0, middle=1.0, resolves=resolves)
+    asking = Asking(ExperimentRun(model="simulated"), SimulatedChat.of(questions, bias))
+    noted, bench = QuestionNotes(), Bench(as_set(*questions), asking.run, tuple(questions), asking, asking.prompts)
     arms = [plain(asking.prompts), map_reduce_of_two(asking.prompts, noted), vote(noted)]
     rows = by_conflict(bench.ask(arms, in_order), noted)
     assert {row.sample for row in rows if row.condition == CONFLICT} == {f"apart{n}" for n in range(5)}
@@ -78,22 +78,26 @@ def test_it_counts_what_was_planted(resolves: float, resolved: int, as_set) -> N
 @pytest.mark.parametrize(
     ("first", "second", "disagree"),
     [
-        (Stand("Ada", frozenset({"Ada"})), Stand("Ada Lovelace", frozenset({"Ada"})), False),
-        (Stand("Ada", frozenset({"Ada"})), Stand("Babbage", frozenset({"Babbage"})), True),
-        (Stand("Ada and Babbage", frozenset({"Ada", "Babbage"})), Stand("Babbage", frozenset({"Babbage"})), False),
-        (Stand("Ada", frozenset({"Ada"})), Stand("Turing"), True),
-        (Stand("in 1843"), Stand("1843"), False),
-        (Stand("yes", frozenset({"yes"})), Stand("no", frozenset({"no"})), True),
+        (PartitionAnswer("Ada", frozenset({"Ada"})), PartitionAnswer("Ada Lovelace", frozenset({"Ada"})), False),
+        (PartitionAnswer("Ada", frozenset({"Ada"})), PartitionAnswer("Babbage", frozenset({"Babbage"})), True),
+        (
+            PartitionAnswer("Ada and Babbage", frozenset({"Ada", "Babbage"})),
+            PartitionAnswer("Babbage", frozenset({"Babbage"})),
+            False,
+        ),
+        (PartitionAnswer("Ada", frozenset({"Ada"})), PartitionAnswer("Turing"), True),
+        (PartitionAnswer("in 1843"), PartitionAnswer("1843"), False),
+        (PartitionAnswer("yes", frozenset({"yes"})), PartitionAnswer("no", frozenset({"no"})), True),
     ],
 )
-def test_answers_disagree(first: Stand, second: Stand, disagree: bool) -> None:
+def test_answers_disagree(first: PartitionAnswer, second: PartitionAnswer, disagree: bool) -> None:
     assert first.disagrees(second) is second.disagrees(first) is disagree
 
 
 def test_a_partition_without_an_answer_takes_no_side() -> None:
     choice = Sample("c", "?", "yes/no", ("yes", "no"), "yes")
     assert stand_of(choice, Draft("unclear", choice=None)) is None
-    assert stand_of(choice, Draft("It is [1].", choice="no")) == Stand("no", frozenset({"no"}))
+    assert stand_of(choice, Draft("It is [1].", choice="no")) == PartitionAnswer("no", frozenset({"no"}))
     short = Sample("s", "?", "short", answers=(("Ada", "A. L."),), wrong=("Turing",))
     assert stand_of(short, Draft("", found=False)) is None
     assert stand_of(short, Draft("It was A. L. [2], not Turing.")).known == {"Ada", "Turing"}
@@ -142,7 +146,7 @@ def test_win_tie_and_lose_are_counted_on_the_cases_with_a_conflict() -> None:
     """Three cases at one place: BriefContext alone is right, both are, neither is; a fourth has no conflict."""
     scores = {"a": (1.0, 0.0), "b": (1.0, 1.0), "c": (0.0, 0.0), "d": (0.0, 1.0)}
     rows = [
-        Row(name, f"{CONFLICT if name != 'd' else NO_CONFLICT} k=8,0%", arm, score, details={"wrong": False})
+        ScoreRow(name, f"{CONFLICT if name != 'd' else NO_CONFLICT} k=8,0%", arm, score, details={"wrong": False})
         for name, pair in scores.items()
         for arm, score in zip((MAP_REDUCE, RAG), pair, strict=True)
     ]

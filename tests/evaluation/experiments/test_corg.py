@@ -16,7 +16,7 @@ from evaluation.bench import given_sources
 from evaluation.corg_measures import (
     MEASURES,
     Grader,
-    Thing,
+    PossibleReferent,
     answer_recall,
     disambiguated,
     entity_recall,
@@ -29,8 +29,8 @@ from evaluation.corg_systems import (
     CORG,
     ONE_AT_A_TIME,
     SYSTEMS,
-    Asked,
-    Systems,
+    SystemArms,
+    SystemQuestion,
     organised,
     unremembering,
     with_passages,
@@ -38,9 +38,9 @@ from evaluation.corg_systems import (
 from evaluation.experiments import corg, run
 from evaluation.harness.arms import ArmAnswer
 from evaluation.harness.asking import open_asking
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from evaluation.samples import Context, Sample
-from evaluation.stages import Metered
+from evaluation.stages import MeteredReader
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.prompts import answer_group, map_context
 from preflight_rag.prompts.fences import material
@@ -127,8 +127,8 @@ def test_f1_is_that_of_squad_without_stop_words(found, answer, expected):
 def test_the_shared_name_gives_way_to_the_things_own():
     population = "What is the population of"
     assert things(TOWNS) == (
-        Thing("Springfield, Ohio", "58,662", f"{population} Springfield, Ohio?"),
-        Thing("Springfield, Oregon", "61,851", f"{population} Springfield, Oregon?"),
+        PossibleReferent("Springfield, Ohio", "58,662", f"{population} Springfield, Ohio?"),
+        PossibleReferent("Springfield, Oregon", "61,851", f"{population} Springfield, Oregon?"),
     )
     assert shared_name(TOWNS) == "Springfield"
     assert disambiguated(TOWNS, "Springfield, Ohio") == "What is the population of Springfield, Ohio?"
@@ -159,7 +159,7 @@ def test_disambig_f1_asks_for_each_thing_by_its_full_name(monkeypatch):
 def test_without_things_the_question_itself_is_asked_for_disambig_f1():
     """As of ConflictQA, whose descriptors are not labelled (section 2.4): answer recall and Disambig-F1."""
     asked = Sample("q", "Who wrote the first program?", "short", answers=(("Ada Lovelace",),))
-    assert things(asked) == (Thing("", "Ada Lovelace", asked.question),)
+    assert things(asked) == (PossibleReferent("", "Ada Lovelace", asked.question),)
     told = Grader().grade(asked, "Ada Lovelace wrote the first program.")
     assert (told["answers"], told["entities"], told["both"], told["disambig"]) == (1.0, None, None, 1.0)
 
@@ -185,7 +185,7 @@ def test_samples_without_passages_are_refused():
 
 
 def test_offline_every_system_runs_on_the_published_file(data_dir):
-    (report,) = run("corg", data_dir, ["ramdocs"], Run(limit=2))
+    (report,) = run("corg", data_dir, ["ramdocs"], ExperimentRun(limit=2))
     assert [row[0] for row in report.tables[0].rows] == list(SYSTEMS)
     assert len(answers(report)) == 2
     assert "offline: " in report.about
@@ -194,7 +194,7 @@ def test_offline_every_system_runs_on_the_published_file(data_dir):
 
 
 def test_all_systems_are_shown_the_same_contexts(data_dir):
-    (report,) = run("corg", data_dir, ["ramdocs"], Run(limit=3, model="simulated"))
+    (report,) = run("corg", data_dir, ["ramdocs"], ExperimentRun(limit=3, model="simulated"))
     assert "simulated" in report.tables[0].title
     for arms in answers(report).values():
         texts = set(passages(arms["Base"]))
@@ -211,7 +211,7 @@ def test_all_systems_are_shown_the_same_contexts(data_dir):
 def test_ambigdocs_runs_as_it_is_published(tmp_path):
     (tmp_path / "ambigdocs").mkdir()
     (tmp_path / "ambigdocs" / "test.json").write_text(json.dumps([AMBIGDOCS]), encoding="utf-8")
-    (report,) = run("corg", tmp_path, ["ambigdocs"], Run(part="all"))
+    (report,) = run("corg", tmp_path, ["ambigdocs"], ExperimentRun(part="all"))
     assert report.dataset == "AmbigDocs"
     (arms,) = answers(report).values()
     assert arms["Separate"].details["measures"][MEASURES["answers"]] == 1
@@ -227,7 +227,7 @@ def test_conflictqa_runs_as_it_is_published_with_answer_recall_and_disambig_f1(t
     }  # fmt: skip
     (tmp_path / "conflictqa").mkdir()
     (tmp_path / "conflictqa" / "conflictQA-popQA-gpt4.json").write_text(json.dumps(line) + "\n", encoding="utf-8")
-    (report,) = run("corg", tmp_path, ["conflictqa"], Run(part="all"))
+    (report,) = run("corg", tmp_path, ["conflictqa"], ExperimentRun(part="all"))
     (arms,) = answers(report).values()
     assert set(arms["Separate"].details["measures"]) == {MEASURES["answers"], MEASURES["disambig"]}
     assert arms["Separate"].details["measures"][MEASURES["answers"]] == 1
@@ -305,7 +305,7 @@ def test_what_was_refused_throughout_is_an_error(as_set, scripted):
 
 
 def test_groups_are_taken_from_corg(embedder):
-    systems = Systems(OfflineReader(embedder), OfflineReader(embedder), seed=0)
+    systems = SystemArms(OfflineReader(embedder), OfflineReader(embedder), seed=0)
     corg_arm, random_arm = systems.arms(["Random"])
     with pytest.raises(BadReply, match="COrg made no groups"):
         asyncio.run(random_arm.answer(TOWNS, given_sources(TOWNS)))
@@ -316,14 +316,14 @@ def test_groups_are_taken_from_corg(embedder):
 
 
 def test_a_chat_reader_has_no_memory_of_passages(embedder):
-    with open_asking(Run(model="simulated"), [TOWNS]) as asking:
+    with open_asking(ExperimentRun(model="simulated"), [TOWNS]) as asking:
         reader = asking.reader(embedder)
         assert unremembering(reader) is reader
 
 
 def test_settings_of_a_turn_change_what_they_say(embedder):
     def made(**settings):
-        asked = Asked(Metered(OfflineReader(embedder)), TOWNS.question, tuple(given_sources(TOWNS)))
+        asked = SystemQuestion(MeteredReader(OfflineReader(embedder)), TOWNS.question, tuple(given_sources(TOWNS)))
         return asyncio.run(organised(asked, ONE_AT_A_TIME.model_copy(update=settings)))
 
     assert len(made().groups) == 2
@@ -332,7 +332,7 @@ def test_settings_of_a_turn_change_what_they_say(embedder):
 
 
 def test_a_meter_counts_what_a_reader_without_receipts_reads(embedder):
-    metered = Metered(OfflineReader(embedder))
+    metered = MeteredReader(OfflineReader(embedder))
     sources = given_sources(TOWNS)
     asyncio.run(metered.answer(question=SPRINGFIELD, sources=sources))
     asyncio.run(metered.relate(question=SPRINGFIELD, pivot=sources[0], others=sources[1:]))

@@ -9,7 +9,7 @@ from paper_files import answers, passages
 from evaluation.corg_systems import CORG, SYSTEMS
 from evaluation.experiments import corg, run
 from evaluation.experiments.corg import SPENT, variants
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from evaluation.samples import Context, DataSet, Sample
 from preflight_rag.testing.scripted_server import ScriptedServer
 
@@ -87,14 +87,14 @@ def test_variants_that_relate_alike_pay_once(bow, scripted):
 
 @pytest.mark.parametrize("model", ["offline", "simulated"])
 def test_the_ablation_runs_on_the_published_file(data_dir, model):
-    (report,) = run("corg-ablation", data_dir, ["ramdocs"], Run(limit=2, model=model))
+    (report,) = run("corg-ablation", data_dir, ["ramdocs"], ExperimentRun(limit=2, model=model))
     assert [row[0] for row in report.tables[0].rows] == [*variants(0)]
     assert len(report.tables[1].rows) == len(variants(0)) - 1
 
 
 @pytest.mark.parametrize("model", ["offline", "simulated"])
 def test_the_costs_run_on_the_published_file(data_dir, model):
-    (report,) = run("corg-cost", data_dir, ["ramdocs"], Run(limit=1, model=model))
+    (report,) = run("corg-cost", data_dir, ["ramdocs"], ExperimentRun(limit=1, model=model))
     assert [row[0] for row in report.tables[0].rows] == list(SYSTEMS)
     spent = report.figures["means"]
     contexts = len(passages(report.rows[0]))

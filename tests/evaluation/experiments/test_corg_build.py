@@ -13,7 +13,7 @@ from evaluation.datasets import QUESTIONS, open_dataset
 from evaluation.experiments import corg_build
 from evaluation.experiments.corg_build import MOST_TRIES, Seed, parse, seeds, wanted
 from evaluation.experiments.corg_stats import labelled
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from evaluation.samples import Context, Sample
 from preflight_rag.cli import app
 from preflight_rag.prompts import answer_plain
@@ -198,4 +198,4 @@ def test_without_a_model_it_is_one_line(data_dir):
 def test_questions_without_an_answering_passage_are_refused(as_set):
     found = as_set(Sample("q", "Why?", "short"))
     with pytest.raises(UsageError, match="no question of Made comes with a passage that answers it"):
-        corg_build.run(found, Run(part="all", model="simulated"))
+        corg_build.run(found, ExperimentRun(part="all", model="simulated"))

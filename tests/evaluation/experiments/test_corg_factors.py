@@ -29,7 +29,7 @@ from evaluation.experiments.corg_factors import (
     with_made,
 )
 from evaluation.harness.asking import PromptReader, open_asking
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from evaluation.samples import Context, Sample
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.prompts import answer_group
@@ -142,14 +142,14 @@ def test_the_plural_is_another_question_with_and_without_the_extra_prompt(embedd
 
 
 def test_offline_has_no_arm_that_needs_a_prompt(data_dir):
-    (report,) = run("corg-factors", data_dir, ["ramdocs"], Run(limit=3))
+    (report,) = run("corg-factors", data_dir, ["ramdocs"], ExperimentRun(limit=3))
     assert [row[0] for row in report.tables[0].rows] == [BASE, "plural", "change to distracting", "separation"]
     assert "What needs a language model is left out" in report.tables[0].note
     assert {relation for _, relation in answers(report)} <= set(RELATIONS)
 
 
 def test_every_way_is_shown_the_contexts_of_its_case(data_dir):
-    (report,) = run("corg-factors", data_dir, ["ramdocs"], Run(limit=6, model="simulated"))
+    (report,) = run("corg-factors", data_dir, ["ramdocs"], ExperimentRun(limit=6, model="simulated"))
     assert [row[0] for row in report.tables[0].rows] == [
         BASE, "plural", "change to distracting", "one-shot", "extra prompt", "plural by the model",
         "plural & extra prompt", "change to distracting, plural & extra prompt", "separation",
@@ -170,7 +170,7 @@ def test_every_way_is_shown_the_contexts_of_its_case(data_dir):
 def test_made_contexts_are_told_to_a_simulated_reader(embedder):
     (told,) = with_made([QUESTION], [*made().values()])
     assert [given.id for given in told.given][-1] == "3 (made by rule)"
-    with open_asking(Run(model="simulated"), [told]) as asking:
+    with open_asking(ExperimentRun(model="simulated"), [told]) as asking:
         arms = {arm.name: arm for arm in factor_arms(asking, asking.reader(embedder), OfflineReader(embedder))}
         case = made()["ambiguous"]
         alone = replace(case, given=case.given[1:])

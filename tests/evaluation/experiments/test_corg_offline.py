@@ -8,7 +8,7 @@ import pytest
 from paper_files import answers
 from value_reader import ValueReader
 
-from evaluation.corg_systems import CORG, SEPARATE, Organised
+from evaluation.corg_systems import CORG, SEPARATE, OrganisedContexts
 from evaluation.experiments import corg_offline, run
 from evaluation.experiments.corg_offline import (
     ALONE,
@@ -22,8 +22,8 @@ from evaluation.experiments.corg_offline import (
     measures,
     set_beside,
 )
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from evaluation.samples import Context, Sample
 from preflight_rag.state.values import Relation
 
@@ -55,7 +55,7 @@ SPRINGFIELD = {
 }
 
 
-NOTHING = Organised((), (), (), 0)
+NOTHING = OrganisedContexts((), (), (), 0)
 TOWNS = Sample(
     "towns",
     SPRINGFIELD["question"],
@@ -80,12 +80,12 @@ def data(tmp_path):
 def organised(*pairs, kind="counterfactual", kept=(1, 2, 3)):
     """Contexts of which these pairs are related."""
     relations = tuple(Relation[int](a=a, b=b, kind=kind, inferred=False) for a, b in pairs)
-    return Organised((), relations, tuple((n,) for n in kept), 2)
+    return OrganisedContexts((), relations, tuple((n,) for n in kept), 2)
 
 
 def measured(reply, made=NOTHING, quotes=()):
     details = {"reply": reply, "route": "1 group", "quotes": [list(quote) for quote in quotes]}
-    return dict(measures(Row("towns", arm=CORG, calls=3, details=details), TOWNS, made))
+    return dict(measures(ScoreRow("towns", arm=CORG, calls=3, details=details), TOWNS, made))
 
 
 def test_shares_are_of_the_answers_shown():
@@ -134,7 +134,7 @@ def test_an_entity_is_named_by_what_tells_it_from_others(lines, named):
 
 
 def test_corg_sets_the_wrong_figure_beside_the_right_one(data):
-    (report,) = run("corg-offline", data, ["ramdocs"], Run(part="all", extractive_reader="none"))
+    (report,) = run("corg-offline", data, ["ramdocs"], ExperimentRun(part="all", extractive_reader="none"))
     (means,) = (figures["means"] for figures in report.figures.values())
     (arms,) = answers(report).values()
     assert (means[CORG][RECALL]["value"], means[CORG][UNMARKED]["value"]) == (1.0, 0.0)
@@ -146,7 +146,7 @@ def test_corg_sets_the_wrong_figure_beside_the_right_one(data):
 
 def test_a_reader_of_spans_is_set_beside_that_of_sentences(data, monkeypatch):
     monkeypatch.setattr(corg_offline, "open_extractive_reader", lambda name: ValueReader())
-    (report,) = run("corg-offline", data, ["ramdocs"], Run(part="all"))
+    (report,) = run("corg-offline", data, ["ramdocs"], ExperimentRun(part="all"))
     spans, sentences = (figures["means"][CORG] for figures in report.figures.values())
     assert (spans[RECALL]["value"], spans[UNMARKED]["value"]) == (1.0, 0.0)
     difference = next(row for row in report.tables[2].rows if row[0].startswith(CORG))

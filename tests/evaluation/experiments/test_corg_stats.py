@@ -21,7 +21,7 @@ from evaluation.experiments.corg_stats import (
     labelled,
     unreadable,
 )
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from evaluation.samples import Context, DataSet, Sample, passages_as_corpus
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Relation
@@ -82,7 +82,7 @@ def test_one_question_with_many_pairs_does_not_outweigh_the_others():
 
 
 def test_the_kinds_sum_to_one(small, library_cache):
-    report = corg_stats.run(small, Run(library_cache=library_cache))
+    report = corg_stats.run(small, ExperimentRun(library_cache=library_cache))
     for counted in report.figures.values():
         if counted["with_pairs"]:
             assert sum(part["value"] for part in counted["kinds"].values()) == pytest.approx(1, abs=1e-5)
@@ -102,7 +102,7 @@ def test_labels_with_descriptors_tell_all_four_kinds():
 
 @pytest.mark.parametrize("model", ["offline", "simulated"])
 def test_given_and_retrieved_contexts_are_told_apart(small, library_cache, model):
-    report = corg_stats.run(small, Run(library_cache=library_cache, model=model))
+    report = corg_stats.run(small, ExperimentRun(library_cache=library_cache, model=model))
     assert list(report.figures) == [LABELLED, GIVEN, RETRIEVED]
     assert [row[0] for row in report.tables[0].rows] == [*KINDS, "unreadable", "coverage"]
     paper = {row[0]: row[1] for row in report.tables[2].rows}
@@ -116,7 +116,7 @@ def test_given_and_retrieved_contexts_are_told_apart(small, library_cache, model
 
 
 def test_every_pair_that_answers_has_one_relation(small, library_cache):
-    report = corg_stats.run(small, Run(library_cache=library_cache, limit=1))
+    report = corg_stats.run(small, ExperimentRun(library_cache=library_cache, limit=1))
     relevant = report.figures[GIVEN]["relevant"]
     assert report.figures[GIVEN]["pairs"] == relevant * (relevant - 1) // 2
     (row,) = (row for row in report.rows if row.condition == GIVEN)
@@ -128,7 +128,7 @@ def test_every_pair_that_answers_has_one_relation(small, library_cache):
 def test_a_set_without_contexts_or_corpus_is_refused(as_set):
     found = as_set(Sample("q", "Why?", "short"))
     with pytest.raises(UsageError, match="Made has neither contexts nor documents to search"):
-        corg_stats.run(found, Run(part="all"))
+        corg_stats.run(found, ExperimentRun(part="all"))
 
 
 def test_a_pair_that_no_reply_gave_is_not_among_the_kinds(small, library_cache, monkeypatch, tmp_path):
@@ -141,7 +141,9 @@ def test_a_pair_that_no_reply_gave_is_not_among_the_kinds(small, library_cache, 
     one = replace(small, samples=small.samples[:1], corpus=None)
     with ScriptedServer(reply) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        settings = Run(library_cache=library_cache, model="openai:scripted", reply_cache=tmp_path / "replies.db")
+        settings = ExperimentRun(
+            library_cache=library_cache, model="openai:scripted", reply_cache=tmp_path / "replies.db"
+        )
         report = corg_stats.run(one, settings)
     assert report.figures[GIVEN]["unreadable"]["value"] > 0
     (row,) = (row for row in report.rows if row.condition == GIVEN)

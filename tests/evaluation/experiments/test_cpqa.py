@@ -26,8 +26,8 @@ from evaluation.experiments.cpqa import (
 )
 from evaluation.experiments.sources import second_stage
 from evaluation.published import PUBLISHED
-from evaluation.query_pipeline import POOL, TOP, Parts, as_it_is, open_pipeline
-from evaluation.runs import Run
+from evaluation.query_pipeline import POOL, TOP, PipelineParts, as_it_is, open_pipeline
+from evaluation.runs import ExperimentRun
 from evaluation.samples import passages_as_corpus
 from evaluation.stages import CLOSED_BOOK, NO_CLOSED_BOOK
 from preflight_rag.library.search.query import SearchQuery
@@ -41,7 +41,7 @@ SUBSET = 24
 
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory):
-    return Run(limit=3, library_cache=tmp_path_factory.mktemp("cpqa"))
+    return ExperimentRun(limit=3, library_cache=tmp_path_factory.mktemp("cpqa"))
 
 
 @pytest.fixture(scope="module")
@@ -92,14 +92,14 @@ def test_naive_rag_reads_the_whole_texts_of_the_first_documents(pipeline):
 def test_each_part_can_be_left_out(pipeline):
     bench, made = pipeline
     question = bench.questions[0]
-    alone = made.pool(question, Parts(hybrid=False))
+    alone = made.pool(question, PipelineParts(hybrid=False))
     assert len(alone) <= POOL
-    hybrid = made.pool(question, Parts())
+    hybrid = made.pool(question, PipelineParts())
     assert hybrid[: len(alone)] == alone
     assert made.client.search("pubmed", as_it_is(question.question)).hits <= 1
-    assert set(made.pool(question, Parts(rewriting=False))) <= {*alone, *made.ids.values()}
-    fixed = made.passages(question, Parts(splitter=SPLITTERS[0], hybrid=False, second_stage=False))
-    seos = made.passages(question, Parts(hybrid=False, second_stage=False))
+    assert set(made.pool(question, PipelineParts(rewriting=False))) <= {*alone, *made.ids.values()}
+    fixed = made.passages(question, PipelineParts(splitter=SPLITTERS[0], hybrid=False, second_stage=False))
+    seos = made.passages(question, PipelineParts(hybrid=False, second_stage=False))
     assert len(fixed) == len(seos) == TOP
     tokens = bench.searched.library.embedder.count_tokens
     for source in (*fixed, *seos):
@@ -114,7 +114,7 @@ def test_a_retriever_orders_by_its_own_scores(pipeline):
     """Without a second stage, the dense one by cosine: by brute force over all chunks of the pool."""
     bench, made = pipeline
     question = bench.questions[1]
-    parts = Parts(second_stage=False)
+    parts = PipelineParts(second_stage=False)
     method = made.splitters["dense"][parts.splitter]
     asked = method.embedder.encode_query(question.question)
     cosines = {}
@@ -130,8 +130,8 @@ def test_kinds_of_documents_are_left_out(pipeline):
     bench, made = pipeline
     question = bench.questions[0]
     assert set(made.origins.values()) == {"D1"}
-    assert made.pool(question, SOURCES["D1"]) == made.pool(question, Parts())
-    assert made.passages(question, Parts(origins=frozenset({"D2"}))) == ()
+    assert made.pool(question, SOURCES["D1"]) == made.pool(question, PipelineParts())
+    assert made.passages(question, PipelineParts(origins=frozenset({"D2"}))) == ()
 
 
 def test_the_words_of_a_question_as_one_term():
@@ -199,12 +199,12 @@ def test_table_iii_and_table_iv_are_of_the_negative_questions(pubmedqa, settings
 
 
 def test_documents_and_passages_have_embedders_of_their_own():
-    run = with_embedders(Run(embedder="a", document_embedder="b", passage_embedder="c,d"), most=2)
+    run = with_embedders(ExperimentRun(embedder="a", document_embedder="b", passage_embedder="c,d"), most=2)
     assert (run.embedder, run.passage_embedder) == ("b", "c,d")
-    run = with_embedders(Run(embedder="a"))
+    run = with_embedders(ExperimentRun(embedder="a"))
     assert (run.embedder, run.passage_embedder) == ("a", "a")
     with pytest.raises(UsageError, match="more than 1"):
-        with_embedders(Run(passage_embedder="c,d"))
+        with_embedders(ExperimentRun(passage_embedder="c,d"))
 
 
 def test_table_iv_has_a_column_for_a_second_embedder_and_names_what_ran(pubmedqa, settings):
@@ -217,10 +217,10 @@ def test_table_iv_has_a_column_for_a_second_embedder_and_names_what_ran(pubmedqa
 
 def test_a_second_stage_is_one():
     with pytest.raises(UsageError, match="2 rerankers"):
-        second_stage(Run(rerankers=("reader", "features")), "features")
+        second_stage(ExperimentRun(rerankers=("reader", "features")), "features")
     with pytest.raises(UsageError, match="no second stage"):
-        second_stage(Run(rerankers=("none",)), "features")
-    assert second_stage(Run(), "features:bioasq").name.startswith("features")
+        second_stage(ExperimentRun(rerankers=("none",)), "features")
+    assert second_stage(ExperimentRun(), "features:bioasq").name.startswith("features")
 
 
 def test_mesh_tells_which_questions_are_on_neoplasms_where_its_file_is_there(data_dir, tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ from evaluation.experiments.cost import ROUTER, saved
 from evaluation.experiments.integration import ALL, spread
 from evaluation.harness.budget import Budget, Price
 from evaluation.report import Report
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from evaluation.samples import Sample
 from evaluation.stages import AUTO, CLOSED_BOOK, MAP_REDUCE, RAG, closed_book_prompt
 
@@ -61,7 +61,7 @@ def test_each_subset_has_a_column_and_the_limit_is_spread(report) -> None:
 @pytest.mark.parametrize("limit", [1, 7, None])
 def test_a_limit_takes_that_many_questions(small, limit) -> None:
     found = open_dataset("mirage", small, QUESTIONS)
-    chosen = spread(found, Run(limit=limit))
+    chosen = spread(found, ExperimentRun(limit=limit))
     assert len(chosen) == (limit or len(found.select("test")))
     assert set(chosen) <= set(found.select("test"))
 

@@ -6,7 +6,7 @@ import pytest
 from paper_files import answers, prompts, report_of
 
 from evaluation.experiments.open_ended import JUDGE
-from evaluation.judging import EQUAL, FIRST, SECOND, Judged, prompt
+from evaluation.judging import EQUAL, FIRST, SECOND, PairPreference, prompt
 from evaluation.samples import Sample
 from evaluation.stages import MAP_REDUCE, RAG
 from preflight_rag.prompts import map_context, reduce_context
@@ -70,7 +70,7 @@ def test_a_win_is_one_in_both_orders(small, library_cache, tmp_path, monkeypatch
     ],
 )
 def test_verdicts(orders, verdict) -> None:
-    assert Judged(orders).verdict == verdict
+    assert PairPreference(orders).verdict == verdict
 
 
 def test_an_answer_cannot_end_its_fence() -> None:

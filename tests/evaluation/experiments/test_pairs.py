@@ -9,7 +9,7 @@ import pytest
 
 from evaluation.experiments import pairs, run
 from evaluation.experiments.pairs import HITS, MRR, RERANKERS, graded, read_question
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from evaluation.samples import Sample
 from preflight_rag.state.errors import RerankerError, UsageError
 from preflight_rag.testing.scripted_server import ScriptedServer
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def settings(library_cache, tmp_path, monkeypatch):
     monkeypatch.setattr(pairs, "LEAST_WORDS", 8)
-    return Run(part="all", library_cache=library_cache, reply_cache=tmp_path / "replies.db")
+    return ExperimentRun(part="all", library_cache=library_cache, reply_cache=tmp_path / "replies.db")
 
 
 def written(body):

@@ -9,7 +9,7 @@ import pytest
 
 from evaluation.experiments import poisoned
 from evaluation.experiments.poisoned import ALONE, ARMS, BESIDE, OTHER, QUOTED, RIGHT, kind_of
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from evaluation.samples import Sample, reader_part_of
 from preflight_rag.state.errors import UsageError
 
@@ -64,7 +64,7 @@ def test_a_run_puts_each_question_with_and_without_the_planted_documents(tmp_pat
     with gzip.open(tmp_path / "nq_open_oracle" / "nq-open-oracle.jsonl.gz", "wt", encoding="utf-8") as file:
         file.write(json.dumps(genuine) + "\n")
     (tmp_path / "poisonedrag" / "adv_targeted.jsonl").write_text(json.dumps(planted) + "\n", encoding="utf-8")
-    report = poisoned.run(poisoned.open_dataset("poisonedrag", tmp_path), Run())
+    report = poisoned.run(poisoned.open_dataset("poisonedrag", tmp_path), ExperimentRun())
     assert len(report.rows) == 2 * len(ARMS)
     assert {row.arm for row in report.rows} == set(ARMS)
     for row in report.rows:

@@ -9,7 +9,7 @@ from paper_files import answers
 
 from evaluation.experiments import run
 from evaluation.experiments.pooled_levels import presets_of_level, split
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from preflight_rag.library.search.selection import PAPER_PRESETS
 from preflight_rag.state.values import Document
 from preflight_rag.testing.scripted_server import ScriptedServer
@@ -43,7 +43,7 @@ def squad(tmp_path):
 @pytest.fixture
 def settings(tmp_path, monkeypatch):
     monkeypatch.setattr("evaluation.samples.reader_part_of", lambda key: "test")
-    return Run(part="all", library_cache=tmp_path / "vectors", reply_cache=tmp_path / "replies.db")
+    return ExperimentRun(part="all", library_cache=tmp_path / "vectors", reply_cache=tmp_path / "replies.db")
 
 
 def test_chunks_share_half_of_their_tokens(embedder):
@@ -80,7 +80,7 @@ def test_each_level_has_the_papers_settings(name, level, settings):
 def test_the_pool_is_selected_from_and_read(squad, settings, monkeypatch):
     with ScriptedServer(default="It has 465 degrees [1].") as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        given = Run(**{**vars(settings), "model": "openai:scripted"})
+        given = ExperimentRun(**{**vars(settings), "model": "openai:scripted"})
         (report,) = run("pooled-levels", squad, ["facts.json"], given)
     for level in ("sentence", "256 tokens", "512 tokens"):
         # Everything fits into 2,000 tokens, so an answer is always present before reading; one reply of three has it.
@@ -108,5 +108,7 @@ def test_without_a_model_only_what_is_selected_is_measured(squad, settings):
 
 
 def test_few_documents_are_those_that_answer_and_a_sample(squad, settings):
-    (report,) = run("pooled-levels", squad, ["facts.json"], Run(**{**vars(settings), "limit": 1, "documents": 1}))
+    (report,) = run(
+        "pooled-levels", squad, ["facts.json"], ExperimentRun(**{**vars(settings), "limit": 1, "documents": 1})
+    )
     assert report.inputs["settings"]["units"]["512 tokens"] < 3

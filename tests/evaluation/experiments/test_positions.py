@@ -11,10 +11,10 @@ from paper_files import answers, passages, prompts, report_of
 from evaluation.datasets import QUESTIONS, open_dataset
 from evaluation.experiments import positions
 from evaluation.experiments.positions import PERCENTILES, SIZES, condition, place_of
-from evaluation.harness.simulated import Bias
+from evaluation.harness.simulated import ReadingBias
 from evaluation.published import PUBLISHED
 from evaluation.reading_metrics import holds
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from evaluation.searched import open_searched
 from evaluation.stages import MAP_REDUCE, RAG
 from preflight_rag.library.search.query import SearchQuery
@@ -76,7 +76,7 @@ def test_a_simulated_dip_shows_in_plain_rag_and_less_in_map_reduce(reports) -> N
         for arm in (RAG, MAP_REDUCE)
     }
     for at in PERCENTILES:
-        expected = Bias().noticed(place_of(at, 16), 16)
+        expected = ReadingBias().noticed(place_of(at, 16), 16)
         spread = sqrt(expected * (1 - expected) / (ASKED * len(SEEDS)))
         assert abs(accuracy[RAG][at] - expected) < 3.5 * spread
     dip = {arm: (row[0] + row[100]) / 2 - row[50] for arm, row in accuracy.items()}
@@ -105,7 +105,7 @@ def test_it_runs_on_each_data_set(small, library_cache, dataset, model) -> None:
 def test_distractors_come_by_the_dense_ranking_where_that_is_asked_for(small, library_cache) -> None:
     """BriefContext: the order of the dense ranking is kept, and its passages are the ones around the key."""
     found = open_dataset("nq_open_oracle", small, QUESTIONS)
-    with open_searched(found, Run(library_cache=library_cache, order="dense")) as searched:
+    with open_searched(found, ExperimentRun(library_cache=library_cache, order="dense")) as searched:
         question = next(q for q in found.samples if searched.documents(q))
         dense = [
             hit.passage_id
@@ -120,8 +120,8 @@ def test_distractors_come_by_the_dense_ranking_where_that_is_asked_for(small, li
 def test_repeats_are_asked_anew_and_have_a_standard_deviation(small, library_cache, monkeypatch, tmp_path) -> None:
     """The model answers rightly in the first run and not in the second: 100 and 0 %, so mean 50, SD 70.71 by hand."""
     found = open_dataset("nq_open_oracle", small, QUESTIONS)
-    with open_searched(found, Run(library_cache=library_cache)) as searched:
-        (question,) = searched.with_key(found, Run(limit=1))
+    with open_searched(found, ExperimentRun(library_cache=library_cache)) as searched:
+        (question,) = searched.with_key(found, ExperimentRun(limit=1))
     right = question.answers[0][0]
     asked: list[str] = []
 
@@ -134,7 +134,7 @@ def test_repeats_are_asked_anew_and_have_a_standard_deviation(small, library_cac
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         report = positions.run(
             found,
-            Run(limit=1, repeats=2, library_cache=library_cache, model="openai:scripted",
+            ExperimentRun(limit=1, repeats=2, library_cache=library_cache, model="openai:scripted",
                 reply_cache=tmp_path / "replies.db", concurrency=1),
         )  # fmt: skip
     assert report.figures["repeats"][f"{RAG}, k = 8"]["runs"] == [1.0, 0.0]
@@ -145,7 +145,7 @@ def test_repeats_are_asked_anew_and_have_a_standard_deviation(small, library_cac
 def test_repeats_without_a_model_are_refused(small, library_cache) -> None:
     found = open_dataset("nq_open_oracle", small, QUESTIONS)
     with pytest.raises(UsageError, match="2 repeats"):
-        positions.run(found, Run(limit=1, repeats=2, library_cache=library_cache))
+        positions.run(found, ExperimentRun(limit=1, repeats=2, library_cache=library_cache))
 
 
 def test_the_preprints_places_average_as_its_row_says() -> None:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from evaluation.experiments import router
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from evaluation.samples import Sample
 from evaluation.searching import collection_library
 from preflight_rag.routing.model_profile import ModelProfile
@@ -35,7 +35,7 @@ def report(tmp_path):
     asked = {"id": "q", "document_id": "a", "question": "Who counted the harbours of this coast?", "answers": [answer]}
     (folder / "questions.jsonl").write_text(json.dumps(asked) + "\n", encoding="utf-8")
     found = router.open_dataset("covidqa", tmp_path / "data")
-    return router.run(found, Run(part="all", library_cache=tmp_path / "cache"))
+    return router.run(found, ExperimentRun(part="all", library_cache=tmp_path / "cache"))
 
 
 def test_place_is_that_of_the_passage_with_the_marked_span(report):
@@ -52,7 +52,7 @@ def test_reader_that_loses_nothing_gains_nothing_by_parts(report):
 
 def test_measured_without_looks_a_case_has_its_features(tmp_path, report):
     found = router.open_dataset("covidqa", tmp_path / "data")
-    run = Run(part="all", library_cache=tmp_path / "cache")
+    run = ExperimentRun(part="all", library_cache=tmp_path / "cache")
     with collection_library(found, run) as library:
         (measured,) = router.measure(found, library, found.select("all"), run, looks=False)
     assert (measured.notices, measured.alarms, measured.reaches) == (None, None, None)
@@ -61,7 +61,7 @@ def test_measured_without_looks_a_case_has_its_features(tmp_path, report):
 
 def case(place, notices=(True, True, True), alarms=(True, True, True), reaches=True):
     """A question over 16 passages, which four parts hold."""
-    return router.Case(Sample("q", "?"), 0.1, 0.5, place, place, 16, notices, alarms, reaches)
+    return router.RoutingCase(Sample("q", "?"), 0.1, 0.5, place, place, 16, notices, alarms, reaches)
 
 
 FLAT_LOW = ModelProfile("m", "test", {0.0: 0.9, 2 / 15: 0.9, 2 / 15 + 1e-9: 0.4, 1.0: 0.4}, 0.9)
@@ -86,6 +86,6 @@ def test_a_question_without_its_passage_costs_calls_and_is_right_by_no_way():
 
 
 def test_the_bound_spends_half_of_the_calls_where_most_is_gained():
-    never = [router.Expected(right, 1.0) for right in (0.4, 0.5, 0.9)]
-    always = [router.Expected(0.9, 5.0, 1.0)] * 3
+    never = [router.ExpectedOutcome(right, 1.0) for right in (0.4, 0.5, 0.9)]
+    always = [router.ExpectedOutcome(0.9, 5.0, 1.0)] * 3
     assert [each.right for each in router._bound(never, always)] == [0.9, 0.5, 0.9]  # 7.5 calls, of which 3 are needed

@@ -14,8 +14,8 @@ from evaluation.experiments.citations import hold
 from evaluation.experiments.reading import open_named
 from evaluation.experiments.routes import AUTO, ROUTES, judge
 from evaluation.harness.budget import Price
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from evaluation.samples import Sample, passages_as_corpus
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Answer, Citation, Passage, Receipt, RouteDecision
@@ -28,7 +28,7 @@ TEXT = "Aspirin inhibits cyclooxygenase. It is given against pain."
 
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory):
-    return Run(limit=2, library_cache=tmp_path_factory.mktemp("turns"))
+    return ExperimentRun(limit=2, library_cache=tmp_path_factory.mktemp("turns"))
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_routes_run_without_a_model(ramdocs, settings):
 
 
 def scored(value, tokens, route="plain", calls=1):
-    return Row("q", score=value, calls=calls, tokens=(tokens, 0), details={"route": route})
+    return ScoreRow("q", score=value, calls=calls, tokens=(tokens, 0), details={"route": route})
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from evaluation.compare import compare
 from evaluation.harness.arms import Arm, ArmAnswer, run_arms, score
 from evaluation.harness.asking import Asking, open_asking
 from evaluation.harness.budget import Budget
-from evaluation.rows import Row, complete, samples_of
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow, complete, samples_of
+from evaluation.runs import ExperimentRun
 from evaluation.samples import Sample
 from preflight_rag.prompts import answer_plain
 from preflight_rag.state.reading import Source
@@ -78,9 +78,9 @@ def plain(asking: Asking, mark: str) -> Arm:
     return Arm(mark, answer)
 
 
-def run_arms_of(server: ScriptedServer, monkeypatch, tmp_path, count: int = 6, **options) -> list[Row]:
+def run_arms_of(server: ScriptedServer, monkeypatch, tmp_path, count: int = 6, **options) -> list[ScoreRow]:
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-    run = Run(model="openai:scripted", reply_cache=tmp_path / "replies.db", **options)
+    run = ExperimentRun(model="openai:scripted", reply_cache=tmp_path / "replies.db", **options)
     with open_asking(run) as asking:
         arms = [plain(asking, "first"), plain(asking, "second")]
         return asyncio.run(run_arms(arms, questions(count), passages, asking))
@@ -148,7 +148,7 @@ async def echo(sample: Sample, sources: Sequence[Source]) -> ArmAnswer:
 def test_every_condition_of_a_sample_has_its_passages_and_its_row() -> None:
     conditions = {"short": [Source(1, "a", "", "A")], "long": [Source(1, "b", "", "B")]}
     arms = [Arm("one", echo), Arm("two", echo)]
-    rows = asyncio.run(run_arms(arms, questions(2), lambda _: conditions, Asking(Run(), None)))
+    rows = asyncio.run(run_arms(arms, questions(2), lambda _: conditions, Asking(ExperimentRun(), None)))
     seen = [(row.sample, row.condition, row.arm, row.details["choice"]) for row in rows]
     assert seen[:4] == [
         ("q0", "short", "one", "yes"), ("q0", "short", "two", "yes"),

@@ -9,7 +9,7 @@ from langchain_core.messages import HumanMessage
 
 from evaluation.harness.asking import gather, open_asking
 from evaluation.harness.budget import Budget
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from preflight_rag.state.errors import BudgetUsedUp, ModelAuthError, ModelUnavailable, UnknownModel, UsageError
 from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 
@@ -89,7 +89,9 @@ def test_a_larger_budget_goes_on_from_what_was_paid(monkeypatch, tmp_path) -> No
 
         def answered(max_calls: int) -> tuple[list[bool], Budget]:
             budget = Budget(max_calls=max_calls)
-            run = Run(model="openai:scripted", concurrency=2, budget=budget, reply_cache=tmp_path / "replies.db")
+            run = ExperimentRun(
+                model="openai:scripted", concurrency=2, budget=budget, reply_cache=tmp_path / "replies.db"
+            )
             with open_asking(run) as asking:
                 outcomes = asyncio.run(
                     asking.gather(range(6), lambda n: asking.prompts.reply([HumanMessage(f"Number {n}.")]), "numbers")

@@ -17,8 +17,8 @@ from evaluation.experiments import Experiment
 from evaluation.harness.arms import Arm, ArmAnswer, run_arms
 from evaluation.harness.asking import open_asking
 from evaluation.report import Report
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from evaluation.samples import Sample
 from preflight_rag.cli import app
 from preflight_rag.prompts import answer_plain
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.slow
 PASSAGE = Source(1, "doc-1", "Numbers", "Even numbers are divisible by 2.")
 
 
-def parity(collection: list[Sample], run: Run) -> Report:
+def parity(collection: list[Sample], run: ExperimentRun) -> Report:
     """A whole experiment in a few lines: one arm, one passage."""
     with open_asking(run, collection) as asking:
 
@@ -169,7 +169,7 @@ def test_a_case_that_is_not_there_is_a_line(tmp_path: Path, options: tuple[str, 
 
 
 def test_rows_of_other_experiments_are_shown_as_they_are(tmp_path: Path) -> None:
-    row = Row("q1", arm="fused", score=1.0, measure="MRR", details={"question": "Why?", "gold_ranks": [1]})
+    row = ScoreRow("q1", arm="fused", score=1.0, measure="MRR", details={"question": "Why?", "gold_ranks": [1]})
     line = {"experiment": "retrieval", "dataset": "small", **row.to_json()}
     (tmp_path / "results.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
     shown = invoke("show", tmp_path, "q1").stdout

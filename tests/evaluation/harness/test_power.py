@@ -14,9 +14,9 @@ import pytest
 from evaluation.compare import compare
 from evaluation.harness.arms import Arm, ArmAnswer, run_arms
 from evaluation.harness.asking import Asking
-from evaluation.harness.simulated import Bias, SimulatedChat
-from evaluation.rows import Row
-from evaluation.runs import Run
+from evaluation.harness.simulated import ReadingBias, SimulatedChat
+from evaluation.rows import ScoreRow
+from evaluation.runs import ExperimentRun
 from evaluation.samples import Context, Sample
 from preflight_rag.state.reading import Source
 
@@ -37,9 +37,9 @@ def passages(question: Sample) -> list[Source]:
     return [Source(1, question.id, "", question.given[0].text)]
 
 
-def arm(noticed: float, seed: int) -> list[Row]:
+def arm(noticed: float, seed: int) -> list[ScoreRow]:
     """The questions, of which the simulated reader is right on that share."""
-    asking = Asking(Run(), SimulatedChat.of(QUESTIONS, Bias(edge=noticed, prior=0.0, seed=seed)))
+    asking = Asking(ExperimentRun(), SimulatedChat.of(QUESTIONS, ReadingBias(edge=noticed, prior=0.0, seed=seed)))
 
     async def answer(question: Sample, sources: object) -> ArmAnswer:
         reply = await asking.prompts.answer(question=question.question, sources=sources, options=OPTIONS)
@@ -49,15 +49,15 @@ def arm(noticed: float, seed: int) -> list[Row]:
 
 
 @pytest.fixture(scope="module")
-def even() -> list[list[Row]]:
+def even() -> list[list[ScoreRow]]:
     return [arm(0.85, seed) for seed in range(SEEDS + 1)]
 
 
-def together(first: list[Row], second: list[Row]) -> list[Row]:
+def together(first: list[ScoreRow], second: list[ScoreRow]) -> list[ScoreRow]:
     return [*(replace(row, arm="first") for row in first), *(replace(row, arm="second") for row in second)]
 
 
-def test_five_points_are_found(even: list[list[Row]]) -> None:
+def test_five_points_are_found(even: list[list[ScoreRow]]) -> None:
     for seed in (0, 1, 2):
         test = compare(together(arm(0.90, seed), even[seed]), seed=0, baseline="second").tests["first − second"]
         assert test.difference.low <= 0.05 <= test.difference.high
@@ -65,7 +65,7 @@ def test_five_points_are_found(even: list[list[Row]]) -> None:
         assert test.holm < 0.001
 
 
-def test_nothing_is_found_where_nothing_is(even: list[list[Row]]) -> None:
+def test_nothing_is_found_where_nothing_is(even: list[list[ScoreRow]]) -> None:
     pairs = pairwise(even)
     tests = [compare(together(a, b), seed=0, baseline="second").tests["first − second"] for a, b in pairs]
     assert len(tests) == SEEDS

@@ -19,7 +19,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from evaluation.harness.asking import open_asking
 from evaluation.harness.budget import Budget
 from evaluation.harness.replies import ReplyCache, StoredReply, recording, request_key
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from preflight_rag.models.chat.chat_reader import ChatReader
 from preflight_rag.state.errors import BadReply
 from preflight_rag.testing.scripted_server import Reply, ScriptedServer
@@ -40,17 +40,17 @@ with open_asking(run) as asking:
 
 
 @pytest.fixture
-def run_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Run]:
+def run_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., ExperimentRun]:
     """Makes the run of a scripted server's model; its warnings are in `warnings`."""
 
-    def make(server: ScriptedServer, **options: object) -> Run:
+    def make(server: ScriptedServer, **options: object) -> ExperimentRun:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        return Run(**{"model": "openai:scripted", "reply_cache": tmp_path / "replies.db", **options})
+        return ExperimentRun(**{"model": "openai:scripted", "reply_cache": tmp_path / "replies.db", **options})
 
     return make
 
 
-def ask(run: Run, prompts: list[str]) -> list[str | None]:
+def ask(run: ExperimentRun, prompts: list[str]) -> list[str | None]:
     with open_asking(run) as asking:
 
         async def one(prompt: str) -> str:
@@ -60,7 +60,7 @@ def ask(run: Run, prompts: list[str]) -> list[str | None]:
     return [outcome.value for outcome in outcomes]
 
 
-def test_a_run_that_is_repeated_asks_nothing(run_on: Callable[..., Run]) -> None:
+def test_a_run_that_is_repeated_asks_nothing(run_on: Callable[..., ExperimentRun]) -> None:
     prompts = [f"Number {n}." for n in range(5)]
     with ScriptedServer([("Number 3.", "three")], default="another") as server:
         first = ask(run_on(server), prompts)
@@ -71,7 +71,7 @@ def test_a_run_that_is_repeated_asks_nothing(run_on: Callable[..., Run]) -> None
 
 
 @pytest.mark.parametrize("concurrency", [1, 4])
-def test_the_same_prompt_is_asked_once(run_on: Callable[..., Run], concurrency: int) -> None:
+def test_the_same_prompt_is_asked_once(run_on: Callable[..., ExperimentRun], concurrency: int) -> None:
     with ScriptedServer(default=Reply("same", delay=0.1)) as server:
         run = run_on(server, concurrency=concurrency)
         assert ask(run, ["Who?", "Who?", "Who?", "What?"]) == ["same"] * 4
@@ -79,7 +79,7 @@ def test_the_same_prompt_is_asked_once(run_on: Callable[..., Run], concurrency: 
     assert (run.budget.calls, run.budget.replayed) == (2, 2)
 
 
-def test_a_killed_run_goes_on_where_it_was(run_on: Callable[..., Run], tmp_path: Path) -> None:
+def test_a_killed_run_goes_on_where_it_was(run_on: Callable[..., ExperimentRun], tmp_path: Path) -> None:
     def slow_from_five_on(body: dict) -> Reply:
         number = int(body["messages"][0]["content"].split()[1].rstrip("."))
         return Reply(f"reply {number}", delay=0.0 if number < 5 or resumed else 60.0)
@@ -109,7 +109,7 @@ def wait_for_rows(path: Path, count: int) -> None:
     raise TimeoutError(f"fewer than {count} replies in {path}")
 
 
-def test_a_refusal_and_a_cut_off_reply_are_paid_for_once_too(run_on: Callable[..., Run]) -> None:
+def test_a_refusal_and_a_cut_off_reply_are_paid_for_once_too(run_on: Callable[..., ExperimentRun]) -> None:
     rules = [("secret", Reply(refusal="I will not.")), ("long", Reply("so", finish_reason="length"))]
     with ScriptedServer(rules, default="fine") as server:
         for _ in range(2):
@@ -117,14 +117,14 @@ def test_a_refusal_and_a_cut_off_reply_are_paid_for_once_too(run_on: Callable[..
         assert server.count() == 3
 
 
-def test_a_reply_without_an_end_and_an_error_are_asked_again(run_on: Callable[..., Run]) -> None:
+def test_a_reply_without_an_end_and_an_error_are_asked_again(run_on: Callable[..., ExperimentRun]) -> None:
     rules = [("broken", Reply("so", finish_reason=None), 1), ("wrong", Reply("bad request", status=400), 1)]
     with ScriptedServer(rules, default="fine") as server:
         assert ask(run_on(server), ["broken?", "wrong?", "good?"]) == [None, None, "fine"]
         assert ask(run_on(server), ["broken?", "wrong?", "good?"]) == ["fine"] * 3
 
 
-async def test_a_reply_is_kept_when_nobody_waits_any_more(run_on: Callable[..., Run]) -> None:
+async def test_a_reply_is_kept_when_nobody_waits_any_more(run_on: Callable[..., ExperimentRun]) -> None:
     with ScriptedServer(default=Reply("late", delay=0.5)) as server, open_asking(run_on(server)) as asking:
         waiting = asyncio.create_task(asking.chat_model.ainvoke("Who?"))
         await asyncio.to_thread(server.wait_for, 1)
@@ -133,7 +133,7 @@ async def test_a_reply_is_kept_when_nobody_waits_any_more(run_on: Callable[..., 
         assert server.count() == 1
 
 
-async def test_a_chat_reader_works_on_the_cached_model(run_on: Callable[..., Run]) -> None:
+async def test_a_chat_reader_works_on_the_cached_model(run_on: Callable[..., ExperimentRun]) -> None:
     with ScriptedServer(default="QUESTION: Is milvexian safe?") as server, open_asking(run_on(server)) as asking:
         reader = asking.prompts
         assert isinstance(reader, ChatReader)
@@ -144,7 +144,7 @@ async def test_a_chat_reader_works_on_the_cached_model(run_on: Callable[..., Run
     assert not told[1].usage.estimated
 
 
-async def test_the_calls_of_a_case_are_recorded(run_on: Callable[..., Run]) -> None:
+async def test_the_calls_of_a_case_are_recorded(run_on: Callable[..., ExperimentRun]) -> None:
     with ScriptedServer([("Who?", Reply(refusal="No."))]) as server, open_asking(run_on(server)) as asking:
         with recording() as outer, recording() as calls:
             with pytest.raises(BadReply):
@@ -180,7 +180,11 @@ def unusable(tmp_path: Path) -> Iterator[dict[str, Path]]:
 
 @pytest.mark.parametrize("kind", ["folder", "below a file", "text"])
 def test_where_the_file_cannot_be_used_the_replies_are_kept_elsewhere(
-    run_on: Callable[..., Run], unusable: dict[str, Path], kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run_on: Callable[..., ExperimentRun],
+    unusable: dict[str, Path],
+    kind: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     warnings: list[str] = []
@@ -226,5 +230,5 @@ def test_a_cache_without_a_file_lasts_for_the_run() -> None:
 
 
 def test_budgets_are_not_shared_by_runs() -> None:
-    assert Run().budget is not Run().budget
+    assert ExperimentRun().budget is not ExperimentRun().budget
     assert Budget().cost is None

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.harness.asking import open_asking
-from evaluation.harness.simulated import Bias, SimulatedChat
-from evaluation.runs import Run
+from evaluation.harness.simulated import ReadingBias, SimulatedChat
+from evaluation.runs import ExperimentRun
 from evaluation.samples import Context, Sample
 from preflight_rag.models.chat.chat_reader import ChatReader
 from preflight_rag.state.reading import Source
@@ -44,17 +44,17 @@ def sources(asked: Sample, place: int | None = None, count: int = 1) -> list[Sou
 async def test_accuracy_follows_the_curve(place: int) -> None:
     questions, right = [question(number) for number in range(100)], []
     for seed in range(5):
-        reader = ChatReader(SimulatedChat.of(questions, Bias(middle=0.4, seed=seed)))
+        reader = ChatReader(SimulatedChat.of(questions, ReadingBias(middle=0.4, seed=seed)))
         for asked in questions:
             reply = await reader.answer(question=asked.question, sources=sources(asked, place, 16), options=OPTIONS)
             right.append(float(reply.value.choice == asked.right))
-    expected = Bias(middle=0.4).expected(place, 16)
+    expected = ReadingBias(middle=0.4).expected(place, 16)
     assert abs(fmean(right) - expected) < 3.3 * sqrt(expected * (1 - expected) / len(right))  # all but 0.1 % of samples
 
 
 @given(st.integers(2, 40), st.data())
 def test_the_curve_is_a_u(count: int, data: st.DataObject) -> None:
-    bias = Bias()
+    bias = ReadingBias()
     place = data.draw(st.integers(0, count - 1))
     assert bias.noticed(place, count) == pytest.approx(bias.noticed(count - 1 - place, count))
     assert bias.middle <= bias.noticed(place, count) <= bias.edge == bias.noticed(0, count)
@@ -63,7 +63,7 @@ def test_the_curve_is_a_u(count: int, data: st.DataObject) -> None:
 
 async def test_partitions_find_what_the_middle_loses() -> None:
     questions = [question(number) for number in range(80)]
-    reader = ChatReader(SimulatedChat.of(questions, Bias(edge=1.0, middle=0.0, prior=0.0)))
+    reader = ChatReader(SimulatedChat.of(questions, ReadingBias(edge=1.0, middle=0.0, prior=0.0)))
     at_once = in_parts = 0
     for asked in questions:
         given = sources(asked, 8, 16)
@@ -82,7 +82,7 @@ async def test_partitions_find_what_the_middle_loses() -> None:
 @pytest.mark.parametrize(("resolves", "right"), [(1.0, True), (0.0, False)])
 async def test_a_planted_conflict_is_resolved_or_not(resolves: float, right: bool) -> None:
     asked = question(1, "gold", "wrong")
-    reader = ChatReader(SimulatedChat.of([asked], Bias(edge=1.0, resolves=resolves)))
+    reader = ChatReader(SimulatedChat.of([asked], ReadingBias(edge=1.0, resolves=resolves)))
     parts = [(await reader.extract(question=asked.question, sources=[source])).value for source in sources(asked)]
     assert [part.text for part in parts] == ["The answer is ibuprofen [1].", "The answer is morphine [2]."]
     reply = await reader.reduce(question=asked.question, extracts=parts, options=OPTIONS)
@@ -100,7 +100,7 @@ async def test_relations_are_those_of_the_answers() -> None:
 
 async def test_without_a_key_passage_it_abstains_or_guesses() -> None:
     asked = question(1)
-    reader = ChatReader(SimulatedChat.of([asked], Bias(prior=0.0)))
+    reader = ChatReader(SimulatedChat.of([asked], ReadingBias(prior=0.0)))
     noise = [Source(1, "n", "", "Nothing of use.")]
     guessed = (await reader.answer(question=asked.question, sources=noise, options=OPTIONS)).value
     assert guessed.choice in set(OPTIONS) - {asked.right}
@@ -109,7 +109,7 @@ async def test_without_a_key_passage_it_abstains_or_guesses() -> None:
 
 async def test_quotes_are_the_passages_own_words() -> None:
     asked = question(1)
-    reader = ChatReader(SimulatedChat.of([asked], Bias(edge=1.0)))
+    reader = ChatReader(SimulatedChat.of([asked], ReadingBias(edge=1.0)))
     draft = (await reader.answer(question=asked.question, sources=sources(asked), options=OPTIONS)).value
     assert draft.text == "The answer is ibuprofen [1]."
     assert draft.quotes == ((1, "Passage 0 on pain 1."),)
@@ -119,7 +119,7 @@ def test_a_run_on_the_simulation_says_so_and_repeats_itself() -> None:
     questions = [question(number) for number in range(5)]
 
     def texts(seed: int) -> list[str]:
-        with open_asking(Run(model="simulated", seed=seed), questions) as asking:
+        with open_asking(ExperimentRun(model="simulated", seed=seed), questions) as asking:
             assert asking.name.startswith("simulated")
             reader = asking.reader(None)
             assert reader.name == asking.name
@@ -135,7 +135,7 @@ def test_a_run_on_the_simulation_says_so_and_repeats_itself() -> None:
 
 def test_gold_documents_are_told_by_their_texts() -> None:
     asked = Sample("q", "Who?", "short", answers=(("Ada",),), documents=frozenset({"d"}))
-    model = SimulatedChat.of([asked], Bias(edge=1.0), {"d": "Ada wrote it.\nIt was long."})
+    model = SimulatedChat.of([asked], ReadingBias(edge=1.0), {"d": "Ada wrote it.\nIt was long."})
     known = model.questions["Who?"]
     assert known.says("It was  long.") == "Ada"
     assert known.says("Another text.") is None

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from preflight_rag.ingest.loaders import SUFFIXES, find_files, load
-from preflight_rag.ingest.loaders.files import PassedOver
+from preflight_rag.ingest.loaders.files import SkippedFile
 from preflight_rag.state.errors import (
     DocumentError,
     DocumentTooLarge,
@@ -34,7 +34,7 @@ def test_library_folder_is_passed_over(tmp_path: Path) -> None:
     (library / "library.db").touch()
     (library / "index" / "manifest.txt").write_text("x")
     (tmp_path / "a.txt").write_text("x")
-    assert list(find_files([tmp_path])) == [tmp_path / "a.txt", PassedOver(library, "a library of Preflight RAG's")]
+    assert list(find_files([tmp_path])) == [tmp_path / "a.txt", SkippedFile(library, "a library of Preflight RAG's")]
 
 
 def test_what_is_passed_over_is_said_with_its_reason(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_what_is_passed_over_is_said_with_its_reason(tmp_path: Path) -> None:
     for name in names:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x")
-    found = {each.path.name: each.reason for each in find_files([tmp_path]) if isinstance(each, PassedOver)}
+    found = {each.path.name: each.reason for each in find_files([tmp_path]) if isinstance(each, SkippedFile)}
     assert set(found) == {"b.doc", "c.JPG", "d.xyz", "noending", ".hidden.txt", "~$a.docx", "e.tar.gz", ".git"}
     assert "save it as .docx" in found["b.doc"]
     assert "a picture" in found["c.JPG"]
@@ -54,7 +54,7 @@ def test_a_kind_whose_library_is_missing_is_passed_over_with_the_extra(tmp_path:
     (tmp_path / "a.xlsx").write_text("x")
     monkeypatch.setattr("preflight_rag.ingest.loaders.files.find_spec", lambda name: None)
     (passed,) = find_files([tmp_path])
-    assert isinstance(passed, PassedOver)
+    assert isinstance(passed, SkippedFile)
     assert "pip install 'preflight-rag[office]'" in passed.reason
     with pytest.raises(UnsupportedDocument, match=r"preflight-rag\[office\]"):
         list(load(tmp_path / "a.xlsx"))
@@ -83,7 +83,7 @@ def test_a_link_is_not_followed_out_of_the_folder(tmp_path: Path) -> None:
     (folder / "own.txt").symlink_to(folder / "inside" / "own.txt")
     (folder / "elsewhere").symlink_to(tmp_path, target_is_directory=True)
     found = list(find_files([folder]))
-    passed = {each.path.name: each.reason for each in found if isinstance(each, PassedOver)}
+    passed = {each.path.name: each.reason for each in found if isinstance(each, SkippedFile)}
     assert passed == {
         "notes.txt": "a link that leads out of the folder, or to what is hidden",
         "elsewhere": "a link to a folder",
@@ -95,7 +95,7 @@ def test_loop_of_links_ends(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to(tmp_path, target_is_directory=True)
     (tmp_path / "self.txt").symlink_to(tmp_path / "self.txt")
     found = list(find_files([tmp_path]))
-    assert found == [PassedOver(tmp_path / "loop", "a link to a folder"), tmp_path / "self.txt"]
+    assert found == [SkippedFile(tmp_path / "loop", "a link to a folder"), tmp_path / "self.txt"]
     with pytest.raises(UnreadableDocument):
         list(load(tmp_path / "self.txt"))
 
