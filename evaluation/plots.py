@@ -215,7 +215,7 @@ def in_words(plot: Plot) -> str:
     match plot:
         case BarPlot():
             sentences = [_listed(series.name, plot.categories, series.values, plot.measure) for series in plot.series]
-            over = "BarPlot"
+            over = "Bars"
         case LinePlot():
             sentences = [_listed(series.name, plot.at, series.values, plot.measure) for series in plot.series]
             over = f"Lines over {plot.x}"

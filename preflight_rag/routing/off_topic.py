@@ -1,11 +1,11 @@
 """Whether nothing that was found bears on the question, so that no dearer route can be worth its calls.
 
 A passage is near to a question by the mean of its cosine and of its share of the question's words, weighed by their
-rarity (`corg.signals.Reading`). Where none is at all near, nothing bears on the question; where none is quite near, the
-extractive reader has to say so too: that no passage should be found for the question, and that none answers it. The
-limits hold for the default embedder. Of another one, and of passages without a cosine, the words alone are looked at,
-and the reader's word is needed. Where question or passages are in a language that the reader does not read, nothing is
-said.
+rarity (`corg.signals.ContextFeatures`). Where none is at all near, nothing bears on the question; where none is quite
+near, the extractive reader has to say so too: that no passage should be found for the question, and that none answers
+it. The limits hold for the default embedder. Of another one, and of passages without a cosine, the words alone are
+looked at, and the reader's word is needed. Where question or passages are in a language that the reader does not
+read, nothing is said.
 """
 
 from __future__ import annotations

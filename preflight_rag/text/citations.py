@@ -170,8 +170,8 @@ def find_citation(
     if passage is None:
         return unknown_citation(n, unverified)
     span = next(iter(_spans(rank, text, quotes, passage.text)), None)
-    said = words(" ".join(statements_citing(text, rank)) or unverified)
-    start, end = trim_quote(passage.text, *span, said) if span else (0, 0)
+    statement = words(" ".join(statements_citing(text, rank)) or unverified)
+    start, end = trim_quote(passage.text, *span, statement) if span else (0, 0)
     return Citation(
         n=n,
         passage_id=passage.id,

@@ -82,7 +82,7 @@ def test_an_unknown_reader_is_refused(own_folder):
     ],
 )
 def test_only_the_draft_that_the_turn_ended_with_counts(embedder, draft, abstained, expected):
-    lists = ("queries", "rungs", "groups", "citations", "relations", "gaps", "passages")
+    lists = ("queries", "rungs", "groups", "citations", "relations", "gaps", "passage_refs")
     state = {name: [] for name in lists} | {"draft": draft, "abstained": abstained, "rewrite": {"corrections": []}}
     state |= {"question": "q", "standalone_question": "q", "answer": "", "choice": None}
     state["decision"] = {"name": "plain", "reason": "", "top_n": 3, "threshold": 0.2}

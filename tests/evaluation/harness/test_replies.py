@@ -30,10 +30,10 @@ KILLED = """
 import asyncio, sys
 from pathlib import Path
 from langchain_core.messages import HumanMessage
-from evaluation.runs import Run
+from evaluation.runs import ExperimentRun
 from evaluation.harness.asking import open_asking
 
-run = Run(model="openai:scripted", concurrency=4, reply_cache=Path(sys.argv[1]))
+run = ExperimentRun(model="openai:scripted", concurrency=4, reply_cache=Path(sys.argv[1]))
 with open_asking(run) as asking:
     asyncio.run(asking.gather(range(12), lambda n: asking.prompts.reply([HumanMessage(f"Number {n}.")]), "numbers"))
 """

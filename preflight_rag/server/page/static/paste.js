@@ -7,7 +7,7 @@ import { sentences } from "./words.js";
 /** Ask for a web address that the server fetches; resolves with the upload that began, or null. */
 export function fromAddress(allowed) {
   return dialog("Add from the web", (close) => {
-    if (!allowed.length) return h("p", {}, "This server fetches nothing from the web. Its operator allows it with ", h("code", {}, "--fetch-from https://HOST/"), "; or save the page, and add the file.");
+    if (!allowed.length) return h("p", {}, "This server fetches nothing from the web. Its operator allows it with ", h("code", {}, "--fetch-from ADDRESS"), "; or save the page, and add the file.");
     const address = h("input", { type: "url", required: true, maxlength: "2000", "data-first": true, placeholder: allowed[0], autocomplete: "off", spellcheck: "false" });
     const wrong = h("p.notice.error", { role: "alert", hidden: true });
     const send = h("button.button.primary", { type: "submit" }, "Add to the library");
