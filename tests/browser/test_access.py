@@ -50,7 +50,7 @@ def test_axe_finds_nothing_serious_in_any_view(visit, demo_url, ask, dark, narro
     expect(page.get_by_label("Search conversations")).to_be_focused()
     check("conversations")
     page.keyboard.press("Escape")
-    page.get_by_role("button", name="Settings").click()
+    page.get_by_role("button", name="Settings", exact=True).click()
     check("settings")
     page.keyboard.press("Escape")
     page.get_by_role("link", name="Library").click()

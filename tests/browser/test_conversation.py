@@ -319,7 +319,7 @@ def test_answers_are_copied_and_exported_with_their_sources(visit, scripted_url,
 
 def test_settings_are_sent_and_remembered(visit, scripted_url, ask):
     page = visit(scripted_url(default="Hard [1].", route="auto"))
-    page.get_by_role("button", name="Settings").click()
+    page.get_by_role("button", name="Settings", exact=True).click()
     page.get_by_role("radio", name="In one go").check()
     page.get_by_label("Passages read").fill("2")
     page.get_by_text("Conditions").click()
@@ -332,7 +332,7 @@ def test_settings_are_sent_and_remembered(visit, scripted_url, ask):
         ask(page, "How is basalt?", wait=False)
     body = asked.value.post_data_json
     assert (body["route"], body["k"], body["where"]) == ("plain", 2, ["title ~ Basalt"])
-    page.get_by_role("button", name="Settings").click()
+    page.get_by_role("button", name="Settings", exact=True).click()
     page.get_by_role("button", name="Defaults").click()
     expect(page.locator("#quick-route")).to_have_value("auto")
     expect(page.locator("#quick-summary")).not_to_contain_text("filter")

@@ -97,6 +97,6 @@ def test_a_key_is_asked_for_and_no_script_can_read_the_session(visit, guarded_ur
     expect(page.locator(".documents > li").first).to_be_visible()
     expect(page.locator("#files")).to_have_count(0)
     expect(page.locator(".documents").get_by_role("button", name=re.compile("^(Delete|Tags):"))).to_have_count(0)
-    page.get_by_role("button", name="Settings").click()
+    page.get_by_role("button", name="Settings", exact=True).click()
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("textbox", name="Key")).to_be_visible()

@@ -45,7 +45,7 @@ def test_an_answer_its_sources_and_relations_are_told_in_plain_words(visit, demo
 
 def test_settings_the_library_and_its_documents_are_told_in_plain_words(visit, demo_url):
     page = visit(demo_url)
-    page.get_by_role("button", name="Settings").click()
+    page.get_by_role("button", name="Settings", exact=True).click()
     expect(page.get_by_role("dialog")).to_be_visible()
     is_plain(page)
     page.keyboard.press("Escape")

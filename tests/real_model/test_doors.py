@@ -136,7 +136,7 @@ def test_langgraph_dev_answers_and_its_thread_goes_on(small_folder, real_model, 
         assert errors[0]["error"] != "InternalServerError"
     else:
         check_nothing_leaks(values[-1]["answer"])
-        assert values[-1]["passages"]
+        assert values[-1]["passage_refs"]
 
 
 def turns_in(folder):
