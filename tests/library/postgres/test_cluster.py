@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from preflight_rag.library import Library
+from preflight_rag.library.search.query import SearchQuery
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +40,9 @@ def test_workers_store_what_a_plain_ingest_stores(url, opened, tmp_path, embedde
         library = opened()
         assert library.stats()["passages"] == folder.stats()["passages"]
         # Equal scores stand in the order in which workers came to them.
-        hits, others = (each.search("which door was painted in 1541?", k=FILES * RECORDS) for each in (library, folder))
+        hits, others = (
+            each.search(SearchQuery("which door was painted in 1541?", k=FILES * RECORDS)) for each in (library, folder)
+        )
         assert hits.fused[0].passage_id == others.fused[0].passage_id
         assert {hit.passage_id for hit in hits.fused} == {hit.passage_id for hit in others.fused}
         scores = {hit.passage_id: round(hit.score, 5) for hit in hits.dense}

@@ -158,14 +158,14 @@ def test_with_an_index_of_the_vectors_searches_and_filters_find_the_same(opened,
     again = opened()
     assert again.stats()["index"]["dense"] == "hnsw"
     for where, expected in zip(filters, before, strict=True):
-        found = again.search("property 3 of items", k=40, where=where)
+        found = again.search(SearchQuery("property 3 of items", k=40, where=where))
         mine, theirs = ([hit.passage_id for hit in each.dense] for each in (found, expected))
         assert len(set(mine) & set(theirs)) >= 0.95 * len(theirs)
         assert [hit.score for hit in found.dense][:5] == pytest.approx(
             [hit.score for hit in expected.dense][:5], abs=1e-5
         )
     assert again.delete_document("d3")
-    assert "d3" not in {hit.document_id for hit in again.search("Item 3 has property 3.", k=40).dense}
+    assert "d3" not in {hit.document_id for hit in again.search(SearchQuery("Item 3 has property 3.", k=40)).dense}
     again.rebuild()
-    assert again.search("Item 4 has property 4.", k=1).fused[0].document_id == "d4"
+    assert again.search(SearchQuery("Item 4 has property 4.", k=1)).fused[0].document_id == "d4"
     assert again.verify() == []
