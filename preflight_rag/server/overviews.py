@@ -11,6 +11,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ from preflight_rag.library.storage.cards import card_id
 from preflight_rag.server.dependencies import ServiceOf, UserOf
 from preflight_rag.server.errors import Refused
 from preflight_rag.server.service import Service
-from preflight_rag.state.errors import PreflightError
+from preflight_rag.state.errors import PassageGone, PreflightError
 from preflight_rag.state.values import Passage
 
 if TYPE_CHECKING:
@@ -127,7 +128,9 @@ def _candidates(entry: CatalogueEntry, passages: Sequence[Passage], card: Passag
 
 
 def _card(entry: CatalogueEntry, service: Service) -> Passage | None:
-    return next(iter(service.preflight.library.passages([card_id(entry.id)])), None)
+    with suppress(PassageGone):  # it may be deleted while its questions are made
+        return next(iter(service.preflight.library.passages([card_id(entry.id)])), None)
+    return None
 
 
 def _own_title(entry: CatalogueEntry) -> str:

@@ -156,7 +156,7 @@ def test_chat_goes_on_until_an_empty_line(own_folder):
     """What it says at its end is how to go on."""
     result = chat(own_folder, f"{QUESTION}\nAnd Mercury?\n\n")
     assert result.stdout.count("\n> ") == 3
-    (begun,) = re.findall(r"a new conversation, thread '(chat-\w+)'", result.stderr)
+    (begun,) = re.findall(r"a new conversation, thread '(terminal-\w+)'", result.stderr)
     command = result.stderr.rpartition("go on with: preflight chat ")[2].split()
     assert command == ["--library", str(own_folder), "--thread", begun]
     again = chat(own_folder, "And Mars?\n\n", *command[2:])

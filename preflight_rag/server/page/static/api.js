@@ -76,6 +76,7 @@ export async function questionsOf(path, wanted = () => true) {
     const { questions, ready } = await call(path);
     if (ready || !wanted()) return questions;
     await new Promise((resolve) => setTimeout(resolve, 1500));
+    if (!wanted()) return questions;
   }
 }
 

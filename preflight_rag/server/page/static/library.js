@@ -33,6 +33,7 @@ function overview(id, name, onQuestion) {
       const address = `id=${encodeURIComponent(id)}`;
       const { what, gist, audience } = await call(`/api/documents/overview?${address}`);
       waits.before(h("p", {}, h("strong", {}, what), audience ? ` · for ${audience}` : ""), ...(gist ? [h("p.gist", {}, `“${gist}”`)] : []));
+      if (!node.isConnected) return; // the list was drawn anew, or the document is gone
       const questions = await questionsOf(`/api/documents/questions?${address}`, () => node.isConnected);
       const list = questions.map((one) => h("li", {}, h("button", { type: "button", onclick: () => onQuestion(one) }, one)));
       waits.replaceWith(...(list.length ? [h("p.meta", {}, "It answers, for example:"), h("ul.suggestions", {}, list)] : []));
