@@ -77,8 +77,13 @@ def overview(id: str, service: ServiceOf, _user: UserOf) -> OverviewRow:
 
 @router.get("/documents/questions")
 async def document_questions(id: str, service: ServiceOf, _user: UserOf) -> AnsweredQuestions:
-    """Three questions that a document answers, asked of it alone before they are named; that takes seconds."""
-    entry, generation = await asyncio.to_thread(lambda: (_entry(id, service), service.catalogue.generation()))
+    """Three questions that a document answers, asked of it alone before they are named; that takes seconds.
+
+    Of a document that is not there, none: pages ask while it may be deleted.
+    """
+    entry, generation = await asyncio.to_thread(lambda: (_known(id, service), service.catalogue.generation()))
+    if entry is None:
+        return AnsweredQuestions(questions=[], ready=True)
     made = await service.overviews.get(generation, entry.id, lambda: _questions(entry, service), WAIT)
     return AnsweredQuestions(questions=made or [], ready=made is not None)
 
@@ -91,8 +96,12 @@ async def starting_questions(service: ServiceOf, _user: UserOf) -> AnsweredQuest
     return AnsweredQuestions(questions=made or [], ready=made is not None)
 
 
+def _known(id: str, service: Service) -> CatalogueEntry | None:
+    return service.catalogue.document(service.names.document_id(id))
+
+
 def _entry(id: str, service: Service) -> CatalogueEntry:
-    entry = service.catalogue.document(service.names.document_id(id))
+    entry = _known(id, service)
     if entry is None:
         raise Refused(404, f"there is no document {id[:100]!r}", help="GET /api/documents lists them.")
     return entry
