@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 from pathlib import Path
 
 import networkx as nx
@@ -209,6 +210,54 @@ def test_names_are_plain_words(room):
     for path in modules(room):
         given = {name.strip("_") for name in names_given(ast.parse(path.read_text(encoding="utf-8")))}
         assert not given & DIALECT, path.relative_to(ROOT)
+
+
+FOLDERS = (
+    "graph",
+    "nodes",
+    "prompts",
+    "state",
+    "preflight_rag",
+    "evaluation",
+    "training",
+    "benchmarks",
+    "tests",
+    "docs",
+)
+SOURCES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
+GUIDES = [ROOT / "CONTRIBUTING.md", ROOT / "training" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+MADE_UP = re.compile(r"my_|NAME")
+"""In the guides' recipes: files that the reader is to make."""
+
+
+def modules_named(path):
+    """Return the modules that a file names in backticks, such as `corg/signals.py`."""
+    named = re.findall(r"`((?:\w+/)*\w+\.py)`", path.read_text(encoding="utf-8"))
+    return {name for name in named if not MADE_UP.search(name)}
+
+
+def ends_of_paths():
+    """Return every way to name a module of the repository by the end of its path."""
+    paths = [path.relative_to(ROOT).parts for path in SOURCES]
+    # Four rooms are linked into the package, and may be named by either path.
+    paths += [("preflight_rag", *parts) for parts in paths]
+    return {"/".join(parts[start:]) for parts in paths for start in range(len(parts))}
+
+
+def test_every_module_that_a_text_names_exists():
+    known = ends_of_paths()
+    dead = {(str(path.relative_to(ROOT)), name) for path in (*SOURCES, *GUIDES) for name in modules_named(path) - known}
+    assert not dead
+
+
+def test_a_module_that_is_named_without_its_folder_is_nearby():
+    far = {
+        (str(path.relative_to(ROOT)), name)
+        for path in SOURCES
+        for name in modules_named(path)
+        if "/" not in name and not any((folder / name).exists() for folder in path.parents if ROOT in folder.parents)
+    }
+    assert not far
 
 
 def test_the_changelog_knows_the_version():

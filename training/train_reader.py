@@ -6,9 +6,9 @@ Beside it, it writes its tokenizer, its network in whole numbers (`training/read
 what it was trained on into `reader.json`.
 
 First on questions made of the texts' own sentences and titles (`reader_cloze.py`, `reader_paraphrase.py`), then on the
-training parts of the annotated sets (`reader_data.py`), with windows and hard negatives drawn anew in each epoch. The
-weights that are shipped are the exponential moving average over the steps (Izmailov et al., UAI 2018, for the idea).
-Seeds are fixed.
+training parts of the annotated sets (`evaluation/datasets/`), with windows and hard negatives drawn anew in each epoch.
+The weights that are shipped are the exponential moving average over the steps (Izmailov et al., UAI 2018, for the
+idea). Seeds are fixed.
 
 With `--from` it goes on from weights instead of all-MiniLM-L6-v2, and leaves the first stage out. While it trains, the
 averaged weights are measured on a few pairs of the validation parts.

@@ -6,8 +6,8 @@ that stays `running` while nothing runs tells of a process that was killed. `ask
 to say which of several things is meant. Titles that people gave their conversations are in the table `thread_titles`,
 what they thought of answers in `feedback`, and which thread is another one with a question changed in `thread_forks`.
 
-Which database that is, a `Database` knows: the file `threads.db` (`sqlite_database.py`) or PostgreSQL (`postgres.py`).
-Statements here are those that both understand, with named parameters as SQLite writes them.
+Which database that is, a `Database` knows: the file `threads.db` (`sqlite_database.py`) or PostgreSQL
+(`postgres_database.py`). Statements here are those that both understand, with named parameters as SQLite writes them.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SUMMARY_ALPHA = 0.7
 """Weight of closeness to the mean against redundancy; it and the window were set on the development halves of the data
-sets of `evaluation/summaries.py`."""
+sets of `evaluation/experiments/summaries.py`."""
 SUMMARY_WINDOW = 3
 """How many last picks count for redundancy."""
 LONGEST = 120
