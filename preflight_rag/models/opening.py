@@ -1,4 +1,7 @@
-"""Models by name: what a setting, a flag or a caller names is opened here, and only what is named is imported."""
+"""Embedders, extractive readers and rerankers by name; only what is named is imported.
+
+Chat models are opened in `chat/chat_models.py`.
+"""
 
 from __future__ import annotations
 
