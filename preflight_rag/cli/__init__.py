@@ -138,7 +138,7 @@ def _overview() -> typer.Typer:
 
 
 def _nothing() -> None:
-    """A command that is only named."""
+    """Do nothing: the command is only named, so that the help lists it."""
 
 
 def __getattr__(name: str) -> Any:

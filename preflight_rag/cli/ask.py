@@ -81,7 +81,7 @@ def ask(
 def _opened(
     library: LibraryPlace, model: str | None, embedder: str | None, settings: dict[str, Any], threads: str | None = None
 ) -> Iterator[Preflight]:
-    """The library; with PubMed none is needed beforehand, what is found makes one, and nothing found makes none."""
+    """Open the library; with PubMed it need not exist, and is made if something is found."""
     if embedder is None and "extractive_reader" not in settings and library.is_there():
         # Before anything else is imported; of a library with another embedder they are loaded in vain.
         from preflight_rag.models.ahead import load_models_ahead
@@ -163,6 +163,7 @@ def _unknown(command: str) -> str:
 
 
 def _next_line() -> str:
+    """Return what the person types next; nothing at the end of the input."""
     try:
         return input("\n> ").strip()
     except EOFError:

@@ -65,6 +65,7 @@ def calibrate(
 
 
 def _with_progress(collection: OwnCollection, known: list[KnownQuestion], *, made: bool, recall: float) -> Calibration:
+    """Fit the calibration while a bar shows how many questions are done."""
     from rich.console import Console
     from rich.progress import Progress
 
@@ -82,6 +83,7 @@ def _with_progress(collection: OwnCollection, known: list[KnownQuestion], *, mad
 
 
 def _print_result(found: Calibration, recall: float) -> None:
+    """Print what was learned from the questions, and the preflight's rule before and after."""
     typer.echo(
         f"{found.questions} questions {'made of' if found.made else 'asked of'} the library; in {found.issues} of them "
         "the first known passage stands below the first three"
@@ -101,6 +103,8 @@ def _print_result(found: Calibration, recall: float) -> None:
 
 
 def _line(operation: Operation) -> str:
+    """Return a sentence on how the preflight decides and how often it is right."""
+
     def percent(value: float | None) -> str:
         return "–" if value is None else f"{value:.1%}"
 

@@ -191,7 +191,7 @@ def _in_hand(event: IngestEvent) -> str:
 
 @contextmanager
 def _stops() -> Iterator[Event]:
-    """An event that the first Ctrl-C sets; the second one interrupts. In other threads nothing is changed."""
+    """Give an event that the first Ctrl-C sets; the second Ctrl-C interrupts. Outside of the main thread, none does."""
     stopped = Event()
 
     def stop(_number: int, _frame: Any) -> None:
@@ -362,6 +362,7 @@ def verify(library: LibraryOption = DEFAULT_LIBRARY) -> None:
 
 
 def _problem(check: Callable[[], object], name: str) -> list[str]:
+    """Run a check, and return its error as a list of one line, or no line."""
     try:
         check()
     except LibraryError as error:

@@ -101,6 +101,7 @@ def doctor(
 
 
 def _guarded(name: str, check: Callable[[], Iterator[Finding]]) -> list[Finding]:
+    """Return the findings of a check; one that raises is a problem with the error's help."""
     try:
         return list(check())
     except PreflightError as error:

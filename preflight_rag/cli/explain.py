@@ -120,7 +120,7 @@ def _groups(found: Answer) -> Iterator[str]:
 
 
 def _numbers(console: Console, route: RouteDecision) -> None:
-    """The risk and the agreement of the rankings with their limits, and the signals."""
+    """Print the risk and the rankings' agreement beside their limits, and then the signals."""
     from rich.table import Table
 
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 2), pad_edge=False)

@@ -13,11 +13,12 @@ if TYPE_CHECKING:
 
 
 def question_of(turn: Turn, feedback: Feedback, catalogue: Catalogue) -> dict[str, Any]:
-    """A judged turn as a line that `own` reads; what nobody vouches for is left out.
+    """Return a judged turn as a question for `preflight eval`, in the form of `evaluation/datasets/own.py`.
 
-    An answer that was called good is the right one, and what it cites are gold contexts; an abstention that was, says
-    that the library cannot answer. Of an answer that was called wrong its short form is a wrong one, and what the
-    person wrote in its place is right.
+    Where a person called an answer good, it is the right answer, and the passages that it cites are gold contexts; an
+    abstention that was called good means that the library cannot answer. Where a person called an answer wrong, its
+    short form is a wrong answer. What the person wrote as the right answer counts before all that. Fields that no
+    judgement supports are left out.
     """
     answer = Answer.model_validate(turn.result)
     options = list(turn.settings.get("options") or [])
@@ -39,6 +40,7 @@ def question_of(turn: Turn, feedback: Feedback, catalogue: Catalogue) -> dict[st
 
 
 def _right(answer: Answer, *, is_choice: bool) -> dict[str, Any]:
+    """Return the fields that say what the right answer is, of an answer that a person called good."""
     if answer.abstained:
         return {"answerable": False}
     if is_choice:
@@ -52,7 +54,7 @@ def _right(answer: Answer, *, is_choice: bool) -> dict[str, Any]:
 
 
 def _context(citation: dict[str, Any], catalogue: Catalogue, *, good: bool) -> dict[str, Any]:
-    """A cited passage, whole where the library still has it."""
+    """Return a cited passage as a context: the whole passage, or its quote where the library has it no longer."""
     passage = catalogue.passage(citation["passage_id"])
     values = {
         "id": citation["passage_id"],

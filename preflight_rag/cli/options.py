@@ -39,6 +39,7 @@ def with_settings(*names: str) -> Callable[[Callable[..., Any]], Callable[..., A
 
 
 def _option(name: str) -> inspect.Parameter:
+    """Return the option of a setting as a parameter that Typer reads."""
     field = Settings.model_fields[name]
     kind, several = _plain(field.annotation)
     default = "" if field.default in (None, (), "") else f" ({field.default})"

@@ -53,6 +53,7 @@ def profile(
 
 
 def _measured(preflight: Preflight, questions: int, seed: int) -> ModelProfile:
+    """Measure the model on questions that are made of the library, while a bar shows the progress."""
     from rich.console import Console
     from rich.progress import Progress
 

@@ -273,6 +273,7 @@ class KeyRing:
         return _changed(self.path), _changed(log)
 
     def _rows(self) -> dict[str, sqlite3.Row]:
+        """Return the rows of all keys by their ids, read from the file anew."""
         with closing(sqlite3.connect(self.path, timeout=LOCKED_SECONDS)) as connection:
             connection.row_factory = sqlite3.Row
             check_version(self.path, connection.execute("PRAGMA user_version").fetchone()[0], len(MIGRATIONS))
@@ -283,6 +284,7 @@ class KeyRing:
 
     @contextmanager
     def _guard(self) -> Iterator[None]:
+        """Raise what goes wrong with the file of keys in the block as an error that says what to do."""
         try:
             yield
         except (sqlite3.Error, OSError) as error:

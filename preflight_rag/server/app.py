@@ -186,6 +186,7 @@ class _Server(EndingServer):
 
 
 def _set_up_logging(access: bool) -> None:
+    """Write warnings of uvicorn and our own logs to the terminal; requests only where `access` is set."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
     for name, level in (("preflight.access", logging.INFO), ("preflight.server", logging.INFO), ("uvicorn", "WARNING")):

@@ -89,7 +89,7 @@ class Task:
 
     @property
     def prompt(self) -> str:
-        """The last message of the user."""
+        """Return the last message of the user."""
         return next((text for role, text in reversed(self.messages) if role == "user"), "")
 
     def user_messages(self) -> list[str]:
@@ -172,6 +172,7 @@ def _spent(error: PreflightError) -> Usage:
 
 
 def _by_shape(prompt: str, system: str) -> Kind | None:
+    """Return the kind of task that the wording of a prompt shows; None where it shows none."""
     opening, role = prompt.lstrip()[:OPENING].lower(), system.lstrip()[:OPENING].lower()
     if prompt.lstrip().startswith(_TASK) and (spoken := _history(prompt)) is not None:
         key = _KEY.search(prompt.replace(spoken, "", 1))  # what people said there may look like JSON

@@ -35,7 +35,7 @@ class ModelEntry:
 
     @classmethod
     def read(cls, folder: Path) -> ModelEntry | None:
-        """What is kept in a library's folder, or None where there is nothing that can be read."""
+        """Return the model that a library's folder names, or None where there is no file that can be read."""
         try:
             found = json.loads((folder / FILE).read_text(encoding="utf-8"))
             return cls(str(found["base_url"]), str(found["model"]), SecretStr(str(found["key"])))
@@ -58,7 +58,7 @@ class ModelEntry:
             raise UsageError(f"the model cannot be kept in {folder.name}: {error.strerror}", help=help) from error
 
     def open(self, preflight: Preflight) -> Reader:
-        """The reader with this model, for the settings and the library of an application.
+        """Return a reader with this model, for the settings and the library of an application.
 
         Raises:
             ModelError: The server cannot be asked for its models.

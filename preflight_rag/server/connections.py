@@ -90,12 +90,12 @@ class GuardedProtocol(H11Protocol):
         self._note_request()
 
     def pause_writing(self) -> None:
-        """The client takes less than it is sent."""
+        """Abort the connection in `TAKING_SECONDS`, unless the client has taken by then what it was sent."""
         super().pause_writing()
         self._start("taking", TAKING_SECONDS, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """It has taken it."""
+        """Let the connection live: the client has taken what it was sent."""
         super().resume_writing()
         self._cancel("taking")
 
@@ -107,6 +107,7 @@ class GuardedProtocol(H11Protocol):
             self.transport.abort()
 
     def _wait(self) -> None:
+        """Put the connection at the end of those that wait, and give its next request time to come."""
         self._since = time.monotonic()
         self._all_waiting.pop(self, None)
         self._all_waiting[self] = None  # at the end: the first has waited longest
@@ -135,6 +136,7 @@ class GuardedProtocol(H11Protocol):
             longest._leave()
 
     def _all_may_go(self, *, crowded: bool) -> Iterator[GuardedProtocol]:
+        """Yield the connections that may be closed, the longest waiting first; in a crowd all that wait."""
         now = time.monotonic()
         for each in self._all_waiting:
             if not crowded and now - each._since < GRACE_SECONDS:

@@ -18,13 +18,13 @@ def service_of(request: Request) -> Service:
 
 
 def user_of(request: Request) -> User:
-    """Who asks, as the gate has found."""
+    """Return the user who sends the request, as `gate.py` has recognised them."""
     found: User = request.state.user
     return found
 
 
 def writer_of(request: Request) -> User:
-    """Who asks, if they may change documents.
+    """Return the user who sends the request, if they may change documents.
 
     Raises:
         Refused: They may not.

@@ -199,6 +199,7 @@ def register(app: FastAPI) -> None:
 
 
 def _of_framework(error: HTTPException, request: Request) -> Refused:
+    """Return an error of the web framework in our words."""
     if error.status_code == 404:
         return Refused(404, f"there is no {request.url.path[:100]!r} here", help="See /api/docs.")
     if error.status_code == 405:
@@ -209,6 +210,7 @@ def _of_framework(error: HTTPException, request: Request) -> Refused:
 
 
 def _of_validation(error: RequestValidationError) -> Refused:
+    """Return the first thing that is wrong with a request's body or parameters, by the name of its field."""
     first = error.errors()[0]
     if first["type"] == "json_invalid":
         return Refused(400, "the body is not valid JSON", help="Send a JSON object.")

@@ -118,7 +118,7 @@ class Gate:
     async def _user(
         self, scope: Scope, headers: Headers, address: str, keys: Keys | None, *, required: bool
     ) -> User | None:
-        """Who sends a request, which is counted, but for files of the page; None where nobody known may send it, too.
+        """Count a request, except for the page's own files, and return its user; None where it is open to everybody.
 
         Raises:
             Refused: A key is needed and none, or a wrong one, is shown; or there were too many requests.
@@ -140,6 +140,7 @@ class Gate:
     async def _known_user(
         self, scope: Scope, headers: Headers, address: str, keys: Keys | None, *, required: bool
     ) -> User | None:
+        """Count a request, and return its user by key or session; None where it is open and the keys cannot be read."""
         if not required or keys is None:
             await self.service.admit(address)
             return None if required else LOCAL_USER
@@ -159,7 +160,7 @@ class Gate:
         return _user(key, by_cookie=True)
 
     def _check_origin(self, scope: Scope, headers: Headers, user: User | None) -> None:
-        """A page of another origin must not change anything in the name of who looks at it."""
+        """Refuse what a page of another origin would change in the name of the person who looks at it."""
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
         if origin in self.service.options.cors and not (user and user.by_cookie):
             return
@@ -173,6 +174,7 @@ class Gate:
             raise Refused(403, "this came from a page of another origin", help="Use the page of this server.")
 
     def _limited(self, scope: Scope, headers: Headers, receive: Receive, user: User | None) -> Receive:
+        """Return `receive` with limits on the size of the body and on the time that it may take."""
         options = self.service.options
         known = options.upload_bytes if _is_upload(scope) else options.body_bytes
         limit, patience = (known, options.body_seconds) if user else (NOBODYS_BYTES, NOBODYS_SECONDS)
@@ -202,6 +204,7 @@ class Gate:
         return limited
 
     def _record(self, scope: Scope, status: int, seconds: float) -> None:
+        """Count a response for Prometheus, and write its line of the access log."""
         path = template(scope)
         self.service.metrics.requests.labels(scope["method"], path, str(status)).inc()
         self.service.metrics.request_seconds.labels(path).observe(seconds)
@@ -232,6 +235,7 @@ def template(scope: MutableMapping[str, Any]) -> str:
 
 
 def _secure(message: Message, scope: Scope) -> None:
+    """Add the security headers to a response, and to those of the APIs that nothing may store it."""
     headers = MutableHeaders(scope=message)
     for name, value in SECURITY.items():
         headers.setdefault(name, value)
@@ -256,7 +260,7 @@ def _is_upload(scope: Scope) -> bool:
 
 
 def _check_kind(scope: Scope, headers: Headers) -> None:
-    """Bodies are JSON, uploads are forms."""
+    """Refuse a body that is not JSON or, of an upload, not a form."""
     length = headers.get("content-length")
     if length == "0" or (length is None and "transfer-encoding" not in headers):
         return

@@ -51,6 +51,7 @@ class Overviews:
         return task.result()
 
     def _kept_or_made(self, generation: int, name: str, make: Callable[[], list[str]]) -> list[str]:
+        """Return the questions that are kept under a name, or make them and keep them."""
         kept = self._read(generation)
         if name in kept:
             return kept[name]
@@ -64,6 +65,7 @@ class Overviews:
         return made
 
     def _read(self, generation: int) -> dict[str, list[str]]:
+        """Return what is kept of a generation of the library; nothing where there is no file that can be read."""
         try:
             found = json.loads(self._path.read_text(encoding="utf-8"))
             questions = found["questions"] if found["generation"] == generation else {}

@@ -272,6 +272,7 @@ def stats(service: ServiceOf) -> dict[str, Any]:
 
 
 def _row(entry: CatalogueEntry, names: DocumentNames) -> DocumentRow:
+    """Return a document as the API describes it, with names in the place of the server's paths."""
     values = {name: value for name, value in asdict(entry).items() if name in DocumentRow.model_fields}
     shown = {"id": names.name(entry.id), "source": names.source(entry.source), "copy_of": names.name(entry.copy_of)}
     name = Path(entry.origin).name if entry.origin else shown["source"]

@@ -36,6 +36,7 @@ def render(text: str) -> str:
 
 @cache
 def _renderer() -> MarkdownIt:
+    """Return the Markdown parser: no raw HTML, images or links, and marks of citations as buttons."""
     made = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     made.disable(["image", "link", "autolink", "reference", "html_block", "html_inline"])
     made.core.ruler.push("citations", _cite)
@@ -52,6 +53,7 @@ def _cite(state: StateCore) -> None:
 
 
 def _with_marks(tokens: Sequence[Token]) -> list[Token]:
+    """Split texts at marks such as `[1]`, and return the marks as buttons."""
     found: list[Token] = []
     for token in tokens:
         if token.type != "text" or not MARK.search(token.content):
@@ -66,7 +68,7 @@ def _with_marks(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _lower_headings(state: StateCore) -> None:
-    """An answer stands below the page's own headings."""
+    """Lower an answer's headings by two levels: it stands below the page's own."""
     for token in state.tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(int(token.tag[1]) + 2, 6)}"

@@ -38,7 +38,7 @@ class ModelBody(BaseModel):
 
 
 def operator_of(request: Request) -> User:
-    """Who asks, if they may connect a language model.
+    """Return the user who sends the request, if they may connect a language model.
 
     Raises:
         Refused: They may not.
@@ -51,7 +51,7 @@ def operator_of(request: Request) -> User:
 
 
 def may_connect(request: Request, user: User) -> bool:
-    """Whether somebody may connect a model: where there are keys, with an `admin` one, else from this machine."""
+    """Return whether a user may connect a model: where there are keys, with an `admin` one, else from this machine."""
     service: Service = request.app.state.service
     if service.needs_key():
         return user.admin

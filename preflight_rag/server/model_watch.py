@@ -58,7 +58,7 @@ class ModelWatch:
 
     @property
     def name(self) -> str:
-        """The model that turns are meant to be taken with."""
+        """Return the name of the model that turns are to use, also while it cannot be reached."""
         return self._name
 
     async def complete(
@@ -141,6 +141,7 @@ class ModelWatch:
                 await self._looking
 
     def _learn(self, answer: Answer) -> None:
+        """Take from a turn's answer whether its model could be reached."""
         away = next((gap for gap in answer.gaps if gap.stage == MODEL), None)
         if away is not None:
             self.lost(away.error)
@@ -152,6 +153,7 @@ class ModelWatch:
         self.problem, self.away = None, False
 
     async def _look(self) -> None:
+        """Ask the model's server whether it is there, and note what comes of it."""
         try:
             reader = await asyncio.to_thread(self._preflight.reader_of, self._wanted)
             self._name = reader.name

@@ -97,7 +97,7 @@ class Message(BaseModel):
         return self.content or ""
 
     def skipped(self) -> list[str]:
-        """Kinds of the message's parts that are no text."""
+        """Return the types of the message's parts that are no text."""
         parts = self.content if isinstance(self.content, list) else []
         return [str(part.get("type"))[:40] for part in parts if text_of(part) is None]
 
@@ -129,7 +129,7 @@ class SamplingBody(BaseModel):
     settings: dict[str, Any] = Field(default_factory=dict)
 
     def sampling(self) -> dict[str, Any]:
-        """Options for the model's calls."""
+        """Return the options for the model's calls, such as `temperature`, as far as the client gives them."""
         given = {name: getattr(self, name, None) for name in SAMPLING}
         return {name: value for name, value in given.items() if value is not None}
 
@@ -349,7 +349,7 @@ def conversation_of(body: ChatBody) -> Conversation:
 def turn_settings(
     body: SamplingBody, service: Service, route: str | None, instructions: Sequence[str], wanted: ReplyRequest
 ) -> dict[str, Any]:
-    """Return the settings of a turn.
+    """Return a turn's settings: those of the body, once they are checked, with the route of the model's name.
 
     Raises:
         Refused: A setting is not for callers.
@@ -398,7 +398,7 @@ class HasHistory(Protocol):
 
     @property
     def history(self) -> tuple[tuple[str, str], ...]:
-        """The messages before the question."""
+        """Return the messages before the question."""
 
 
 def known_thread(service: Service, user: User, conversation: HasHistory) -> str | None:
@@ -446,6 +446,7 @@ class CompletionForm:
         return self._data_of([ChunkChoice(index=0, delta=delta, logprobs=None, finish_reason=finish_reason)], **more)
 
     def _data_of(self, chunk_choices: list[ChunkChoice], **more: Any) -> bytes:
+        """Return one event of the stream: a chunk of the completion with these choices."""
         chunk = ChatCompletionChunk(
             id=self._id,
             object="chat.completion.chunk",
@@ -512,6 +513,7 @@ class Completion:
         yield DONE
 
     async def _end(self, outcome: Outcome) -> ReplyEnd:
+        """Return the reply's end with its citations, and remember its text, by which a follow-up finds its thread."""
         ended = self.writer.end(outcome)
         if isinstance(outcome, Answer | Clarification):
             self.remember(ended.text, outcome.turn)
@@ -542,6 +544,7 @@ def _data(value: dict[str, Any]) -> bytes:
 
 
 def _texts(body: EmbeddingsBody, embedder: Embedder) -> list[str]:
+    """Return the texts to embed, once the request is checked."""
     if body.model not in (embedder.name, embedder.name.split("/")[-1], *ROUTE_OF):
         help = f"Use {embedder.name!r}."
         raise Refused(404, f"there is no embedding model {body.model[:80]!r}", help=help, code="unknown_model")

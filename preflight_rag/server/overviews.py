@@ -101,6 +101,7 @@ def _known(id: str, service: Service) -> CatalogueEntry | None:
 
 
 def _entry(id: str, service: Service) -> CatalogueEntry:
+    """Return a document's entry in the catalogue."""
     entry = _known(id, service)
     if entry is None:
         raise Refused(404, f"there is no document {id[:100]!r}", help="GET /api/documents lists them.")

@@ -107,12 +107,12 @@ class CitedPlace:
     is_file: bool
 
     def of_chat(self) -> dict[str, Any]:
-        """As an annotation of a chat completion, whose only kind is `url_citation`."""
+        """Return the citation as an annotation of a chat completion, whose only kind is `url_citation`."""
         citation = {"start_index": self.start, "end_index": self.end, "title": self._title(), "url": self.url}
         return {"type": "url_citation", "url_citation": citation}
 
     def of_response(self) -> dict[str, Any]:
-        """As an annotation of a response: `url_citation` of what is in the web, `file_citation` of anything else."""
+        """Return the citation as a response's annotation: `url_citation` for web addresses, else `file_citation`."""
         if self.url and not self.is_file:
             places = {"start_index": self.start, "end_index": self.end}
             return {"type": "url_citation", **places, "title": self._title(), "url": self.url}
@@ -194,7 +194,7 @@ class Writer:
         return ReplyEnd(rest, self.sent, reason, {"error": describe(error)}, refusal, usage=usage)
 
     def _within(self, text: str) -> str:
-        """As much of a text as the limit leaves room for; it counts as sent."""
+        """Return as much of a text as the limit leaves room for, and count it as sent."""
         if self.wanted.most_tokens is not None:
             room = self.wanted.most_tokens * CHARS_A_TOKEN - len(self.sent)
             self._is_cut |= len(text) > room
@@ -247,7 +247,7 @@ def choices(asked: Clarification) -> str:
 
 
 def as_answered(history: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The history with answers as they were before notes and sources were set under them, without empty messages."""
+    """Return the history without empty messages and without the notes and sources that were set under answers."""
     plain = (
         (role, _NOTES.sub("", strip_footnotes(text)).strip() if role == "assistant" else text) for role, text in history
     )

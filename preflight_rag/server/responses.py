@@ -186,7 +186,7 @@ async def retrieve(name: str, request: Request, service: ServiceOf, user: UserOf
 
 
 def _next_turn(last: Turn | None, question: str) -> int:
-    """The number of the turn that a question is: its thread's next one, or the last one where it answers that."""
+    """Return the number of the turn that a question begins, or of the one whose offered choices it answers."""
     if last is None:
         return 1
     offered = [Choice.model_validate(each) for each in (last.clarification or {}).get("choices") or []]
@@ -234,6 +234,7 @@ async def _thread(service: Service, user: User, body: ResponsesBody, asked: Resp
 
 
 def _turn_of(service: Service, user: User, name: str) -> Turn:
+    """Return the turn that a response's name stands for."""
     thread, number = thread_and_turn(name)
     found = [turn for turn in service.preflight.ledger.turns(user.thread(thread)) if turn.turn == number]
     if not found:
@@ -242,6 +243,7 @@ def _turn_of(service: Service, user: User, name: str) -> Turn:
 
 
 def _missing(name: str) -> Refused:
+    """Return the error for a response that does not exist."""
     return Refused(
         404,
         f"there is no response {name[:100]!r}",
@@ -316,6 +318,7 @@ class ResponseInProgress:
         yield from self._end(ended)
 
     def _begin(self) -> Iterator[bytes]:
+        """Yield the events before the first text: the response, its message, and the message's one part."""
         response = self._response("in_progress")
         yield self._event("response.created", response=response)
         yield self._event("response.in_progress", response=response)
@@ -328,6 +331,7 @@ class ResponseInProgress:
         return self._of_part("response.output_text.delta", delta=text, logprobs=[])
 
     def _end(self, ended: ReplyEnd) -> Iterator[bytes]:
+        """Yield the events behind the last text: citations, the whole text, and the finished response."""
         if ended.rest:
             yield self._delta(ended.rest)
         for number, place in enumerate(ended.annotations):
@@ -344,12 +348,14 @@ class ResponseInProgress:
         yield self._event(f"response.{STATUS[ended.reason]}", response=self.whole(ended))
 
     def _failed(self, error: Exception) -> bytes:
+        """Return the event of a turn that failed."""
         described = error_body(error, "/v1")["error"]
         code = "server_error" if described["type"] == "server_error" else "invalid_prompt"
         failed = {**self._response("failed"), "error": {"code": code, "message": described["message"]}}
         return self._event("response.failed", response=failed)
 
     def _message(self, ended: ReplyEnd) -> dict[str, Any]:
+        """Return the reply as the one message of the response's `output`."""
         status = "completed" if ended.reason == "stop" else "incomplete"
         noted = [place.of_response() for place in ended.annotations]
         part: dict[str, Any] = {"type": "output_text", "text": ended.text, "annotations": noted, "logprobs": []}
@@ -358,6 +364,7 @@ class ResponseInProgress:
         return {"id": self._item, "type": "message", "role": "assistant", "status": status, "content": [part]}
 
     def _response(self, status: str) -> dict[str, Any]:
+        """Return the response without its output, its usage and its errors."""
         body = self._body
         return {
             "id": self._name,

@@ -132,6 +132,7 @@ class RunningTurn:
             listener.take(*timed)
 
     async def _run(self) -> None:
+        """Take the turn, and give every event, and the outcome last, to whoever listens."""
         outcome: Outcome = StoppedTurn()
         try:
             async with (
@@ -198,7 +199,7 @@ class RunningTurns:
 
     @asynccontextmanager
     async def slot(self, report: Callable[[QueuedTurn], None]) -> AsyncIterator[None]:
-        """A place among the turns that run at once; where there is none yet, that is reported."""
+        """Wait for a place among the turns that run at once, and hold it during the block; a wait is reported."""
         if self._slots.locked():
             report(QueuedTurn(len(self._turns) - 1))
         async with self._slots:
@@ -210,7 +211,7 @@ class RunningTurns:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a turn is being taken, or waits."""
+        """Return whether a turn runs or waits."""
         return bool(self._turns)
 
     def of(self, thread_id: str) -> RunningTurn | None:

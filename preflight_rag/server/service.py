@@ -89,15 +89,15 @@ class Service:
         """Count a request, and find who is signed in on the page.
 
         Args:
-            bucket: Who sends it, where no session does.
-            token: Of the session, or "".
-            cost: As how many requests it counts.
+            bucket: The bucket that it counts against, unless `token` is that of a session, which has one of its own.
+            token: The token of the page's session, or "".
+            cost: For how many requests it counts.
 
         Returns:
             The id of the session's key, or None.
 
         Raises:
-            Refused: There were too many, or it cannot be found out.
+            Refused: There were too many requests, or the database of sessions and buckets cannot be read.
         """
         try:
             async with asyncio.timeout(SHARED_SECONDS):
@@ -128,7 +128,7 @@ class Service:
             self.watch = ModelWatch(self.preflight)
 
     def models(self) -> list[str]:
-        """Models that people may choose, the server's own first."""
+        """Return the models that people may choose, the server's own first."""
         offline = [] if self.preflight.reader.by_rule and self.options.wanted is None else [OFFLINE]
         return list(dict.fromkeys([self.watch.name, *offline, *self.options.offered]))
 

@@ -73,6 +73,7 @@ class Several:
         await (app or next(iter(self.apps.values())))(scope, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
+        """Start every library's application, and stop them all when the server stops (ASGI's lifespan)."""
         await receive()
         try:
             async with AsyncExitStack() as stack:
@@ -87,6 +88,7 @@ class Several:
 
 
 def _from_cookie(cookies: str) -> str:
+    """Return the library that the cookie names, or an empty string."""
     try:
         found = SimpleCookie(cookies).get(COOKIE)
     except CookieError:

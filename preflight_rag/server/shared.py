@@ -123,7 +123,7 @@ class SharedState:
 
     @classmethod
     def of(cls, folder: Path, url: str | None) -> SharedState:
-        """That of a library, whose conversations are in PostgreSQL where there is a `url`."""
+        """Return a library's state: in PostgreSQL where its conversations are (`url`), else in a file of its folder."""
         return cls(partial(_open, folder, url))
 
     async def open(self) -> None:
@@ -171,6 +171,7 @@ class SharedState:
         return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._workers, work))
 
     def _opened(self) -> Database:
+        """Return the database, opened and with its tables when it is first needed."""
         with self._lock:
             if self._database is None:
                 database = self._resources.enter_context(self._opening())
@@ -181,6 +182,7 @@ class SharedState:
             return self._database
 
     def _admit(self, name: str, cost: float, limit: BucketLimit, token: str) -> Admission:
+        """Look up a request's session and, where there is a limit, count the request against its bucket."""
         shown = _hash(token) if token else ""
         if not limit.amount:
             found = self._execute(_SESSION, hash=shown) if shown else None
@@ -217,6 +219,7 @@ def key_bucket(key_id: str) -> str:
 
 @contextmanager
 def _open(folder: Path, url: str | None) -> Iterator[Database]:
+    """Open the database; a damaged file is made anew, since it holds nothing that cannot be lost."""
     with ExitStack() as stack:
         try:
             database = stack.enter_context(open_database(folder, url, DATABASE, busy_seconds=BUSY_SECONDS))

@@ -48,12 +48,14 @@ class AnswerFormat:
         return json.dumps(self._value(answer), ensure_ascii=False)
 
     def _value(self, answer: Answer) -> Any:
+        """Return the fields of an answer that the schema has; without a schema, those of `PLAIN`."""
         whole = answer.model_dump(mode="json", by_alias=True)
         if self._schema is None:
             return {name: whole[name] for name in PLAIN}
         return _projected(whole, self._schema, self._schema, 0)
 
     def _check_names(self, schema: Any) -> None:
+        """Refuse a schema that is not an object of an answer's fields."""
         known = set(Answer.model_json_schema(mode="serialization", by_alias=True)["properties"])
         unknown = sorted(set(schema.get("properties") or {}) - known)
         if schema.get("type") != "object" or not schema.get("properties"):
@@ -130,6 +132,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def _validator(schema: dict[str, Any], param: str) -> Any:
+    """Return what checks values by a schema."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
     from referencing import Registry
@@ -144,7 +147,7 @@ def _validator(schema: dict[str, Any], param: str) -> Any:
 
 
 def _projected(value: Any, schema: Any, root: dict[str, Any], depth: int) -> Any:
-    """Of a value what a schema has a place for."""
+    """Return what of a value the schema has a place for."""
     schema = _resolved(schema, root)
     if depth > HOPS or not isinstance(schema, dict):
         return value

@@ -44,6 +44,7 @@ async def suggestions(thread_id: str, turn: int, service: ServiceOf, user: UserO
 
 
 async def _suggested(answer: Answer, service: Service, user: User) -> list[str]:
+    """Return the questions to suggest after an answer; none after one that cites nothing."""
     if answer.outcome not in ("answered", "evidence") or not answer.citations:
         return []
     if not service.preflight.reader.by_rule and answer.receipt.model == service.watch.name:
@@ -55,6 +56,7 @@ async def _suggested(answer: Answer, service: Service, user: User) -> list[str]:
 
 
 def _by_rule(answer: Answer, service: Service) -> list[str]:
+    """Return questions that are made of the cited documents by rule."""
     documents = dict.fromkeys(citation.document_id for citation in answer.citations)
     passages = {document: service.catalogue.passages(document, LOOKED_AT) for document in documents}
     titles = {citation.document_id: citation.title for citation in answer.citations}
@@ -62,6 +64,7 @@ def _by_rule(answer: Answer, service: Service) -> list[str]:
 
 
 async def _by_model(answer: Answer, service: Service, user: User) -> list[str]:
+    """Return the questions that the model writes and the documents answer; the user pays for the call."""
     ids = list(dict.fromkeys(citation.passage_id for citation in answer.citations))
     passages = [each for each in map(service.catalogue.passage, ids) if each is not None]
     if not passages:
@@ -95,6 +98,7 @@ def _answerable(questions: list[str], answer: Answer, passages: list[Passage], s
 
 
 def _found(question: str, service: Service) -> list[str]:
+    """Return the ids of the first passages that a search finds for a question; none where it fails."""
     try:
         return [hit.passage_id for hit in service.preflight.search(question).fused[:FIRST]]
     except PreflightError:

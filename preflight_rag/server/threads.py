@@ -127,6 +127,7 @@ def _listed(row: ThreadSummary, shown: str) -> dict[str, Any]:
 
 
 def _turns(service: Service, user: User, thread_id: str) -> list[Turn]:
+    """Return the turns of a user's thread, which must have one."""
     turns = service.preflight.ledger.turns(user.thread(thread_id))
     if not turns:
         raise _missing(thread_id)
@@ -143,6 +144,7 @@ def _missing(thread_id: str) -> ThreadNotFound:
 
 
 def _shown(turn: Turn, user: User, judged: Feedback | None = None) -> dict[str, Any]:
+    """Return a turn as the API describes it."""
     names = ("turn", "question", "status", "started_at", "finished_at", "error")
     answer, asked = turn.result, turn.clarification
     return {
@@ -207,6 +209,7 @@ def one_line(text: str, most: int = 200) -> str:
 
 
 def _as_markdown(turn: Turn) -> str:
+    """Return a turn as a section of Markdown: question, answer, sources, route and cost."""
     heading = f"## {inert(one_line(turn.question, 1000))}"
     if turn.result is None:
         return f"{heading}\n\n*{turn.status}{': ' + inert(one_line(turn.error)) if turn.error else ''}*"

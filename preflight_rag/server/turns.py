@@ -324,6 +324,7 @@ class EventWriter:
         return max(self._due - time.perf_counter(), 0.001) if self._stale else self._heartbeat
 
     def _made(self, item: Item | None) -> bytes:
+        """Return the server-sent event for an item of the turn; where nothing came (None), a sign of life."""
         seconds = round(self._turn.seconds, 3)
         if item is None:
             return b"" if self._stale else STILL_HERE

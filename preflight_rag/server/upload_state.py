@@ -62,7 +62,7 @@ class FileState:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more becomes of it."""
+        """Return whether the file has reached its last stage."""
         return self.stage in ("ready", "failed", "stopped")
 
     def move(self, stage: str, done: int = 0, total: int | None = None, note: str = "") -> None:
@@ -172,15 +172,15 @@ class KeptFiles:
         return size
 
     def keep(self, received: Path, place: Path) -> Path:
-        """Move a file to its place, where it stays at least until it was `read`."""
+        """Move a file to its place, where it stays at least until its `release`."""
         with self._lock:
             place.parent.mkdir(mode=0o700, exist_ok=True)
             kept = received.replace(place)
             self._awaited[kept] += 1
             return kept
 
-    def read(self, path: Path) -> None:
-        """An upload has done with a file."""
+    def release(self, path: Path) -> None:
+        """Note that an upload needs a file no longer."""
         with self._lock:
             self._awaited[path] -= 1
             self._awaited += Counter()  # without those that nobody waits for

@@ -157,7 +157,7 @@ async def _upload_events(
     steps: asyncio.Queue[UploadStep | None],
     work: asyncio.Task[UploadReport],
 ) -> AsyncIterator[bytes]:
-    """Progress of an upload, at last its report or its error; it goes on when nobody listens any more."""
+    """Yield an upload's progress and at last its report or its error; the upload goes on when nobody listens."""
     for received in files:
         yield event("progress", {"name": received.name, "stage": "received", "done": 1, "total": 1})
     while True:
@@ -265,6 +265,7 @@ class UploadIngest:
         return self._upload.stopping or self._closing()
 
     def _step(self, event: IngestEvent) -> None:
+        """Move the files that an event of the ingest is about to their next stage, and report the step."""
         state = self._states.get(event.name)
         waiting = [each for each in self._states.values() if each.stage in ("reading", "splitting", "embedding")]
         if event.stage in ("reading", "splitting") and state is not None:
@@ -279,6 +280,7 @@ class UploadIngest:
         self._on_step(UploadStep(name=state.name if state else event.name, stage=event.stage, done=done, total=total))
 
     def _count(self, done: IngestReport, now: Sequence[str]) -> None:
+        """Add the report of one ingest to that of the upload, and give each of its files its last stage."""
         report, names = self._upload.report, {path: state.name for path, state in self._states.items()}
         report.added += done.added
         report.updated += done.updated
@@ -300,7 +302,7 @@ class UploadIngest:
                 twin.move(state.stage, note=state.note)
 
     def _notes_on_copies(self, done: IngestReport) -> list[tuple[str, str]]:
-        """Of each file that has the text of another document, or whose text another one has, which one that is."""
+        """Return `(file, note)` for each file of the upload whose text is also that of another document."""
         name = names_of(self._library).name
         return [
             (path, copy_note(copy, name))
@@ -311,10 +313,10 @@ class UploadIngest:
 
 
 def forget_unused(service: Service, files: Sequence[ReceivedFile]) -> None:
-    """An upload has ended: remove those of its files of which no document came."""
+    """Remove those files of an upload that has ended from which no document was made."""
     for received in files:
         if received.path is not None:
-            service.kept_files.read(received.path)
+            service.kept_files.release(received.path)
             service.kept_files.remove_unused(received.path, service.catalogue.origin_is_used)
 
 
@@ -350,10 +352,11 @@ class _Form(MultiPartParser):
         self._is_whole = False
 
     def on_end(self) -> None:
-        """The form has been received to its end."""
+        """Note that the form has been received to its end."""
         self._is_whole = True
 
     async def _body(self, request: Request) -> AsyncGenerator[bytes, None]:
+        """Yield the body, and refuse it where it stops before the form's end."""
         async for piece in request.stream():
             yield piece
         if not self._is_whole:

@@ -106,6 +106,7 @@ def is_allowed(url: str, prefixes: tuple[str, ...]) -> bool:
 
 
 def _parts(url: str) -> tuple[str, str, int | None, str]:
+    """Return scheme, host, port and path of a web address."""
     split = urlsplit(url)
     port = split.port or {"http": 80, "https": 443}.get(split.scheme)
     if split.scheme not in ("http", "https") or not split.hostname or split.username is not None:
@@ -187,6 +188,7 @@ def _is_public(machine: str) -> bool:
 
 
 async def _received(response: httpx.Response, url: str, most: int) -> Fetched:
+    """Return the body of a response as a file, as long as it is not larger than `most` bytes."""
     if response.status_code != 200:
         raise Refused(502, f"the address answers {response.status_code}", help="Check it in a browser.")
     content = bytearray()

@@ -85,7 +85,7 @@ def check_keep_turns(keep_turns: int) -> None:
 
 
 def whole_results(writes: Sequence[tuple[str, Any]]) -> Sequence[tuple[str, Any]]:
-    """What a stage wrote, or of one that failed or was stopped its error alone.
+    """Return what a stage wrote, or of a stage that failed or was stopped its error alone.
 
     A stage may be stopped when it has written its results and not yet where the turn goes from there. LangGraph hands
     over the results all the same, and takes what is resumed from them for finished.
@@ -102,7 +102,7 @@ def in_written_order(
     before: RunnableConfig | None,
     limit: int | None,
 ) -> list[CheckpointTuple]:
-    """Checkpoints as `alist` gives them, by the numbers of their writing instead of by their ids."""
+    """Return checkpoints as `alist` gives them, in the order of their writing instead of that of their ids."""
     ordered = sorted(found, key=lambda each: written.get(_key(each.config), 0), reverse=True)
     if before is not None:
         bound = written.get(_key({**before, "configurable": {**_names(config), **_names(before)}}))

@@ -167,7 +167,7 @@ class Database(Protocol):
 
     @property
     def name(self) -> str:
-        """The name of the database in error messages, never with a password."""
+        """Return the name of the database for error messages, never with a password."""
 
     @property
     def clock(self) -> str:
@@ -238,6 +238,7 @@ class Ledger:
         settings: Mapping[str, Any],
         model: str,
     ) -> Turn:
+        """Insert the row of a turn that begins, and return it."""
         row: dict[str, Any] = {
             "id": uuid.uuid4().hex,
             "thread_id": thread_id,
@@ -514,6 +515,7 @@ def _last_number(connection: Connection, thread_id: str) -> int:
 
 
 def _turn(row: ResultRow) -> Turn:
+    """Return a row as a turn, once its values are checked."""
     values = {name: row[name] for name in _names(Turn)}
     loaded = {name: None if values[name] is None else json.loads(values[name]) for name in JSON_COLUMNS}
     kinds: dict[type, tuple[type, ...]] = {str: (str,), int: (int,), float: (int, float)}
@@ -526,6 +528,7 @@ def _turn(row: ResultRow) -> Turn:
 
 
 def _route(decision: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the columns that the route's decision fills; none where nothing was decided."""
     if not decision:
         return {}
     signals = _json(decision.get("signals") or {})

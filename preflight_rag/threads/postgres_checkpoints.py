@@ -146,7 +146,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        """As LangGraph's, last written first; the saver can be used while the result is read."""
+        """Yield checkpoints as LangGraph's saver, last written first; the saver can be used meanwhile."""
         thread_id = str(config["configurable"]["thread_id"]) if config else None
         async with self._saver(thread_id) as (saver, connection):
             row = await (await connection.execute(_CLOCK_WENT_BACK, [thread_id])).fetchone()
@@ -164,7 +164,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
             yield each
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """As LangGraph's, where no checkpoint is named the one of the thread that was written last."""
+        """Return a checkpoint as LangGraph's saver; where none is named, the thread's last written one."""
         names = config["configurable"]
         thread_id, namespace = str(names["thread_id"]), names.get("checkpoint_ns", "")
         async with self._saver(thread_id) as (saver, connection):
@@ -188,7 +188,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """As LangGraph's; of texts what PostgreSQL cannot keep is replaced."""
+        """Store a checkpoint as LangGraph's saver; characters that PostgreSQL cannot keep are replaced."""
         values = {name: storable_text(value) for name, value in checkpoint["channel_values"].items()}
         stored = cast(Checkpoint, {**checkpoint, "channel_values": values})
         async with self._saver(str(config["configurable"]["thread_id"])) as (saver, _):
@@ -197,7 +197,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """As LangGraph's."""
+        """Store what a stage wrote as LangGraph's saver; of a stage that failed, its error alone."""
         async with self._saver(str(config["configurable"]["thread_id"])) as (saver, _):
             await saver.aput_writes(config, whole_results(writes), task_id, task_path)
 
@@ -244,7 +244,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
                     await connection.execute(statement, {"source": source, "target": target})
 
     async def athreads(self) -> list[str]:
-        """The ids of all threads, the one used last first."""
+        """Return the ids of all threads, the one used last first."""
         query = "select thread_id from checkpoints group by thread_id order by max(written) desc"
         async with self._saver(None) as (_, connection):
             return [row["thread_id"] for row in await (await connection.execute(query)).fetchall()]
@@ -255,7 +255,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
             await connection.execute(f"vacuum (skip_locked) {', '.join(_TABLES)}")
 
     async def size(self) -> int:
-        """Bytes that the tables take, with their indices."""
+        """Return the bytes that the tables take, with their indices."""
         query = "select sum(pg_total_relation_size(name::regclass))::bigint as bytes from unnest(%s::text[]) as name"
         async with self._saver(None) as (_, connection):
             row = await (await connection.execute(query, [list(_TABLES)])).fetchone()
@@ -265,7 +265,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
     async def _saver(
         self, thread_id: str | None
     ) -> AsyncIterator[tuple[AsyncPostgresSaver, psycopg.AsyncConnection[DictRow]]]:
-        """LangGraph's saver over the connection that a thread is read and written through, and that connection."""
+        """Give LangGraph's saver and its connection: that of the thread's running turn, else one of the pool."""
         with translated_errors(self.name):
             in_use = self._in_use.get(thread_id) if thread_id is not None else None
             if in_use is not None:
@@ -286,7 +286,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
 
 
 def _same_key(table: str) -> str:
-    """The condition that `old` and `new` have one key but for the thread."""
+    """Return the condition that rows `old` and `new` of a table have the same key apart from the thread."""
     keys = {
         "checkpoints": ("checkpoint_ns", "checkpoint_id"),
         "checkpoint_blobs": ("checkpoint_ns", "channel", "version"),

@@ -57,7 +57,7 @@ _HOLDS = """
 
 
 def _make_tables(connection: psycopg.Connection[DictRow]) -> None:
-    """The ledger's tables, and the order in which checkpoints were written."""
+    """Create the ledger's tables, and number the checkpoints in the order in which they were written."""
     icu = connection.execute("select 1 from pg_collation where collname = 'und-x-icu'").fetchone()
     for statement in (
         f"create table if not exists turns ({_TURN_COLUMNS})",
@@ -121,7 +121,7 @@ def _migrate(connection: psycopg.Connection[DictRow], name: str) -> None:
 
 
 def schema_versions(connection: psycopg.Connection[DictRow]) -> tuple[int, int] | None:
-    """The versions of our tables and of the checkpoints' in a database; None where neither are there."""
+    """Return the versions of our tables and of the checkpoints' tables; None where there are neither."""
     found = _number(connection, "preflight_schema", "max(version)", 0), _checkpoints_version(connection)
     return None if found == (0, NO_CHECKPOINTS) else found
 
@@ -131,6 +131,7 @@ def _checkpoints_version(connection: psycopg.Connection[DictRow]) -> int:
 
 
 def _is_migrated(connection: psycopg.Connection[DictRow], name: str) -> bool:
+    """Return whether our tables and those of the checkpoints are of the newest version."""
     checkpoints = _checkpoints_version(connection)
     newest = len(BasePostgresSaver.MIGRATIONS) - 1
     if checkpoints > newest:
@@ -147,7 +148,7 @@ def _version(connection: psycopg.Connection[DictRow], name: str) -> int:
 
 
 def _number(connection: psycopg.Connection[DictRow], table: str, what: str, missing: int) -> int:
-    """A number of a table, another one where there is none."""
+    """Return a number that a table gives, or `missing` where there is no table or no number."""
     if _one(connection.execute("select to_regclass(%s) as there", [table]))["there"] is None:
         return missing
     found = _one(connection.execute(f"select {what} as number from {table}"))["number"]  # noqa: S608
@@ -212,13 +213,13 @@ class PostgresDatabase:
 
     @contextmanager
     def reading(self) -> Iterator[_Statements]:
-        """A connection, to read."""
+        """Give a connection to read through."""
         with translated_errors(self.name), self._pool.connection() as connection:
             yield _Statements(cast("psycopg.Connection[DictRow]", connection))
 
     @contextmanager
     def writing(self, thread_id: str = "") -> Iterator[_Statements]:
-        """A transaction; others that name the same thread wait for its end."""
+        """Give a transaction; others that name the same thread wait for its end."""
         with self.reading() as statements, statements._connection.transaction():
             if thread_id:
                 lock = "select pg_advisory_xact_lock(hashtextextended('ledger ' || current_schema() || :thread_id, 0))"
@@ -226,7 +227,7 @@ class PostgresDatabase:
             yield statements
 
     def damaged(self, what: str) -> DatabaseCorrupt:
-        """The error for a row that is not as it was written."""
+        """Return the error for a row that is not as it was written."""
         help = "Restore the database from a backup, or delete the thread: `preflight threads delete ID`."
         return DatabaseCorrupt(f"{self.name} cannot be read: {what}", help=help)
 

@@ -140,6 +140,7 @@ async def open_postgres(url: str) -> AsyncIterator[PostgresThreadStore]:
 
 
 def _pool(address: Address, most: int) -> AsyncConnectionPool[psycopg.AsyncConnection[DictRow]]:
+    """Return a pool of at most so many connections, each checked before it is lent."""
     return AsyncConnectionPool(
         address.conninfo,
         connection_class=psycopg.AsyncConnection[DictRow],

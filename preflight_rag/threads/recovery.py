@@ -131,6 +131,7 @@ def _has(connection: sqlite3.Connection, table: str) -> bool:
 
 
 def _is_object_or_null(text: Any) -> bool:
+    """Return whether a text is a JSON object or null, or there is none."""
     try:
         return text is None or isinstance(json.loads(text), dict | type(None))
     except (ValueError, TypeError):

@@ -493,6 +493,7 @@ async def open_checkpointer(path: str | Path) -> AsyncIterator[SqliteCheckpointe
 
 
 async def _open(path: Path) -> SqliteCheckpointer:
+    """Open the file `threads.db`, which is made where there is none, and its checkpointer."""
     with translated_errors(path):
         await asyncio.to_thread(make_database, path)
         conn = await aiosqlite.connect(path, timeout=BUSY_SECONDS)

@@ -177,7 +177,7 @@ class SqliteDatabase:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Give the connection to read through."""
+        """Give the connection to read through, and bring in a long write-ahead log afterwards."""
         with self._lock, translated_errors(self.path):
             yield self._connection
             if not self._connection.in_transaction:

@@ -30,11 +30,11 @@ class ThreadStore(Protocol):
 
     @property
     def saver(self) -> SqliteCheckpointer | PostgresCheckpointer:
-        """The graph's checkpointer, which also prunes."""
+        """Return the graph's checkpointer, which also prunes."""
 
     @property
     def ledger(self) -> Ledger:
-        """The record of all turns."""
+        """Return the record of all turns."""
 
     def lock(self, thread_id: str, *, wait: float) -> AbstractAsyncContextManager[None]:
         """Lock a thread while the block runs; the lock ends with the process that holds it, even if that is killed.

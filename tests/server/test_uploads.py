@@ -129,10 +129,10 @@ def test_a_file_that_two_people_sent_is_not_taken_from_the_second(tmp_path):
 
     kept.folder.mkdir()
     assert received() == received() == place
-    kept.read(place)
+    kept.release(place)
     kept.remove_unused(place, lambda _: False)
     assert place.read_text(encoding="utf-8") == "Moss has no roots."
-    kept.read(place)
+    kept.release(place)
     kept.remove_unused(place, lambda _: True)
     assert place.exists()
     kept.remove_unused(place, lambda _: False)
