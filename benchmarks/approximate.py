@@ -29,7 +29,7 @@ NAMES = ("flat", "compressed", "pca", "clusters", "pca+clusters")
 
 
 def built(vectors: np.ndarray, folder: Path) -> dict[str, tuple[DenseIndex, DenseKind, float, int]]:
-    """Each kind, with what it is, the seconds that it took to build and write, and its bytes."""
+    """Build an index of each kind; return each with its kind, the seconds to build and write it, and its bytes."""
     found = {}
     for name in NAMES:
         started = process_time()
@@ -42,7 +42,7 @@ def built(vectors: np.ndarray, folder: Path) -> dict[str, tuple[DenseIndex, Dens
 def searched(
     indices: dict[str, DenseIndex], queries: np.ndarray
 ) -> tuple[dict[str, list[float]], dict[str, list[list[tuple[int, float]]]]]:
-    """Seconds and hits of every query in every index, one query after another."""
+    """Search every index for every query; return the seconds and the hits of each."""
     seconds: dict[str, list[float]] = {name: [] for name in indices}
     hits: dict[str, list[list[tuple[int, float]]]] = {name: [] for name in indices}
     for query in queries:
@@ -62,7 +62,7 @@ def recall(found: list[list[tuple[int, float]]], exact: list[list[tuple[int, flo
 
 
 def score_error(found: list[list[tuple[int, float]]], queries: np.ndarray, vectors: np.ndarray) -> float:
-    """The largest difference of a score to the true inner product."""
+    """Return the largest difference of a score to the true inner product."""
     return max(abs(score - float(vectors[i] @ q)) for q, hits in zip(queries, found, strict=True) for i, score in hits)
 
 

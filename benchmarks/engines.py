@@ -58,7 +58,7 @@ def store_all(store: DocumentStore, given: Iterator[PreparedDocument]) -> None:
 
 
 def timed(work: Callable[[], object]) -> tuple[float, float]:
-    """Seconds by the clock, and of this process's processor."""
+    """Run some work; return its seconds by the clock and on this process's processor."""
     started, used = time.perf_counter(), time.process_time()
     work()
     return time.perf_counter() - started, time.process_time() - used
@@ -107,7 +107,7 @@ def _both(seconds: tuple[float, float]) -> str:
 
 
 def ids(ranking: Any, most: int) -> list[str]:
-    """The first passages of a ranking."""
+    """Return the ids of a ranking's first passages."""
     return [hit.passage_id for hit in ranking[:most]]
 
 

@@ -80,7 +80,7 @@ async def serve(delay: float) -> None:
 
 
 async def bare(url: str, cases: int, concurrency: int) -> float:
-    """Seconds of a client that only writes a request and reads a reply of known length."""
+    """Return the seconds that a client takes which only writes requests and reads replies of known length."""
     port = int(url.split(":")[2].split("/")[0])
     body = b"x" * 2000
     request = b"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
@@ -153,7 +153,7 @@ def main() -> None:
 
 
 def rows(given: argparse.Namespace, replies: Path, ideal: float) -> None:
-    """The bare client, the harness, and the harness again."""
+    """Report three clients: one of bytes alone, the harness, and the harness again over its cache."""
     url = os.environ["OPENAI_BASE_URL"]
     wall, cpu = measured(lambda: asyncio.run(bare(url, given.cases, given.concurrency)))
     report("bytes alone", wall, cpu, given.cases, ideal)

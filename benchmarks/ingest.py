@@ -53,7 +53,7 @@ class Parts:
         self.seconds[name] += clock() - began
 
     def counted(self, inner: Any, name: str, methods: tuple[str, ...], clock: Clock = time.thread_time) -> Any:
-        """The object, whose methods count."""
+        """Return an object whose methods count their seconds under `name`."""
         parts = self
 
         class Counted:
@@ -72,7 +72,7 @@ class Parts:
 
 
 def collection(data: Path, folder: Path, files: int, records: int) -> Path:
-    """The files that are ingested, in a folder of their own."""
+    """Return a folder with the files that are ingested."""
     folder.mkdir()
     found = (path for path in (data / "ingest_docs").rglob("*") if path.suffix in ENDINGS)
     for number, path in enumerate(sorted(found, key=lambda path: path.stat().st_size)[:files]):
@@ -83,7 +83,7 @@ def collection(data: Path, folder: Path, files: int, records: int) -> Path:
 
 
 def processor() -> float:
-    """Seconds of this process and of those that have ended."""
+    """Return the processor seconds of this process and of its children that have ended."""
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + ended.ru_utime + ended.ru_stime
 

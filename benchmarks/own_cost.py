@@ -57,7 +57,7 @@ LIMITS = {("plain", "none"): 2.9, ("map-reduce", "none"): 4.5}
 
 
 def question(number: int) -> str:
-    """A question that no other turn asks."""
+    """Return a question that no other turn asks."""
     first, second = WORDS[number % len(WORDS)], WORDS[number // len(WORDS) % len(WORDS)]
     return f"What is known about {first} and {second}, item {number}?"
 
@@ -86,7 +86,7 @@ class PeerState(MessagesState):
 
 
 def peer_graph(library: Library, model: BaseChatModel) -> StateGraph[Any, Any, Any, Any]:
-    """The tutorial's graph over the library's passages."""
+    """Return the graph of LangGraph's RAG tutorial over the library's passages."""
     store = InMemoryVectorStore(library.embedder)
     passages = library.passages(library.all_passage_ids())
     store.add_documents([Document(passage.text, metadata={"id": passage.id}) for passage in passages])
@@ -107,7 +107,7 @@ Turn = Callable[[int], Awaitable[Any]]
 
 @asynccontextmanager
 async def peer(library: Library, folder: Path) -> AsyncIterator[Turn]:
-    """A turn of the peer on a thread of its own number."""
+    """Give a function that takes one turn of the peer on a thread of its own."""
     async with AsyncSqliteSaver.from_conn_string(str(folder / "peer.db")) as saver:
         graph = peer_graph(library, Instant()).compile(checkpointer=saver)
 
@@ -131,7 +131,7 @@ async def measured(turn: Turn, turns: int) -> tuple[float, float]:
 
 
 async def turns_alone(folder: Path, turns: int) -> tuple[list[str], list[str]]:
-    """Rows of single turns, one after the other, and what is not met."""
+    """Return a table's rows on turns taken one after the other, and a sentence for each limit that is not met."""
     rows, missed = {}, []
     with Library.open(folder) as library:
         async with peer(library, folder) as turn:
@@ -179,7 +179,7 @@ ASKED = itertools.count(10_000, 10_000)
 
 
 def requests(url: str, at_once: int, count: int) -> tuple[float, float]:
-    """Requests a second of a client in a process of its own, and the server's processor seconds for one.
+    """Return the requests a second that a client reaches, and the server's processor seconds for one request.
 
     The client shares the machine: with the server's processor time it fills the cores, however fast that is.
     Each of its connections asks two questions before.
@@ -198,7 +198,7 @@ def requests(url: str, at_once: int, count: int) -> tuple[float, float]:
 
 @contextmanager
 def serving_peer(library: Library, folder: Path) -> Iterator[str]:
-    """The URL of a FastAPI application over the peer's graph, every request a new thread; and of one without."""
+    """Give the URL of a server over the peer's graph: `/ask` takes a turn on a new thread, `/nothing` none."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -230,7 +230,7 @@ def serving_peer(library: Library, folder: Path) -> Iterator[str]:
 
 
 def served(folder: Path, at_once: int, count: int) -> Iterator[str]:
-    """Rows of turns through a server."""
+    """Return a table's rows on turns through a server."""
     rows = {}
     with Library.open(folder) as library, serving_peer(library, folder) as url:
         rows["uvicorn and FastAPI, no turn"] = requests(f"{url}/nothing", at_once, count)

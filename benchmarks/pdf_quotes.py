@@ -50,7 +50,7 @@ FIND = """async ([file, quotes]) => {
 
 
 def quotes_of(path: Path, rng: random.Random) -> list[tuple[int, str, str, str]]:
-    """Sentences of a PDF: page, words, and what stands before and after them."""
+    """Return sentences of a PDF: page, words, and what stands before and after them."""
     (document,) = load_pdf(path, DEFAULT_MAX_BYTES)
     text = document.text
     spans = [span for span in sentence_spans(text) if span[1] - span[0] >= SHORTEST]
@@ -62,13 +62,13 @@ def quotes_of(path: Path, rng: random.Random) -> list[tuple[int, str, str, str]]
 
 
 def kind_of(share: float) -> str:
-    """As the page tells it."""
+    """Return how the page calls a quote of which this share was found in the PDF."""
     return "whole" if share > 0.95 else "in part" if share >= 0.6 else "not found"
 
 
 @contextmanager
 def opened_page() -> Iterator[Page]:
-    """The page of a server over an empty library, in Chromium."""
+    """Give the page of a server over an empty library, opened in Chromium."""
     with tempfile.TemporaryDirectory() as scratch, socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         with Preflight.open(Path(scratch) / "library", "offline", create=True) as preflight:

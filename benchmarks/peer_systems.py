@@ -29,24 +29,24 @@ Search = Callable[[str, np.ndarray], int]
 
 
 def texts_of(folder: Path) -> Iterator[str]:
-    """Texts of the passages, one after the other."""
+    """Yield the passages' texts, one after the other."""
     with (folder / "texts.jsonl").open(encoding="utf-8") as lines:
         yield from map(json.loads, lines)
 
 
 def corpus(folder: Path) -> tuple[list[str], np.ndarray]:
-    """Texts and vectors of the passages."""
+    """Return texts and vectors of the passages."""
     return list(texts_of(folder)), vectors_of(folder)
 
 
 def vectors_of(folder: Path) -> np.ndarray:
-    """Vectors of the passages, mapped."""
+    """Return the passages' vectors, mapped from their file."""
     found: np.ndarray = np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False)
     return found
 
 
 def resident() -> dict[str, float]:
-    """Megabytes that the process has now, and that it had at most."""
+    """Return the megabytes that the process has now, and that it had at most."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     found = dict(line.split(":", 1) for line in lines)
     return {
@@ -92,7 +92,7 @@ def index_library(folder: Path) -> dict[str, float]:
 
 
 def given_vectors(queries: dict[str, np.ndarray]) -> Any:
-    """An embedder that knows the vectors of these queries, and no others."""
+    """Return an embedder that only knows the vectors of these queries."""
     from preflight_rag.models.embedding.embedder import Embedder
 
     class GivenVectors(Embedder):
@@ -217,7 +217,7 @@ def llamaindex(folder: Path) -> tuple[Search, dict[str, Any]]:
 
 
 def txtai(folder: Path) -> tuple[Search, dict[str, Any]]:
-    """An embeddings database with a sparse index beside the dense one, whose vectors come from outside."""
+    """Open txtai: an embeddings database with a sparse index beside the dense one, whose vectors come from outside."""
     from txtai import Embeddings
 
     texts, vectors = corpus(folder)

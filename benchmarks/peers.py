@@ -99,7 +99,7 @@ def write_corpus(folder: Path, texts: Iterable[str], count: int, rng: np.random.
 
 
 def run(python: str, name: str, folder: Path, queries: int) -> dict[str, Any] | None:
-    """What a system's process reports; None where it ended without, such as for want of memory."""
+    """Run a system in its own process and return its report; None where it failed, such as for want of memory."""
     one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
     done = subprocess.run(
         [python, SYSTEMS, name, folder],

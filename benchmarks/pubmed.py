@@ -27,12 +27,12 @@ class NoTurns(Spacing):
     """Lets every request start at once."""
 
     def wait(self, per_second: float, deadline: float) -> float:
-        """The time that it is."""
+        """Return the present time: no request waits for its turn."""
         return time.monotonic()
 
 
 def survived(spacing: Spacing, calls: int, per_second: int, attempts: int) -> tuple[int, int, float]:
-    """How many of the concurrent searches succeed, how many requests they make, and the seconds for all of them."""
+    """Return how many concurrent searches succeed, how many requests they make, and the seconds of all of them."""
     with NcbiServer(per_second=per_second, retry_after=2) as server, ThreadPoolExecutor(calls) as threads:
         options = {"per_second": per_second, "attempts": attempts, "spacing": spacing}
         with EntrezClient(url=server.url, **options) as client:

@@ -21,7 +21,7 @@ from preflight_rag.library import Library
 
 
 def rate(documents: Path, folder: Path, workers: int, records: int) -> float:
-    """Documents a second."""
+    """Return the documents a second that Ray's workers ingest, once each has begun."""
     seen: list[float] = []
 
     def note(event: IngestEvent) -> None:

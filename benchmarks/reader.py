@@ -144,7 +144,7 @@ def parts(texts: list[str], runs: int, *, openvino: bool) -> None:
 
 
 def read_all(network: Callable[..., list[np.ndarray]], found: list[Window]) -> list[list[np.ndarray]]:
-    """The network's outputs for each window."""
+    """Return the network's outputs for each window."""
     return [network(padded([window])) for window in found]
 
 
@@ -161,7 +161,7 @@ def decode_all(pairs: list[Pair], found: list[Window], outputs: list[list[np.nda
 def differences(
     outputs: dict[str, list[list[np.ndarray]]], pairs: list[Pair], found: list[Window], name: str
 ) -> tuple[str, str]:
-    """The largest difference from ONNX Runtime's, of a logit and of a passage's probability to answer."""
+    """Return the largest differences to ONNX Runtime: of a logit, and of a passage's probability to answer."""
     first, other = outputs["ONNX Runtime, floats"], outputs[name]
     logits = 0.0
     for some, more in zip(first, other, strict=True):

@@ -43,6 +43,7 @@ def turn(app: Preflight, question: str, route: str) -> dict[str, Any]:
 
 
 def _end(answer: Answer) -> dict[str, Any]:
+    """Return the row of a turn that ended: how, by which route, with what citations, cost and gaps."""
     by_documents = any(gap.stage in ("model", "budget") for gap in answer.gaps)
     return {
         "ended": "documents" if by_documents else "model",
@@ -59,12 +60,12 @@ def _end(answer: Answer) -> dict[str, Any]:
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """The rows that are there."""
+    """Return the rows that were written so far."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 
 def table(rows: Sequence[dict[str, Any]], seconds: float) -> str:
-    """A line for each route."""
+    """Return a line for each route."""
     lines = []
     for route in dict.fromkeys(row["route"] for row in rows):
         own = [row for row in rows if row["route"] == route]

@@ -77,13 +77,13 @@ class Case:
     notes: Mapping[int, ContextNote]
 
     def truth(self) -> Iterator[tuple[frozenset[int], str]]:
-        """The relation of every two contexts that have an answer."""
+        """Yield every two contexts that have an answer, with their true relation."""
         for a, b in combinations(self.notes, 2):
             yield frozenset({a, b}), relation(self.notes[a], self.notes[b])
 
 
 def case_of(sample: Sample, draw: random.Random) -> Case | None:
-    """The contexts of a sample of which the data set says what they are about; each text opens with its number."""
+    """Return a sample's contexts whose things the data set names, numbers in front; None for fewer than two."""
     about, given = things_of(sample), dict(enumerate(sample.given, 1))
     if len(about) < 2:
         return None
@@ -102,7 +102,7 @@ def case_of(sample: Sample, draw: random.Random) -> Case | None:
 
 
 def replies(cases: list[Case], errors: Errors, seed: int) -> Any:
-    """The scripted model."""
+    """Return the script of a model that misreads, rewords and mislabels as often as `errors` says."""
     known, draw = {case.question: case for case in cases}, random.Random(seed)
     kinds = sorted(set(TABLE.values()))
 
@@ -171,7 +171,7 @@ class RealCase:
 
 
 def real_case_of(sample: Sample) -> RealCase | None:
-    """The contexts of a sample of which the data set says what they are about, and how each two relate."""
+    """Return a sample's contexts whose things the data set names, and how pairs relate; None for fewer than two."""
     about, given = things_of(sample), dict(enumerate(sample.given, 1))
     if len(about) < 2:
         return None

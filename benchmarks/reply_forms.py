@@ -37,13 +37,13 @@ STAGES = ("answer", "extract", "relate")
 
 
 def cites(text: str, passages: int) -> bool:
-    """Whether a text cites passages, and none but those that there are."""
+    """Return whether a text cites passages, and none that does not exist."""
     named = {int(number) for number in MARK.findall(text)}
     return bool(named) and named <= set(range(1, passages + 1))
 
 
 def found(quotes: Sequence[tuple[int, str]], sources: Sequence[Source]) -> int:
-    """How many quotes stand word for word in their passage, whatever its line breaks."""
+    """Return how many quotes stand word for word in their passage, whatever its line breaks."""
     texts = {source.n: " ".join(source.text.split()) for source in sources}
     return sum(" ".join(quote.split()) in texts.get(n, "") for n, quote in quotes)
 

@@ -97,7 +97,7 @@ def collections(libraries: Path, data: Path, each: int) -> Iterator[tuple[str, l
 
 
 def lasting(value: Any, libraries: Path) -> Any:
-    """A JSON value without what differs from run to run."""
+    """Return a JSON value without what differs from run to run."""
     match value:
         case dict():
             return {key: lasting(part, libraries) for key, part in value.items() if key not in DIFFERENT}

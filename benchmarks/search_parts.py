@@ -31,7 +31,7 @@ Value = TypeVar("Value")
 
 
 def predicted(library: Library, question: str, found: Retrieval) -> LossPrediction:
-    """The risk and its reasons, as the stage `preflight` has them."""
+    """Return the risk of a lost passage and its reasons, computed as in the stage `preflight`."""
     refs, sources = found.references(), found.sources()
     terms = indexed_terms(library, [ref["id"] for ref in refs])
     return predict_loss(question, refs, sources, Settings(), shipped_model(), terms)

@@ -40,7 +40,7 @@ REPLY = Reply("The surface of Venus is about 465 degrees Celsius hot on average 
 
 
 def opened(folder: Path, server: ScriptedServer) -> Preflight:
-    """The application with the scripted model, through the real client."""
+    """Give the application, whose real client talks to the scripted model."""
     chat = ChatOpenAI(base_url=server.url, api_key="k", model="scripted", max_retries=0)
     return Preflight.open(folder, ChatReader(chat), route="plain", rewrite="off")
 
@@ -64,7 +64,7 @@ def first_token(client: httpx.Client, path: str, body: dict[str, Any]) -> float:
 
 
 def delays(folder: Path, turns: int) -> dict[str, list[float]]:
-    """Seconds between the model's first token and the client's, by path."""
+    """Return, by path, the seconds between the model's first token and the client's."""
     message = {"role": "user", "content": QUESTION}
     asks: dict[str, dict[str, Any]] = {
         "/api/ask": {"question": QUESTION, "html": True},
@@ -85,7 +85,7 @@ def delays(folder: Path, turns: int) -> dict[str, list[float]]:
 
 
 def crowd(folder: Path, conversations: int) -> tuple[float, list[float], int]:
-    """Seconds of all, seconds of each turn, and how many answers were another's or lost."""
+    """Hold conversations at once; return seconds of all and of each turn, and how many answers are wrong or lost."""
 
     def script(body: dict[str, Any]) -> str:
         return f"This answers {re.findall(r'code [0-9]+ of [0-9]+', prompt_of(body))[-1]}."

@@ -44,7 +44,7 @@ Labels = dict[str, list[frozenset[str]]]
 
 
 def figures_of(library: Library) -> tuple[Figures, Labels]:
-    """All figures with one year in the column's name, and all labels."""
+    """Return each company's figures whose column names one year, and the labels of all rows."""
     found: Figures = defaultdict(lambda: defaultdict(set))
     labels: Labels = defaultdict(list)
     for passage in library.passages(library.all_passage_ids()):
@@ -65,7 +65,7 @@ def figures_of(library: Library) -> tuple[Figures, Labels]:
 
 
 def plain(figure: str) -> str:
-    """Digits alone, with what makes them another figure."""
+    """Return a figure's digits with the signs that make it another figure: point, bracket, per cent."""
     return re.sub(r"[^\d.(%]", "", figure).rstrip("(")
 
 

@@ -81,7 +81,7 @@ def first_request(folder: Path, turns: int = 7) -> list[tuple[str, str, str]]:
 
 
 def begun_early(folder: Path) -> list[tuple[str, str, str]]:
-    """Of the demo's questions: at how many the model begins before all is read, and where that was wrong."""
+    """Return a row: at how many of the demo's questions the model begins early, and how many calls are given up."""
     begun = wrong = 0
     with Preflight.open(folder, "offline") as app:
         extractive = extractive_for(app.reader, "default")

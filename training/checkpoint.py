@@ -70,6 +70,7 @@ def load_weights(network: ReaderNetwork, path: Path) -> None:
 
 
 def _of_model(path: Path) -> dict[str, np.ndarray]:
+    """Return the weights in an ONNX model; those kept as whole numbers are multiplied by their scales."""
     import onnx
 
     tensors = {each.name: onnx.numpy_helper.to_array(each) for each in onnx.load(path).graph.initializer}

@@ -83,6 +83,7 @@ def export(out: Path) -> None:
 
 
 def _export(bert: Any, tensors: tuple[Any, ...], target: Path) -> None:
+    """Write the network as an ONNX graph whose batch and length may vary."""
     axes = {name: {0: "batch", 1: "tokens"} for name in INPUTS} | {"vectors": {0: "batch"}}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -99,6 +100,7 @@ def _export(bert: Any, tensors: tuple[Any, ...], target: Path) -> None:
 
 
 def _optimized(source: Path) -> Path:
+    """Return the path of a copy of the graph that ONNX Runtime has simplified."""
     target = source.with_name("optimized.onnx")
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
@@ -148,6 +150,7 @@ def _published_name(name: str, values: np.ndarray, published: Mapping[str, np.nd
 
 
 def _leave_out(tensor: Any, name: str, shape: tuple[int, ...]) -> None:
+    """Replace a tensor's data by a reference to a file of weights."""
     tensor.name = name
     tensor.ClearField("raw_data")
     del tensor.dims[:]

@@ -81,6 +81,7 @@ def _is_prose(sentence: str) -> bool:
 
 
 def _question(text: SourcePassage, span: Span, rng: random.Random) -> Sample | None:
+    """Return a question for a value taken out of a sentence; None where there is none, or too few words are left."""
     sentence = text.text[slice(*span)]
     found = candidates(sentence)
     typed = [item for item in found if item.kind != "phrase"]
@@ -122,6 +123,7 @@ def masked(sentence: str, value: SentenceValue, rng: random.Random) -> str:
 
 
 def _interrogative(value: SentenceValue, before: Sequence[str], rng: random.Random) -> str:
+    """Return the question word for a value, by its kind and the word before it."""
     last = before[-1].casefold() if before else ""
     if value.kind == "date":
         return rng.choice(("when", "in what year", "what date", "when"))
@@ -154,7 +156,7 @@ def answered(asked: Sequence[Sample], rng: random.Random) -> Iterator[Sample]:
 
 
 def agreed(asked: Sequence[Sample], rng: random.Random) -> Iterator[Sample]:
-    """A yes/no question with "Yes" or "No" behind it as one statement, which the passage supports or contradicts."""
+    """Yield yes/no questions with "Yes" or "No" behind them, as statements that the passage supports or contradicts."""
     for example in asked:
         verdict = example.passage.verdict
         if verdict not in ("yes", "no"):

@@ -112,6 +112,7 @@ def _spans(start: Tensor, end: Tensor, right: Tensor, allowed: Tensor) -> Tensor
 
 
 def _binary(logits: Tensor, labels: Tensor) -> Tensor:
+    """Return the loss of yes/no labels, without those that are not known."""
     known = labels != UNKNOWN
     if not known.any():
         return logits.sum() * 0
@@ -147,7 +148,7 @@ class RoundedLinear(nn.Module):
         self.weight, self.bias = RoundedRows(layer.weight), layer.bias
 
     def forward(self, values: Tensor) -> Tensor:
-        """As the layer's."""
+        """Apply the layer with its rounded weights."""
         return functional.linear(values, self.weight.matrix(), self.bias)
 
 

@@ -76,6 +76,7 @@ def prompted(data: Path, rng: random.Random) -> Iterator[Sample]:
 
 
 def _asked(row: dict[str, Any], change: int, text: str, rng: random.Random) -> Iterator[Sample]:
+    """Yield questions for the treatment and the outcome of a trial's prompt, where the text has the answer."""
     verb = rng.choice(CHANGES[change])
     forms = {
         "intervention": "Which treatment {v} {o} compared with {c}?",

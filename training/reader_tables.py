@@ -94,6 +94,7 @@ def _arms(arms: tuple[str, str], rng: random.Random) -> list[str]:
 def _example(
     rows: Sequence[str], columns: Sequence[str], forms: Sequence[str], caption: str, corner: str, rng: random.Random
 ) -> Sample | None:
+    """Return a made table with a question for a cell, or for one it lacks; None where the cell has no one place."""
     shown = rng.sample(list(rows), min(len(rows), rng.randint(3, 8)))
     spare_rows = [row for row in rows if row not in shown]
     spare_columns = columns[2:] if len(columns) > 2 else []
@@ -133,6 +134,7 @@ def _place(lines: Sequence[str], row: str, column: str, value: str) -> tuple[int
 
 
 def _figure(rng: random.Random) -> str:
+    """Return a random figure, in one of the forms that tables of trials have."""
     whole, part = rng.randint(1, 400), rng.uniform(0.1, 99)
     return rng.choice(
         (

@@ -47,7 +47,7 @@ class Validation:
             self.pairs[name] = sorted(paired, key=lambda item: len(item[0].ids))
 
     def measure(self, network: ReaderNetwork) -> dict[str, float]:
-        """Figures of a network: F1 and exact matches of spans, area under ROC of answerability, right verdicts."""
+        """Return a network's figures: F1 and exact matches of spans, ROC area of answerability, right verdicts."""
         found: dict[str, float] = {}
         for name, pairs in self.pairs.items():
             outputs = [output for start in range(0, len(pairs), BATCH) for output in _read(network, pairs, start)]
@@ -68,6 +68,7 @@ class Validation:
 
 
 def _read(network: ReaderNetwork, pairs: Sequence[tuple[Window, Sample]], start: int) -> list[tuple[torch.Tensor, ...]]:
+    """Return the network's outputs for a batch of pairs that begins at `start`."""
     batch = [window for window, _ in pairs[start : start + BATCH]]
     # A bfloat16's error is far below what a hundred pairs tell apart.
     with torch.inference_mode(), torch.autocast("cpu", dtype=torch.bfloat16):

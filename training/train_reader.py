@@ -105,7 +105,7 @@ class PreparedExample:
 
     @property
     def window(self) -> Window:
-        """Its window."""
+        """Return the example's tokens as a window."""
         ids, types = self._pieces.tolist()
         return Window(0, ids, types, [(begin, end) for begin, end in self._offsets.tolist()], self._shift)
 
@@ -271,7 +271,7 @@ class Trainer:
 
     @property
     def finished(self) -> bool:
-        """Whether the schedule is at its end."""
+        """Return whether the schedule is at its end."""
         return self.done >= 1
 
     def run(self, batch: Sequence[PreparedExample]) -> None:
@@ -319,7 +319,7 @@ class Trainer:
         sys.stderr.write(f"processor time of a step: {told}; taken: {self.precision}\n")
 
     def _left(self) -> float:
-        """Steps until the end of the schedule, this one included."""
+        """Return the steps until the end of the schedule, this one included."""
         left = float(max(1, self.steps - self.step + 1))
         if self.until is not None and self.pace:
             seconds = self.until - time.time()
@@ -427,7 +427,7 @@ def train(
 
 
 def part_of_rate(done: float, steps: int) -> float:
-    """The part of the peak rate for the next step, when this share of the schedule is done: up, then down to 0."""
+    """Return the next step's part of the peak rate, when this share of the schedule is done: up, then down to 0."""
     return min((done + 1 / steps) / WARMUP, (1 - done) / (1 - WARMUP), 1.0)
 
 
