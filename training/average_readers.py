@@ -1,9 +1,11 @@
 """The mean of several trainings' weights as one reader, which generalises better than each of them.
 
-    python -m training.average_readers WEIGHTS WEIGHTS [WEIGHTS …] --out FILE --data DIR
+    python -m training.average_readers WEIGHTS [WEIGHTS …] --out FILE --data DIR
 
-Uniform averaging of weights that were trained further from common ones (Wortsman et al., ICML 2022, "Model soups",
-section 2). What is written lies beside FILE as with `training.train_reader`; `training.refit --reader FILE` takes it.
+Of one file of weights, such as a checkpoint, it makes the reader with these weights. Uniform averaging of weights that
+were trained further from common ones (Wortsman et al., ICML 2022, "Model soups", section 2); of weights and those that
+they were trained on from, it keeps what the first ones knew of other texts (Wortsman et al., CVPR 2022). What is
+written lies beside FILE as with `training.train_reader`; `training.refit --reader FILE` takes it.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from pathlib import Path
 
 import torch
 
+from evaluation.datasets import TRAINING, examples
 from preflight_rag.cache import file_sha256
 from preflight_rag.models.embedding.minilm import weights_folder
 from preflight_rag.state.errors import PreflightError
@@ -47,13 +50,21 @@ def average(paths: Sequence[Path]) -> ReaderNetwork:
     return network.eval()
 
 
-def write(network: ReaderNetwork, paths: Sequence[Path], out: Path) -> None:
-    """Write a network with its tokenizer, its form in whole numbers, and what it was made of."""
+def write(network: ReaderNetwork, paths: Sequence[Path], out: Path, data: Path | None = None) -> None:
+    """Write a network with its tokenizer, its form in whole numbers, and the record of its training.
+
+    Args:
+        network: The network with the averaged weights.
+        paths: The files whose mean it is.
+        out: The reader.onnx to write.
+        data: Folder of the data sets; the record then counts the examples that a training reads of each.
+    """
     out.parent.mkdir(parents=True, exist_ok=True)
     export(network, out)
     out.with_name(f"{out.stem}_tokenizer.json").write_bytes((weights_folder() / "tokenizer.json").read_bytes())
-    told = [_about(path) for path in paths]
-    trained = {"mean of": [{"file": path.name, **about} for path, about in zip(paths, told, strict=True)]}
+    trained: dict[str, object] = {"mean of": [{"file": path.name, **_about(path)} for path in paths]}
+    if data:
+        trained = {"examples": {name: len(examples(name, data, "train")) for name in TRAINING}, **trained}
     settings = {"calibration": UNCALIBRATED, "sha256": file_sha256(out), "trained": trained}
     out.with_suffix(".json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
     integers(out)
@@ -81,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for path in options.weights:
                 sys.stderr.write(f"{path.name}: {validation.measure(average([path]))}\n")
             sys.stderr.write(f"mean: {validation.measure(network)}\n")
-        write(network, options.weights, options.out)
+        write(network, options.weights, options.out, options.data)
     except PreflightError as error:
         sys.stderr.write(f"{error}\n")
         return 1

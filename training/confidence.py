@@ -1,14 +1,16 @@
 """Sets the weights that say how likely a keyless answer is right: `preflight_rag/offline/confidence.json`.
 
-    python -m training.confidence --data DIR [--library-cache DIR] [--limit N] [--out FILE]
+    python -m training.confidence --data DIR --library-cache DIR [--limit N] [--cases FILE] [--out FILE]
 
 Questions are those of the development part of `preflight eval trust`, put to its library of whole documents, and of
 published sets put to one mixed library (`MixedLibrary`): a part of them has no answer there, because the documents
 that give it are left out. None was used to train the reader, and none is of the test part of `eval trust`. Each
 answer that the reader ranks first is right or wrong by the names of the right answers; a logistic model learns that
 from what `answer_features` gives. Probabilities are calibrated (Platt, 1999) on predictions for questions that the
-model had not seen. A claim is made from the least probability at which `RIGHT` of such claims were right. Yes/no
-questions have no model: on these questions nothing told a right "yes" from a wrong one (`offline.verdicts`).
+model had not seen. A claim is made from the least probability at which `RIGHT` of such claims were right; an answer
+that a rule forbids to claim counts as none there. Yes/no questions have no model: on these questions nothing told a
+right "yes" from a wrong one (`offline.verdicts`). Reading takes minutes to an hour, fitting seconds: `--cases` keeps
+what was read in a file, and reads it from there where it exists.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import json
 import random
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +47,9 @@ BIOASQ, OTHERS = 300, 900
 """BioASQ's questions, and other documents of the corpus that they are put to."""
 QUESTIONS_ASKED = 600
 """Questions put to the mixed library, drawn with a fixed seed: half an hour on two quiet cores."""
-REGULARISATION = 0.2
-"""scikit-learn's C, chosen by the area under the curve on held-out folds of the same questions."""
+REGULARISATION = 0.02
+"""scikit-learn's C, chosen by the area under the curve on held-out folds of the same questions, and by how many
+claims reach `RIGHT` there."""
 FOLDS = 10
 LATER = ("not_offered", "asked_already", "denied")
 """Features that only veto a claim (`offline.confidence.VETOES`)."""
@@ -63,11 +66,19 @@ class LibraryQuestion:
 
 @dataclass(frozen=True)
 class CandidateAnswer:
-    """A candidate answer: the number of its question, whether it is right, and its features."""
+    """An answer that the reader found to one question.
+
+    Attributes:
+        of: The number of its question.
+        right: Whether it is one of the right answers.
+        features: What `answer_features` gives, with `SUPPORTED`.
+        claimable: Whether no rule forbids to claim it, however likely it is.
+    """
 
     of: int
     right: bool
     features: dict[str, float]
+    claimable: bool = True
 
 
 class MixedLibrary:
@@ -158,9 +169,10 @@ def gather(app: Preflight, questions: Sequence[LibraryQuestion], first: int) -> 
         sources = retrieve_passages(app.library, [asked.question], settings).sources()
         read, terms = answers.read(asked.question, sources), question_terms(asked.question, app.library, sources)
         judgement = answers.judgement(asked.question, read, terms)
-        for group, features in zip(judgement.groups, judgement.all_features(), strict=True):
+        allowed = judgement.claimable()
+        for place, (group, features) in enumerate(zip(judgement.groups, judgement.all_features(), strict=True)):
             named = any(same_answer(group.text, name) or is_right(group.text, [name]) for name in asked.names)
-            yield CandidateAnswer(number, asked.answerable and named, features)
+            yield CandidateAnswer(number, asked.answerable and named, features, place in allowed)
 
 
 def logistic() -> Any:
@@ -185,19 +197,23 @@ def fit(cases: Sequence[CandidateAnswer]) -> dict[str, Any]:
     truth, groups = np.array([case.right for case in cases], int), np.array([case.of for case in cases])
     folds = GroupKFold(min(FOLDS, len(set(groups))))
     unseen = cross_val_predict(logistic(), values, truth, groups=groups, cv=folds, method="predict_proba")[:, 1]
-    first = [max(np.flatnonzero(groups == number), key=lambda i: unseen[i]) for number in dict.fromkeys(groups)]
-    odds, right = np.log(unseen[first] / (1 - unseen[first])), truth[first]
-    platt = LogisticRegression(C=1e6).fit(odds[:, None], right)
+    odds = np.log(unseen / (1 - unseen))
+    first = likeliest(groups, unseen)
+    platt = LogisticRegression(C=1e6).fit(odds[first, None], truth[first])
     scale, shift = float(platt.coef_[0, 0]), float(platt.intercept_[0])
     calibrated = 1 / (1 + np.exp(-(scale * odds + shift)))
+    allowed = np.flatnonzero([case.claimable for case in cases])
+    claims = allowed[likeliest(groups[allowed], unseen[allowed])]
+    sure, right = calibrated[claims], truth[claims]
     steps = [step / 100 for step in range(50, 96)]
-    good = [step for step in steps if (calibrated >= step).any() and right[calibrated >= step].mean() >= RIGHT]
+    good = [step for step in steps if (sure >= step).any() and right[sure >= step].mean() >= RIGHT]
     answered = good[0] if good else steps[-1]
-    sure = calibrated >= answered
-    sys.stdout.write(
-        f"{len(first)} questions, {right.mean():.1%} right; {sure.sum()} are claimed from {answered} on, of them "
-        f"{right[sure].mean():.1%} right\n"
-    )
+    sys.stdout.write(f"{len(first)} questions, {truth[first].mean():.1%} right first, {len(claims)} may be claimed\n")
+    for step in sorted({answered, *steps[::5]}):
+        made = right[sure >= step]
+        share = f"{made.mean():.1%}" if len(made) else "none"
+        mark = ", taken" if step == answered else ""
+        sys.stdout.write(f"from {step:.2f} on {len(made)} claims, {share} right{mark}\n")
     model = logistic().fit(values, truth)
     weights = scale * model[-1].coef_[0] / model[0].scale_
     bias = scale * float(model[-1].intercept_[0]) + shift - float((weights * model[0].mean_).sum())
@@ -207,6 +223,20 @@ def fit(cases: Sequence[CandidateAnswer]) -> dict[str, Any]:
         "answered": answered,
         "evidence": EVIDENCE,
     }
+
+
+def likeliest(groups: np.ndarray, probabilities: np.ndarray) -> list[int]:
+    """Return the place of the likeliest answer to each question.
+
+    Args:
+        groups: The number of each answer's question, of shape (answers,).
+        probabilities: How likely each answer is, of the same shape.
+    """
+    best: dict[int, int] = {}
+    for place, number in enumerate(groups.tolist()):
+        if number not in best or probabilities[place] > probabilities[best[number]]:
+            best[number] = place
+    return list(best.values())
 
 
 def libraries(data: Path, cache: Path) -> Iterator[tuple[Preflight, list[LibraryQuestion]]]:
@@ -231,12 +261,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, required=True, help="the folder that holds a folder of each data set")
     parser.add_argument("--library-cache", type=Path, required=True, help="where the libraries are kept")
     parser.add_argument("--limit", type=int, help="questions of each library; all by default")
+    parser.add_argument(
+        "--cases", type=Path, help="file in which the answers that were read are kept; if it exists, it is read"
+    )
     parser.add_argument("--out", type=Path, default=WEIGHTS, help="where the weights are written")
     options = parser.parse_args(arguments)
-    options.library_cache.mkdir(parents=True, exist_ok=True)
     cases: list[CandidateAnswer] = []
-    for first, (app, questions) in enumerate(libraries(options.data, options.library_cache)):
-        cases += gather(app, questions[: options.limit], first * 1_000_000)
+    if options.cases and options.cases.is_file():
+        cases = [CandidateAnswer(**case) for case in json.loads(options.cases.read_text(encoding="utf-8"))]
+    else:
+        options.library_cache.mkdir(parents=True, exist_ok=True)
+        for first, (app, questions) in enumerate(libraries(options.data, options.library_cache)):
+            cases += gather(app, questions[: options.limit], first * 1_000_000)
+        if options.cases:
+            options.cases.write_text(json.dumps([asdict(case) for case in cases]) + "\n", encoding="utf-8")
     options.out.write_text(json.dumps(fit(cases), indent=1) + "\n", encoding="utf-8")
 
 

@@ -114,12 +114,19 @@ class JudgedAnswers:
 
     def claims(self) -> list[ClaimableAnswer]:
         """The answers that are likely enough and of a kind to be claimed, likeliest first."""
-        fitting = [i for i, group in enumerate(self.groups) if self._fits(group.found[0])]
-        open_ = [i for i in fitting if self._model.may_claim(self._features[i])]
+        open_ = [i for i in self.claimable() if self._model.may_claim(self._features[i])]
         self._support(open_)
         claimed = [i for i in open_ if self._model.claims(self._features[i])]
         judged = [ClaimableAnswer(self.groups[i], self._model.probability(self._features[i])) for i in claimed]
         return sorted(judged, key=lambda item: -item.confidence)
+
+    def claimable(self) -> list[int]:
+        """Return the places of the answers that no rule forbids to claim, however likely they are."""
+        return [
+            place
+            for place, group in enumerate(self.groups)
+            if self._fits(group.found[0]) and not any(self._features[place][name] for name in VETOES)
+        ]
 
     def why_unclaimed(self) -> str:
         """Why none of the answers is claimed: what stands against the likeliest one, in a sentence for people."""
