@@ -98,7 +98,7 @@ class Bench:
         return rows
 
     def over_repeats(
-        self, rows: Sequence[ScoreRow], named: Callable[[ScoreRow], str]
+        self, rows: Sequence[ScoreRow], named: Callable[[ScoreRow], str], title: str = "Over repeated runs"
     ) -> tuple[tuple[Table, ...], dict[str, Any]]:
         """Mean and standard deviation over the repetitions of the share of right answers, by what `named` says.
 
@@ -120,7 +120,7 @@ class Bench:
             each = " / ".join(f"{100 * share:.2f}" for share in runs)
             lines.append((name, f"{100 * fmean(runs):.2f}", shown, each))
         note = f"Standard deviation (n − 1) over {self.run.repeats} runs of the model over the same questions."
-        return (Table("Over repeated runs", ("", "right %", "SD", "each run"), tuple(lines), note),), numbers
+        return (Table(title, ("", "right %", "SD", "each run"), tuple(lines), note),), numbers
 
     def report(
         self,

@@ -45,7 +45,7 @@ _SEARCHING = ("positions", "conflicts", "integration", "context-length", "distra
 _PIPELINE = ("cpqa", "cpqa-sources", "cpqa-splitters")
 USED_BY = {
     "--order": _SEARCHING,
-    "--repeats": ("positions", "integration"),
+    "--repeats": ("positions", "integration", "context-length", "distractors"),
     "--fill": ("diversity", "pooled-levels", "summaries"),
     "--document-embedder": ("sources", "hsrdr", *_PIPELINE),
     "--passage-embedder": _PIPELINE,
@@ -276,7 +276,9 @@ OrderOption = Annotated[
 RepeatsOption = Annotated[
     int,
     typer.Option(
-        "--repeats", min=1, help="For positions and integration: runs of a language model over the questions."
+        "--repeats",
+        min=1,
+        help="For positions, integration, context-length and distractors: runs of a language model over the questions.",
     ),
 ]
 FillOption = Annotated[

@@ -85,6 +85,22 @@ def average(values: Sequence[float], *, seed: int) -> Estimate:
     return bootstrap(mean, [float(value) for value in values], seed=seed)
 
 
+def mean_of_groups(groups: Sequence[Sequence[float]], *, seed: int) -> Estimate:
+    """The mean of the groups' means, each group counting the same; its interval resamples every group by itself."""
+    if not groups or not all(groups):
+        return Estimate(nan, nan, nan)
+    rng = np.random.default_rng(seed)
+    drawn = np.zeros(RESAMPLES)
+    for group in groups:
+        values, count = np.asarray(group, dtype=float), len(group)
+        chunk = max(1, _CHUNK_CELLS // count)
+        for start in range(0, RESAMPLES, chunk):
+            picks = rng.integers(0, count, size=(min(chunk, RESAMPLES - start), count))
+            drawn[start : start + chunk] += values[picks].mean(axis=1) / len(groups)
+    low, high = np.quantile(drawn, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return Estimate(float(np.mean([np.mean(group) for group in groups])), float(low), float(high))
+
+
 def share(values: Sequence[float], *, seed: int) -> Estimate:
     """A mean with its interval: Wilson's where all values are 0 or 1, else the bootstrap's."""
     if all(value in (0.0, 1.0) for value in values):

@@ -191,7 +191,7 @@ class Settings(BaseModel):
     corg_mode: Annotated[CorgMode, About("relate_contexts")] = Field(
         default="notes",
         description="notes reads relations off one call's notes; careful asks pivot by pivot and checks what faithful "
-        "mirrors as COrg prints it (Algorithm 1). Without a language model notes is careful.",
+        "mirrors by COrg's Algorithm 1. Without a language model notes is careful.",
     )
     relation_prompt_tokens: Annotated[int, About("relate_contexts")] = Field(
         default=6000, ge=256, description="Tokens of contexts in one relation prompt."

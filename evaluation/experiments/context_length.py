@@ -3,6 +3,7 @@
 BriefContext, Fig. 5 and section 2.4: the same key passage for every number of passages, put at the 0th, 25th, 50th,
 75th and 100th percentile of 2, 4, 8, 16 and 32 of them; a question's five places are averaged. Plain RAG and map/reduce
 read identical passages. The oracle reads the key passage alone; the closed book is the model without passages.
+`--repeats` puts every question to the model so often, and gives the standard deviation, as the journal's figure has it.
 """
 
 from __future__ import annotations
@@ -52,10 +53,12 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
     asked = replace(compared, rows=tuple(row for row in (*read, *once) if row.sample in compared.scores[RAG][last]))
     note = f"{where} {compared.left_out}Mean of the key passage's five places. Oracle: the key passage alone. "
     note += NO_CLOSED_BOOK if bench.offline else ""
+    repeated, of_repeats = bench.over_repeats([*read, *once], _line)
     tables = (
         compared.means("By the number of passages", note.strip()),
         compared.differences("Paired"),
         asked.costs("Beside the answers", label=_line),
+        *repeated,
     )
     title, place = "Right answers by the number of passages", {named(k): float(k) for k in LENGTHS}
     plot = compared.lines(title, "passages", list(place), note=f"{bench.model}. Intervals: 95 %, Wilson's.")
@@ -65,7 +68,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
         series=plot.series[: len(ARMS)],
         references=tuple(Reference(arm.name, compared.estimates[arm.name][last]) for arm in alone),
     )
-    numbers = {**compared.figures, "spent": asked.spent(label=_line)}
+    numbers = {**compared.figures, "spent": asked.spent(label=_line), "repeats": of_repeats}
     return bench.report("context-length", tables, [*read, *once], numbers, (plot,), lengths=LENGTHS)
 
 

@@ -7,6 +7,9 @@ tells apart (Figure 9); `none`, where one descriptor is missing and the answers 
 relation no reply gave is unreadable and none of the five; its share stands apart. The paper's four kinds sum to 100 %
 and `none` is not among them, so beside them stand the shares of the four among themselves. Coverage is the share of a
 question's annotated answers that stand in a retrieved context. Intervals are over questions.
+
+A turn relates contexts by its notes of them. The paper relates all ten retrieved ones by its graph constructor with the
+prompt of Figure 9; a language model is put to that as well, in columns of their own.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from statistics import fmean
 from typing import Any
 
 from evaluation.bench import given_sources
-from evaluation.corg_systems import SystemQuestion, organised
+from evaluation.corg_systems import ONE_AT_A_TIME, SystemQuestion, organised
 from evaluation.experiments.corg import open_corg
 from evaluation.experiments.relations import things_of
 from evaluation.intervals import average, wilson
@@ -33,6 +36,7 @@ from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample
 from evaluation.searched import open_searched
 from evaluation.stages import MeteredReader
+from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
 from preflight_rag.state.values import Relation, RelationKind
@@ -45,6 +49,9 @@ RETRIEVED_CONTEXTS = 10
 """As the paper takes of a web search."""
 UNREADABLE = "unreadable"
 LABELLED, GIVEN, RETRIEVED = "given, by the data set", "given, by the reader", "retrieved, by the reader"
+PRINTED = "retrieved, by Figure 9's prompt"
+AS_PRINTED = ONE_AT_A_TIME.model_copy(update={"corg_mode": "faithful"})
+"""Algorithm 1 with Figure 9's prompt, which takes every context for a relevant one."""
 
 
 @dataclass(frozen=True)
@@ -83,10 +90,10 @@ def run(collection: DataSet, run: ExperimentRun) -> Report:
     rows = [row(question, way, by_id[question.id]) for way, by_id in found.items() for question in questions]
     with open_corg(collection, run, questions) as bench:
 
-        async def relate(case: tuple[Sample, list[Source]]) -> Composition:
-            question, sources = case
+        async def relate(case: tuple[Sample, list[Source], Settings]) -> Composition:
+            question, sources, settings = case
             meter = MeteredReader(bench.reader)
-            made = await organised(SystemQuestion(meter, question.question, tuple(sources)))
+            made = await organised(SystemQuestion(meter, question.question, tuple(sources)), settings)
             ids = {source.n: source.passage_id for source in sources}
             noted = {note.rank for note in made.contexts if note.told}
             unread = [pair for pair in made.relations if unreadable(pair, meter.unread, noted)]
@@ -95,8 +102,11 @@ def run(collection: DataSet, run: ExperimentRun) -> Report:
             covered = coverage(question, sources)
             return Composition(pairs, relevant, len(sources), made.calls, covered, len(unread))
 
+        if RETRIEVED in shown and not bench.offline:
+            shown[PRINTED] = shown[RETRIEVED]
         for way, by_id in shown.items():
-            cases = [(question, by_id[question.id]) for question in questions]
+            settings = AS_PRINTED if way == PRINTED else ONE_AT_A_TIME
+            cases = [(question, by_id[question.id], settings) for question in questions]
             outcomes = asyncio.run(bench.asking.gather(cases, relate, f"{collection.name}: {way}"))
             answered = zip(questions, outcomes, strict=True)
             found[way] = {question.id: outcome.value for question, outcome in answered if outcome.value is not None}

@@ -1,7 +1,8 @@
 """Experiment `distractors`: passages that search finds against random ones beside the same key passage.
 
 BriefContext, Fig. 6 and section 2.6: the key passage stands right in the middle in both, where it is lost the most, so
-that the two differ in nothing but the others. RAG and map/reduce read identical passages.
+that the two differ in nothing but the others. RAG and map/reduce read identical passages. `--repeats` puts every
+question to the model so often, and gives the standard deviation, as the journal's figure has it.
 """
 
 from __future__ import annotations
@@ -32,13 +33,15 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
     pairs |= {f"{name}: {MAP_REDUCE} − {RAG}": ((MAP_REDUCE, name), (RAG, name)) for name in CONDITIONS}
     compared = compare(rows, pairs=pairs, seed=run.seed)
     note = f"{compared.left_out}One key passage in the middle of {SIZE - 1} others. "
+    repeated, of_repeats = bench.over_repeats(rows, _named)
     tables = (
         compared.means(f"{SIZE} passages", note + bench.searched.where),
         compared.differences("Paired"),
         compared.costs("Beside the answers", label=_named),
+        *repeated,
     )
     plot = compared.bars("Retrieved and random distractors", note=f"{bench.model}. Intervals: 95 %, Wilson's.")
-    numbers = {**compared.figures, "spent": compared.spent(label=_named)}
+    numbers = {**compared.figures, "spent": compared.spent(label=_named), "repeats": of_repeats}
     return bench.report("distractors", tables, rows, numbers, (plot,), passages=SIZE)
 
 

@@ -264,6 +264,8 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
         "Recall within a token budget", note, head="selection", percent=False, intervals="", differences=True
     )
     here = f"{found.title}, {len(samples):,} questions, {papers.model or 'no language model'}"
+    shown_limits = " and ".join(f"{limit.tokens:,}" for limit in TUNED_AT)
+    relevant_at = f"questions of the development half and over budgets of {shown_limits} tokens"
     about = (
         f"{len(samples):,} questions ({run.part} part), relevant {unit}; "
         f"α and w searched on {len(tuning)} questions of the development half."
@@ -299,7 +301,8 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
                 "recall of what is relevant",
                 "Mean over questions. Intervals: 95 % bootstrap over questions.",
             ),
-            *(_over_alpha(name, best) for name, best in tuned.items()),
+            *(_over_alpha(name, best, "recall of what is relevant", relevant_at) for name, best in tuned.items()),
+            *papers.curves,
         ),
     )
 
@@ -513,8 +516,8 @@ def _base(name: str) -> str:
     return FUSED if "fused" in name else SIMILARITY
 
 
-def _over_alpha(name: str, best: BestSetting) -> Plot:
-    """What the search saw: a trace for each window that it tried over the whole of α."""
+def _over_alpha(name: str, best: BestSetting, measure: str, note: str) -> Plot:
+    """What the search saw (Diversity, Fig. 2): a trace for each window that it tried over the whole of α."""
     at_one = [(alpha, value) for alpha, _, value in best.trace if alpha == 1]
     traces = []
     for window in dict.fromkeys(window for _, window, _ in best.trace):
@@ -526,11 +529,21 @@ def _over_alpha(name: str, best: BestSetting) -> Plot:
     return Curves(
         f"Recall over α: {name}",
         PlotAxis("α, the weight of relevance", low=0, high=1),
-        PlotAxis("recall of what is relevant", percent=True),
+        PlotAxis(measure, percent=True),
         tuple(traces),
-        note=f"Mean over questions of the development half and over budgets of "
-        f"{' and '.join(f'{limit.tokens:,}' for limit in TUNED_AT)} tokens; w is how many of the last picks count.",
+        note=f"Mean over {note}; w is how many of the last picks count.",
     )
+
+
+def _answers_over_alpha(tuned: Lengths, limits: Sequence[SelectionLimit], of: str) -> tuple[Plot, ...]:
+    """The same of answers in what is selected, as the paper's figure has it: a plot a selector and length."""
+    plots = []
+    for group in lengths_of(limits):
+        shown = ", ".join(limit.name for limit in group)
+        note = f"the questions that α and w were searched on and over {shown}"
+        for name, best in tuned[group[0].name].items():
+            plots.append(_over_alpha(f"{name}, {of}{shown}", best, "answer in what is selected", note))
+    return tuple(plots)
 
 
 def _passages(found: DataSet, cases: Sequence[SelectionCase], systems: Mapping[str, Pick]) -> list[ScoreRow]:
@@ -610,6 +623,7 @@ class AsInThePaper:
         figures: The tables' numbers.
         estimates: By the paper's names of selections (and orderings), then of limits.
         model: What read; empty where none did.
+        curves: Recall of answers over α and w, as the search for them saw it.
     """
 
     tables: tuple[Table, ...] = ()
@@ -617,6 +631,7 @@ class AsInThePaper:
     figures: Mapping[str, Any] = field(default_factory=dict)
     estimates: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)
     model: str = ""
+    curves: tuple[Plot, ...] = ()
 
 
 def as_in_the_paper(
@@ -698,7 +713,8 @@ def as_in_the_paper(
             figures[f"after reading, {of}{limit.name}"] = read.figures
             for name, row in read.compared.estimates.items():
                 estimates.setdefault(name, {})[f"{of}{limit.name}"] = row[RECALL]
-    return AsInThePaper(tuple(tables), tuple(rows), figures, estimates, model)
+    curves = _answers_over_alpha(tuned, limits, of)
+    return AsInThePaper(tuple(tables), tuple(rows), figures, estimates, model, curves)
 
 
 def _question(case: SelectionCase) -> Sample:

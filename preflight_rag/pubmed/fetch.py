@@ -98,8 +98,8 @@ def fetch_documents(
         until: The last one that counts.
         deadline: Seconds for all of it. The last reply may overrun it by the client's `timeout`.
         full_text: Articles that are no reviews, too, in full: open-access ones.
-        sources: Which kinds are asked for: abstracts, and reviews, and other articles; the default is what CPQA found
-            best (Table III).
+        sources: Which kinds are asked for: abstracts, and reviews, and other articles; the default is what CPQA calls
+            best (section IV.A.1; by its Table III all three are as accurate).
 
     Raises:
         UsageError: A date is in no known form, or there are no such kinds of documents.

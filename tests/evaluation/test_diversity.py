@@ -15,6 +15,7 @@ from evaluation.experiments import diversity
 from evaluation.experiments.diversity import (
     SelectionCase,
     SelectionLimit,
+    _answers_over_alpha,
     _by_similarity,
     _cuts,
     as_reported,
@@ -235,6 +236,17 @@ def test_alpha_and_w_are_those_that_select_an_answer():
     chosen = selections(tuned)
     assert case().present(chosen["SB"](limit)(case(), None, 8)) == 0
     assert case().present(chosen["SB+MMR"](limit)(case(), None, 8)) == 1
+
+
+def test_the_curves_are_of_the_answers_that_the_search_saw():
+    """Diversity, Fig. 2. By hand: α 1 takes the two alike, α 0 a unit that does not fit, α 0.5 the answer."""
+    limit = SelectionLimit(tokens=8)
+    (curves,) = _answers_over_alpha(tuned_for_answers([case()], (limit,), ("MMR",)), (limit,), "")
+    assert curves.title == "Recall over α: MMR, T_max 8"
+    points = {trace.name: dict(trace.points) for trace in curves.traces}
+    assert set(points) == {"w 1", "w ∞"}
+    for trace in points.values():
+        assert (trace[0.0], trace[0.5], trace[1.0]) == (0, 1, 0)
 
 
 def test_the_papers_settings_are_those_of_the_limits_length():

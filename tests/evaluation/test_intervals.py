@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.intervals import bootstrap, mean, mean_difference, wilson
+from evaluation.intervals import bootstrap, mean, mean_difference, mean_of_groups, wilson
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,16 @@ def test_the_bootstrap_of_a_mean_agrees_with_theory() -> None:
     estimate = bootstrap(mean, values, seed=0)
     half_width = 1.96 * values.std() / np.sqrt(len(values))
     assert (estimate.high - estimate.low) / 2 == pytest.approx(half_width, rel=0.05)
+
+
+def test_groups_of_any_size_count_the_same() -> None:
+    """By hand: means of 0.25 and 1 make 0.625, where the mean over all is 0.4; a group without spread adds none."""
+    estimate = mean_of_groups([[1.0, 0.0, 0.0, 0.0] * 100, [1.0] * 100], seed=0)
+    assert estimate.value == 0.625
+    half_width = 1.96 * np.sqrt(0.25 * 0.75 / 400) / 2
+    assert (estimate.high - estimate.low) / 2 == pytest.approx(half_width, rel=0.05)
+    assert isnan(mean_of_groups([[1.0], []], seed=0).value)
+    assert isnan(mean_of_groups([], seed=0).value)
 
 
 def test_a_paired_difference_is_narrower_than_an_unpaired_one() -> None:

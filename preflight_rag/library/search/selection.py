@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 C = TypeVar("C", bound=AnyCandidate)
 
-_RATIO = re.compile(r"([1-9]\d{0,2}):([1-9]\d{0,2})")
+_RATIO = re.compile(r"([1-9]\d{0,2}):(0|[1-9]\d{0,2})")
 
 
 def select(
@@ -100,7 +100,8 @@ def arrange(
     Args:
         items: Any sequence.
         ordering: "score": best first; "index": by `place`; "m:n", such as "2:1": of each m + n items, best first, m go
-            to the front and n to the back, so that the best stand at both ends and the worst near the middle.
+            to the front and n to the back, so that the best stand at both ends and the worst near the middle; 1:0 is
+            "score", as in the paper.
         score: Higher is better; None: the items come best first. Equal ones stay in the order given.
         place: Sorts ascending for "index", such as (document, offset); None: the order given. Equal ones stay as given.
 

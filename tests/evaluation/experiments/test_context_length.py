@@ -13,8 +13,11 @@ from evaluation.experiments.context_length import LENGTHS
 from evaluation.experiments.distractors import RANDOM, RETRIEVED, SIZE
 from evaluation.experiments.positions import condition
 from evaluation.reading_metrics import holds
+from evaluation.runs import ExperimentRun
+from evaluation.searched import open_searched
 from evaluation.stages import CLOSED_BOOK, MAP_REDUCE, ORACLE, RAG
 from preflight_rag.state.errors import UsageError
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 pytestmark = pytest.mark.slow
 
@@ -85,3 +88,36 @@ def test_random_passages_are_those_of_the_seed(small, library_cache) -> None:
 def test_what_cannot_be_asked_is_told(small, library_cache) -> None:
     with pytest.raises(UsageError, match="no question of the test part of mirage-medqa"):
         report_of("distractors", "mirage-medqa", small, library_cache, limit=2)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "lines"),
+    [
+        ("context-length", [*(f"{RAG}, k = {k}" for k in LENGTHS), ORACLE]),
+        ("distractors", [f"{RAG}, {RETRIEVED}", f"{RAG}, {RANDOM}"]),
+    ],
+)
+def test_repeated_runs_have_a_standard_deviation(
+    small, library_cache, monkeypatch, tmp_path, experiment, lines
+) -> None:
+    """The journal's Figures 5 and 6 show one. Right in the first of two runs alone: mean 50 %, SD 70.71 by hand."""
+    found = open_dataset("nq_open_oracle", small, QUESTIONS)
+    with open_searched(found, ExperimentRun(library_cache=library_cache)) as searched:
+        (question,) = searched.with_key(found, ExperimentRun(limit=1))
+    right, asked = question.answers[0][0], list[str]()
+
+    def reply(prompt: str) -> str:
+        asked.append(prompt)
+        # A run that needs a prompt twice takes the second reply from its cache: what comes again is of the second run.
+        return f"ANSWER: {right if asked.count(prompt) == 1 else 'nobody knows'}"
+
+    with ScriptedServer(reply) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        report = report_of(
+            experiment, "nq_open_oracle", small, library_cache, limit=1, repeats=2, model="openai:scripted",
+            reply_cache=tmp_path / "replies.db", concurrency=1,
+        )  # fmt: skip
+    (table,) = (table for table in report.tables if table.title == "Over repeated runs")
+    for line in lines:
+        assert report.figures["repeats"][line]["runs"] == [1.0, 0.0]
+        assert (line, "50.00", "70.71", "100.00 / 0.00") in table.rows

@@ -14,6 +14,7 @@ from evaluation.experiments.corg_stats import (
     GIVEN,
     KINDS,
     LABELLED,
+    PRINTED,
     RETRIEVED,
     Composition,
     composed,
@@ -103,7 +104,7 @@ def test_labels_with_descriptors_tell_all_four_kinds():
 @pytest.mark.parametrize("model", ["offline", "simulated"])
 def test_given_and_retrieved_contexts_are_told_apart(small, library_cache, model):
     report = corg_stats.run(small, ExperimentRun(library_cache=library_cache, model=model))
-    assert list(report.figures) == [LABELLED, GIVEN, RETRIEVED]
+    assert list(report.figures) == [LABELLED, GIVEN, RETRIEVED, *([PRINTED] if model == "simulated" else [])]
     assert [row[0] for row in report.tables[0].rows] == [*KINDS, "unreadable", "coverage"]
     paper = {row[0]: row[1] for row in report.tables[2].rows}
     assert paper == {"ambiguous": "25.2", "duplicated": "34.7", "counterfactual": "12.4", "distracting": "27.7",
@@ -149,6 +150,33 @@ def test_a_pair_that_no_reply_gave_is_not_among_the_kinds(small, library_cache, 
     (row,) = (row for row in report.rows if row.condition == GIVEN)
     first, second = (passage.id for passage in one.samples[0].given[:2])
     assert not any({first, second} == set(pair[:2]) for pair in row.details["relations"])
+
+
+def test_a_model_relates_all_retrieved_contexts_by_figure_9(small, library_cache, monkeypatch, tmp_path):
+    """COrg, appendix A.3. Everything distracting: by hand, all n contexts are related, in n − 1 calls (Algorithm 1)."""
+    asked: list[str] = []
+
+    def reply(body):
+        prompt = prompt_of(body)
+        asked.append(prompt)
+        shown = sorted(set(map(int, re.findall(r"^Context(\d+)$", prompt, re.MULTILINE))))
+        return "\n".join(f"Context{n} - Distracting" for n in shown if n > 1)
+
+    with ScriptedServer(reply) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        report = corg_stats.run(
+            small,
+            ExperimentRun(limit=1, library_cache=library_cache, model="openai:scripted",
+                reply_cache=tmp_path / "replies.db"),
+        )  # fmt: skip
+    counted = report.figures[PRINTED]
+    n = counted["contexts"]
+    assert n == report.figures[RETRIEVED]["contexts"] > 2
+    assert (counted["pairs"], counted["calls"]) == (n * (n - 1) // 2, n - 1)
+    assert counted["kinds"]["distracting"]["value"] == 1
+    printed = [prompt for prompt in asked if "Relations:" in prompt]
+    assert len(printed) == n - 1
+    assert not any("Irrelevant" in prompt for prompt in printed)
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 from paper_files import answers, passages, prompts, report_of
 
 from evaluation.datasets import MIRAGE_PARTS, QUESTIONS, open_dataset
-from evaluation.experiments.cost import ROUTER, saved
-from evaluation.experiments.integration import ALL, spread
+from evaluation.experiments.cost import EQUATION, ROUTER, saved
+from evaluation.experiments.integration import ALL, MEAN, OF_THE_PAPER, spread
 from evaluation.harness.budget import Budget, Price
 from evaluation.report import Report
 from evaluation.runs import ExperimentRun
@@ -56,6 +56,19 @@ def test_each_subset_has_a_column_and_the_limit_is_spread(report) -> None:
     assert report.tables[1].title == "As MIRAGE's scorer counts"
     assert "PubMedQA* " in report.tables[0].note
     assert "not from the paper's own collection" in report.tables[0].note
+
+
+def test_the_papers_mean_is_of_three_sets_that_count_the_same(report) -> None:
+    """Supplementary Table 3, Llama2 with RAG: (43.08 + 50.40 + 73.95) / 3 = 55.81."""
+    (table,) = (table for table in report.tables if table.title == "The mean of the paper's three sets")
+    assert [row[0] for row in table.rows] == [CLOSED_BOOK, RAG, MAP_REDUCE, AUTO]
+    for arm, mean in report.figures[MEAN].items():
+        sets = [[row.score for row in report.rows if row.arm == arm and row.condition == name] for name in OF_THE_PAPER]
+        assert all(sets)
+        assert mean["value"] == pytest.approx(sum(sum(scores) / len(scores) for scores in sets) / 3, abs=1e-6)
+    beside = next(table for table in report.tables if "Llama2" in table.title)
+    assert beside.columns[-1] == f"here: {MEAN}"
+    assert dict(zip(beside.columns, beside.rows[1], strict=True))["paper: mean"] == "55.81"
 
 
 @pytest.mark.parametrize("limit", [1, 7, None])
@@ -110,3 +123,16 @@ def test_what_a_router_saves_is_known_offline(small, library_cache) -> None:
     assert planned[RAG]["calls"]["value"] == 1
     assert 1 <= planned[ROUTER]["calls"]["value"] <= planned[MAP_REDUCE]["calls"]["value"] == 5
     assert planned[RAG]["saved_input_tokens"]["value"] > 0
+
+
+def test_beside_the_papers_tokens_stand_those_of_eight_passages(small, library_cache) -> None:
+    """BriefContext, section 5.2: 8 records a question, in 2 partitions of 4, so 3 calls."""
+    report = report_of("cost", "mirage-bioasq", small, library_cache, limit=3)
+    few, whole = report.figures["of_few"], report.figures["planned"]
+    assert {arm: row["calls"]["value"] for arm, row in few.items()} == {RAG: 1, MAP_REDUCE: 3, EQUATION: 3}
+    for arm in (RAG, MAP_REDUCE, EQUATION):
+        assert few[arm]["input_tokens"]["value"] < whole[arm]["input_tokens"]["value"]
+    paper = next(table for table in report.tables if table.title == "Beside BriefContext, section 5.2")
+    read = {row[0]: row[3].partition(" ")[0] for row in paper.rows}
+    assert read == {arm: f"{few[arm]['input_tokens']['value']:.3f}" for arm in (RAG, MAP_REDUCE)}
+    assert "8 passages" in paper.note

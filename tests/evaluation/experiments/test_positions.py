@@ -87,7 +87,7 @@ def test_a_simulated_dip_shows_in_plain_rag_and_less_in_map_reduce(reports) -> N
 def test_the_plots_and_tables_hold_every_position(reports) -> None:
     report = reports[0]
     assert [table.title for table in report.tables][:2] == ["8 passages (top_k = 8)", "16 passages (top_k = 16)"]
-    assert len(report.tables[3].rows) == len(SIZES) * len(PERCENTILES)
+    assert len(report.tables[3].rows) == len(SIZES) * (len(PERCENTILES) + 1)
     for plot, table in zip(report.plots, report.tables, strict=False):
         assert plot.at == tuple(map(float, PERCENTILES))
         assert [series.name for series in plot.series] == [row[0] for row in table.rows] == [RAG, MAP_REDUCE]
@@ -140,6 +140,19 @@ def test_repeats_are_asked_anew_and_have_a_standard_deviation(small, library_cac
     assert report.figures["repeats"][f"{RAG}, k = 8"]["runs"] == [1.0, 0.0]
     (table,) = (table for table in report.tables if table.title == "Over repeated runs")
     assert (f"{RAG}, k = 8", "50.00", "70.71", "100.00 / 0.00") in table.rows
+    (table,) = (table for table in report.tables if table.title == "Over repeated runs, by place")
+    for place in PERCENTILES:
+        assert (f"{RAG}, {condition(8, place)}", "50.00", "70.71", "100.00 / 0.00") in table.rows
+
+
+def test_the_arms_are_compared_by_the_mean_of_the_places(reports) -> None:
+    """The journal's p < .05 and p < .01 are of the accuracy averaged over the positions."""
+    for report in reports:
+        for size in SIZES:
+            rows = [row for row in report.rows if row.condition.startswith(f"k={size},")]
+            means = {arm: fmean(row.score for row in rows if row.arm == arm) for arm in (RAG, MAP_REDUCE)}
+            paired = report.figures["paired"][f"k = {size}, mean of the places"]
+            assert paired["difference"]["value"] == pytest.approx(means[MAP_REDUCE] - means[RAG], abs=1e-6)
 
 
 def test_repeats_without_a_model_are_refused(small, library_cache) -> None:

@@ -252,6 +252,7 @@ orderings = st.sampled_from(["score", "index", "1:1", "2:1", "3:1", "1:3"])
     ("ordering", "expected"),
     [
         ("score", "abcdefgh"),
+        ("1:0", "abcdefgh"),
         ("1:1", "aceghfdb"),
         ("2:1", "abdeghfc"),
         ("3:1", "abcefghd"),
@@ -290,7 +291,7 @@ def test_equal_scores_keep_their_order():
     assert arrange("abc", "score", score=lambda item: 1) == [0, 1, 2]
 
 
-@pytest.mark.parametrize("ordering", ["best", "0:1", "1:0", "1:1:1", "", "1.5:1"])
+@pytest.mark.parametrize("ordering", ["best", "0:1", "1:00", "1:1:1", "", "1.5:1"])
 def test_an_unknown_ordering_is_named(ordering):
     with pytest.raises(UsageError, match="ordering") as error:
         arrange([], ordering)
