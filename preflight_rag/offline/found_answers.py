@@ -12,6 +12,7 @@ from preflight_rag.models.reading.extractive_reader import PassageReading, Span
 from preflight_rag.state.reading import Source
 from preflight_rag.text.quotes import plain, quote_around
 from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.tables import overlaps_error
 from preflight_rag.text.values import figures_of
 from preflight_rag.text.words import words, words_by_token
 
@@ -157,7 +158,10 @@ def answers_of(item: ReadPassage, *, several: bool = False) -> list[PassageAnswe
     The spans of a passage share its probability, as alternatives of which one is right; with `several`, where more
     than one may be, each has it as far as the span is better than none.
     """
-    spans = within_sentences(item.source.text, item.reading.spans)
+    text = item.source.text
+    spans = [
+        span for span in within_sentences(text, item.reading.spans) if not overlaps_error(text, span.start, span.end)
+    ]
     top = max((span.margin for span in spans), default=0.0)
     odds = [math.exp(span.margin - top) for span in spans]
     found: list[PassageAnswer] = []

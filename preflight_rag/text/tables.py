@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 BAR = " | "
 LONGEST_ROW = 500
@@ -30,6 +31,21 @@ _SIGN_BEFORE = re.compile(r"[$€£¥]|US\$|\(")
 _SIGN_BEHIND = re.compile(r"[)%]+|\) ?%")
 _NUMBERED = re.compile(r"(?:supplementary )?(?:table|tab\.?|exhibit|schedule) [\w.]*\.? *", re.IGNORECASE)
 _YEAR = re.compile(r"(?:\w+ ){0,3}(?:19|20)\d\d\W*$")
+MOST_HEADER_ROWS = 3
+"""Rows of a header that no file marks, one above the other; a guess."""
+MOST_ABOVE = 2
+"""Cells of a row above the header that says something of the whole table, such as "As of | 31 March"; a guess."""
+NO_VALUE = "error, no value"
+"""How a cell is written in which a program shows an error in the place of a value."""
+_ERROR = re.compile(
+    r"#[¡¿]?(?:VALUE|REF|DIV/0|NUM|NULL|SPILL|CALC|FIELD|BLOCKED|CONNECT|UNKNOWN|BUSY|EXTERNAL|PYTHON"
+    r"|WERT|BEZUG|ZAHL|ÜBERLAUF|VALEUR|NOMBRE|NUL|VALOR|NULO|VALORE|RIF|NULLO|NÚM|WAARDE|VERW|DEEL/0|GETAL|LEEG"
+    r"|ARG|ADR|DZIEL/0|LICZBA|ZERO|HODNOTA|ODKAZ|DĚLENÍ_NULOU|ČÍSLO)!"
+    r"|#¿?(?:NAME|NOM|NOMBRE|NOME|NAAM|NAZWA|NÁZEV)\?|#(?:N/[ADB]|NV|NEDOSTUPNÝ|GETTING_DATA)|Err:5\d\d|#{3,}"
+)
+"""What Excel, in nine languages, and LibreOffice show in a cell without a value: "#DIV/0!", "#WERT!", "Err:502", and
+"####" where a figure is wider than its column. "#12" is none."""
+_NO_VALUES = re.compile(rf"{NO_VALUE} \(([^()\n]{{2,20}})\)")
 
 
 @dataclass(frozen=True)
@@ -55,8 +71,23 @@ def is_row(line: str) -> bool:
     return BAR in line
 
 
+def is_error(cell: str) -> bool:
+    """Return whether a cell shows that a program found no value for it, as a spreadsheet's "#DIV/0!"."""
+    return _ERROR.fullmatch(cell.strip()) is not None
+
+
+def errors_in(text: str) -> list[str]:
+    """Return what stands in the cells without a value of the rows in a text, such as "#DIV/0!", in order."""
+    return _NO_VALUES.findall(text)
+
+
+def overlaps_error(text: str, start: int, end: int) -> bool:
+    """Return whether a stretch of a text has a part of a cell without a value."""
+    return NO_VALUE in text and any(each.start() < end and each.end() > start for each in _NO_VALUES.finditer(text))
+
+
 def parse_row(line: str) -> TableRow | None:
-    """Return the row of a line, or None where it is none."""
+    """Return the row of a line, or None where it is none; a cell with an error holds nothing, and is left out."""
     cells: list[Cell] = []
     caption, place = "", 0
     for number, part in enumerate(line.split(BAR)):
@@ -69,7 +100,9 @@ def parse_row(line: str) -> TableRow | None:
         else:
             cells.append(Cell("", part, place, place + len(part)))
         place += len(part) + len(BAR)
-    return TableRow(caption, tuple(cells)) if len(cells) > 1 or (caption and cells and cells[0].column) else None
+    if not (len(cells) > 1 or (caption and cells and cells[0].column)):
+        return None
+    return TableRow(caption, tuple(cell for cell in cells if not _NO_VALUES.fullmatch(cell.text)))
 
 
 def table_lines(
@@ -92,7 +125,7 @@ def table_lines(
     rows = [row + [""] * (width - len(row)) for row in rows]
     if header_rows is None:
         caption, rows = _caption_row(caption, rows)
-        header_rows = _header_rows(rows)
+        rows, header_rows = _with_header(rows)
     names = [_name([row[place] for row in rows[:header_rows]]) for place in range(width)]
     short = short_caption(caption)
     number = numbered[0].strip() if short and (numbered := _NUMBERED.match(short)) and numbered[0] != short else ""
@@ -151,6 +184,11 @@ _MOST_COLUMNS = 200
 """Columns that a cell may say it spans; what says more is broken. A guess."""
 
 
+def header_rows(rows: Sequence[Sequence[str]]) -> int:
+    """Return how many of the first rows of a table without a marked header name its columns; 0 where none do."""
+    return _with_header([[_one_line(cell) for cell in row] for row in rows])[1]
+
+
 def is_figure(cell: str) -> bool:
     """Return whether a cell is a figure, with or without a unit."""
     return bool(_NUMERIC.match(cell))
@@ -162,7 +200,59 @@ def _caption_row(caption: str, rows: list[list[str]]) -> tuple[str, list[list[st
         first = next(cell for cell in rows[0] if cell)
         if len(first) <= LONGEST_CAPTION:
             return f"{caption.rstrip(' .')}. {first}" if caption else first, rows[1:]
+    if len(rows) > 2 and not _stacked_header(rows)[1]:
+        above = [cell for cell in rows[0] if cell]
+        # A pivot table has "Sum of Hours | Column Labels" above its header.
+        if len(above) <= min(MOST_ABOVE, len(rows[0]) - 1) and all(rows[1]) and _names_figures(rows[1:]):
+            first = ", ".join(above)
+            if len(first) <= LONGEST_CAPTION:
+                return f"{caption.rstrip(' .')}. {first}" if caption else first, rows[1:]
     return caption, rows
+
+
+def _names_figures(rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether the first row names columns, of which one holds nothing but figures."""
+    columns = [[cell for cell in column if cell] for column in zip(*rows[1:], strict=True)][1:]
+    return _header_rows(rows) > 0 and any(column and all(map(is_figure, column)) for column in columns)
+
+
+def _with_header(rows: list[list[str]]) -> tuple[list[list[str]], int]:
+    """Return the rows and how many of them are the header; of a stacked one its outer names are repeated."""
+    stacked, count = _stacked_header(rows)
+    return (stacked, count) if count else (rows, _header_rows(rows))
+
+
+def _stacked_header(rows: list[list[str]]) -> tuple[list[list[str]], int]:
+    """Return the rows with a header of several ones filled, and how many these are; 0 where there is no such header.
+
+    A name over several columns stands in each of them (a merged cell), or in the first alone. The names under it differ
+    from column to column; the column of the labels has none there, or the same one.
+    """
+    for count in range(2, min(MOST_HEADER_ROWS, len(rows) - 1) + 1):
+        head = rows[:count]
+        if any(is_figure(cell) and not _YEAR.match(cell) for row in head for cell in row):
+            return rows, 0
+        if not all(row[0] in ("", head[0][0]) for row in head[1:]) or not rows[count][0]:
+            continue
+        above = list(head[0])
+        for place in range(2, len(above)):
+            if not above[place] and above[place - 1] and head[1][place] and head[1][place - 1]:
+                above[place] = above[place - 1]
+        is_merged = any(cell and cell == following for cell, following in pairwise(head[0][1:]))
+        if not is_merged and (above == head[0] or not _has_figures(rows[count:], above)):
+            continue
+        names = [tuple(cell for cell in column if cell) for column in zip(above, *head[1:], strict=True)][1:]
+        named = [", ".join(dict.fromkeys(name)) for name in names]
+        if all(named) and len(set(named)) == len(named):
+            return [above, *rows[1:]], count
+    return rows, 0
+
+
+def _has_figures(body: Sequence[Sequence[str]], above: Sequence[str]) -> bool:
+    """Return whether most cells are figures under names that stand over several columns."""
+    places = [place for place in range(1, len(above)) if above.count(above[place]) > 1]
+    cells = [row[place] for row in body for place in places if row[place]]
+    return sum(map(is_figure, cells)) * 2 > len(cells)
 
 
 def _header_rows(rows: Sequence[Sequence[str]]) -> int:
@@ -224,8 +314,9 @@ def _row_lines(caption: str, names: Sequence[str], cells: Sequence[str]) -> list
 
 
 def _one_line(text: str) -> str:
-    """Return a cell's text without what separates cells."""
-    return " ".join(text.replace("|", "/").split())
+    """Return a cell's text without what separates cells; an error in the place of a value is said to be none."""
+    cell = " ".join(text.replace("|", "/").split())
+    return f"{NO_VALUE} ({cell})" if cell[:1] in "#E" and is_error(cell) else cell
 
 
 def _label(text: str, most: int) -> str:

@@ -90,7 +90,7 @@ def _document(path: Path, blocks: list[tuple[str, str]], report: ReadReport, pro
         if style.startswith(("heading", "title")):
             sections.append([start, block])
             title = title or block
-        first = first or (block if style not in ("header", "aside") else "")
+        first = first or (block if style not in ("header", "aside", "row") else "")
     first = first.split("\n", 1)[0]
     extra: dict[str, Any] = {
         key: properties[key] for key in ("subject", "keywords", "description", "category") if key in properties
@@ -267,10 +267,12 @@ class _Reader:
             if row.find(f"{_WORD}trPr/{_WORD}del") is not None:
                 self._deletions += 1
                 continue
-            cells = [
-                (" ".join(self._text(cell, asides).split()), _columns(cell), 1)
-                for cell in _unwrapped(row, f"{_WORD}tc")
-            ]
+            cells: list[tuple[str, int, int]] = []
+            for cell in _unwrapped(row, f"{_WORD}tc"):
+                text = " ".join(self._text(cell, asides).split())
+                if not text and _goes_on(cell):
+                    text = _above(rows, sum(columns for _, columns, _ in cells))
+                cells.append((text, _columns(cell), 1))
             rows.append(cells)
             if marked == len(rows) - 1 and row.find(f"{_WORD}trPr/{_WORD}tblHeader") is not None:
                 marked += 1
@@ -402,6 +404,22 @@ def _form_field(data: _Element) -> str:
     chosen = choices.find(f"{_WORD}result")
     place = str(chosen.get(f"{_WORD}val", "0")) if chosen is not None else "0"
     return entries[int(place)] if place.isdigit() and int(place) < len(entries) else ""
+
+
+def _goes_on(cell: _Element) -> bool:
+    """Return whether a cell is part of the one above it, which spans several rows."""
+    merged = cell.find(f"{_WORD}tcPr/{_WORD}vMerge")
+    return merged is not None and merged.get(f"{_WORD}val", "continue") != "restart"
+
+
+def _above(rows: list[list[tuple[str, int, int]]], place: int) -> str:
+    """Return the text of the last row's cell that begins in a column."""
+    start = 0
+    for text, columns, _ in rows[-1] if rows else ():
+        if start == place:
+            return text
+        start += columns
+    return ""
 
 
 def _columns(cell: _Element) -> int:

@@ -16,7 +16,7 @@ from preflight_rag.ingest.loaders.read_report import FEW_WORDS, READ_REPORT, Rea
 from preflight_rag.state.errors import EmptyDocument, UnreadableDocument
 from preflight_rag.state.values import Document
 from preflight_rag.text.dates import MONTHS
-from preflight_rag.text.tables import is_row
+from preflight_rag.text.tables import errors_in, is_row
 
 _UNWANTED = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u200b\u2060\ufeff\ufffe\uffff]")
 _LINE_END = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
@@ -44,6 +44,8 @@ _FORMATS = ("%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y", "%Y %b %d", "%Y %B
 
 TITLE_CHARACTERS = 150
 """A longer line is no title; a guess."""
+MOST_ERRORS = 5
+"""Kinds of errors in cells that a report names; a guess."""
 DATE_FIELDS = ("date", "published", "publication_date", "pub_date", "pubdate", "year")
 AUTHOR_FIELDS = ("authors", "author")
 SOURCE_FIELDS = ("source", "url", "link")
@@ -214,6 +216,9 @@ def file_document(
         report.counts["rows"] = rows
         report.counts["tables"] = sum(is_table for is_table, _ in groupby(filter(None, text.split("\n")), key=is_row))
     words = report.counts["words"] = len(text.split())
+    if errors := errors_in(text):
+        many = "1 cell shows an error" if len(errors) == 1 else f"{len(errors):,} cells show errors"
+        report.less.append(f"{many} in the place of a value ({', '.join(list(dict.fromkeys(errors))[:MOST_ERRORS])})")
     pictures = report.counts.get("pictures_without_text", 0)
     if pictures and words < FEW_WORDS:
         many = "1 picture" if pictures == 1 else f"{pictures} pictures"

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from preflight_rag.ingest.loaders.fields import AUTHOR_FIELDS, DATE_FIELDS, SOURCE_FIELDS, one_line
-from preflight_rag.text.tables import table_lines
+from preflight_rag.text.tables import header_rows, table_lines
 
 TEXT_FIELDS = ("text", "content", "contents", "body", "abstract", "passage", "document", "full_text", "fulltext")
 ID_FIELDS = ("id", "_id", "doc_id", "docid", "document_id", "documentid", "pmid", "uid", "record_id")
@@ -33,6 +33,8 @@ ARTICLE = 400
 _LABELS = ("name", "title", "label", "id", "_id", "key", "code", "tag", "number", "sku")
 """Fields by which a record is called, the likeliest first."""
 _NAMES = ("name", "title", "label", "key")
+_COLUMN_FIELDS = ("columns", "column_names", "columnnames", "fields", "header", "headers", "heads", "names", "keys")
+"""Fields that name the columns of the rows in another field, as pandas and databases write them."""
 _PARENT_FIELDS = 4
 """Fields of the record around a record that stand beside its own; of one with more, its name alone. A guess."""
 _DEEPEST = 30
@@ -102,6 +104,11 @@ def _value_lines(value: Any, names: tuple[str, ...], parents: list[tuple[str, st
         yield f"{', '.join(names)}: {one_line(json.dumps(value, ensure_ascii=False))}"
     elif isinstance(value, dict) and (records := _keyed_records(value)):
         yield from _record_list(records, names, parents)
+    elif isinstance(value, dict) and (named := _named_grid(value)):
+        columns, grid = named
+        rest = {name: inner for name, inner in value.items() if name not in (columns, grid)}
+        yield from _value_lines(rest, names, parents)
+        yield from table_lines([value[columns], *_grid(value[grid])], caption=", ".join(names), header_rows=1)
     elif isinstance(value, dict):
         own, inner = _parts(value)
         yield from (f"{', '.join((*names, name))}: {text}" for name, text in own.items() if text)
@@ -112,10 +119,37 @@ def _value_lines(value: Any, names: tuple[str, ...], parents: list[tuple[str, st
         columns = list(dict.fromkeys(name for each in value for name in each))
         grid = [columns, *([scalar(each.get(name)) for name in columns] for each in value)]
         yield from table_lines(grid, caption=", ".join(names), header_rows=1, headings=False)
+    elif isinstance(value, list) and _is_grid(value) and header_rows(_grid(value)):
+        yield from table_lines(_grid(value), caption=", ".join(names), headings=False)
     elif isinstance(value, list):
         yield from _mixed_lines(value, names, parents)
     elif (text := scalar(value)) != "":
         yield f"{', '.join(names)}: {text}" if names else text
+
+
+def _is_grid(value: object) -> bool:
+    """Return whether a value is a list of rows of equally many values, two or more."""
+    if not isinstance(value, list) or not value or not all(isinstance(row, list) for row in value):
+        return False
+    return len(value[0]) > 1 and all(len(row) == len(value[0]) and _is_plain(row) for row in value)
+
+
+def _grid(rows: Sequence[Sequence[Any]]) -> list[list[str]]:
+    return [[scalar(cell) for cell in row] for row in rows]
+
+
+def _named_grid(value: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return the names of the fields that hold a table's rows and, as a list of texts, its columns' names."""
+    grids = [name for name, inner in value.items() if _is_grid(inner)]
+    if len(grids) != 1:
+        return None
+    width = len(value[grids[0]][0])
+    for name, inner in value.items():
+        if name.lower() not in _COLUMN_FIELDS or not isinstance(inner, list) or len(inner) != width:
+            continue
+        if all(isinstance(each, str) and each.strip() for each in inner):
+            return name, grids[0]
+    return None
 
 
 def _mixed_lines(value: list[Any], names: tuple[str, ...], parents: list[tuple[str, str]]) -> Iterator[str]:

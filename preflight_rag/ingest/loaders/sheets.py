@@ -1,18 +1,66 @@
-"""Sheets of a workbook as text: a block of filled cells is a table or some lines; rows say the sheet's name."""
+"""Sheets of a workbook as text: a block of filled cells is a table or some lines; rows say the sheet's name.
+
+Two tables beside each other are two, what goes on below a blank row has the columns' names of the table above, and a
+row that is indented under another one is called by both.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from dataclasses import dataclass, field
+from itertools import groupby, pairwise
 
 from preflight_rag.ingest.loaders.parts import Parts
-from preflight_rag.text.tables import table_lines
+from preflight_rag.text.tables import INDENT, header_rows, is_error, is_figure, table_lines
 
 _UNNAMED = re.compile(r"(?:sheet|table|tabelle|feuil|hoja|foglio|blad|planilha|лист|工作表|シート) ?\d*", re.IGNORECASE)
 """Names that programs give; they say nothing of what a sheet holds."""
+MOST_INDENTED = 15
+"""Levels that a label may be indented by, as in Excel."""
 
 Grid = Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Rows of filled cells, and the numbers of the sheet's columns that they stand in."""
+
+    rows: list[list[str]]
+    places: list[int]
+
+    def part(self, kept: Sequence[int]) -> _Block:
+        """Return some of the columns, without the rows that are blank there."""
+        rows = [[row[place] for place in kept] for row in self.rows]
+        return _Block([row for row in rows if any(row)], [self.places[place] for place in kept])
+
+    def filled(self, rows: Sequence[list[str]]) -> _Block:
+        """Return some of the rows, without the columns that are blank there."""
+        kept = [place for place in range(len(self.places)) if any(row[place] for row in rows)]
+        return _Block(list(rows), self.places).part(kept)
+
+
+@dataclass(frozen=True)
+class _Above:
+    """The table above a block: its columns' names by their place in the sheet, and those that hold figures."""
+
+    names: dict[int, str] = field(default_factory=dict)
+    figures: frozenset[int] = frozenset()
+
+    def names_of(self, block: _Block) -> list[str]:
+        """Return the columns' names of a block that goes on with the table; none where it is something else.
+
+        It has no header of its own, and figures where the table has them; without any, all its columns.
+        """
+        if not set(block.places) <= self.names.keys() or header_rows(block.rows):
+            return []
+        shared = self.figures.intersection(block.places)
+        if not shared and (len(block.places) < len(self.names) or len(self.names) == len(("label", "value"))):
+            return []
+        cells = [row[number] for row in block.rows for number, place in enumerate(block.places) if place in shared]
+        if not all(is_figure(cell) or is_error(cell) for cell in cells if cell):
+            return []
+        return [self.names[place] for place in block.places]
 
 
 def add_sheet(parts: Parts, number: int, name: str, grid: Grid) -> None:
@@ -22,55 +70,125 @@ def add_sheet(parts: Parts, number: int, name: str, grid: Grid) -> None:
         parts: What they are appended to.
         number: The sheet's place in the workbook, from 1.
         name: As its tab says it.
-        grid: Its cells by row; a merged cell stands in each of its places.
+        grid: Its cells by row; a merged cell stands in each of its places, and a label begins with as many `INDENT` as
+            it is indented by.
     """
     blocks = list(_blocks(grid))
     if not blocks:
         return
     parts.page(number)
     parts.add(name, "heading")
-    about = "" if _UNNAMED.fullmatch(name) else name
-    above = ""
+    _add_blocks(parts, "" if _UNNAMED.fullmatch(name) else name, blocks)
+
+
+def add_grid(parts: Parts, grid: Grid) -> None:
+    """Append the blocks of a grid that no sheet names."""
+    _add_blocks(parts, "", list(_blocks(grid)))
+
+
+def _add_blocks(parts: Parts, about: str, blocks: Sequence[_Block]) -> None:
+    """Append blocks of cells; `about` stands with each row."""
+    line = ""
+    above = _Above()
     for block in blocks:
-        lines = [row for row in block if len(set(filter(None, row))) == 1]
-        if len(lines) == len(block):
-            for row in lines:
-                above = next(filter(None, row))
-                parts.add(above)
+        single = [row for row in block.rows if len(set(filter(None, row))) == 1]
+        if len(single) == len(block.rows):
+            for row in single:
+                line = next(filter(None, row)).strip()
+                parts.add(line)
             continue
-        caption, rows = _caption(block)
-        caption = caption or above
-        if caption and caption != above:
+        caption, whole = _caption(block)
+        caption = caption or line
+        if caption and caption != line:
             parts.add(caption)
-        named = ", ".join(dict.fromkeys(part for part in (about, caption.rstrip(" .:")) if part))
+        for part in _side_by_side(whole):
+            own, table = _caption(part)
+            if own:
+                parts.add(own)
+            named = (about, *(each.rstrip(" .:") for each in (caption, own)))
+            short = ", ".join(dict.fromkeys(filter(None, named)))
+            above = _add_table(parts, short, table, above)
+        line = ""
+
+
+def _add_table(parts: Parts, caption: str, table: _Block, above: _Above) -> _Above:
+    """Append a table's rows; return the table that a block below it may go on with."""
+    if names := above.names_of(table):
+        rows, header = [names, *_nested(table.rows, 0)], 1
+    else:
+        count = header_rows(table.rows)
+        rows = _nested(table.rows, count)
         # Two rows of two cells are names and values: what else would be one value under one name.
         header = 0 if len(rows) == 2 and len(rows[0]) == 2 else None
-        for line in table_lines(rows, caption=named, header_rows=header):
-            parts.add(line, "row")
-        above = ""
+        above = _Above()
+        if count == 1 and all(table.rows[0]):
+            body = table.rows[1:]
+            figures = {
+                place
+                for number, place in enumerate(table.places)
+                if all(is_figure(row[number]) or is_error(row[number]) for row in body if row[number])
+            }
+            above = _Above(dict(zip(table.places, table.rows[0], strict=True)), frozenset(figures))
+    for line in table_lines(rows, caption=caption, header_rows=header):
+        parts.add(line, "row")
+    return above
 
 
-def _blocks(grid: Grid) -> Iterator[list[list[str]]]:
+def _blocks(grid: Grid) -> Iterator[_Block]:
     """Yield runs of rows that are not blank, without columns that are."""
     for filled, rows in groupby(grid, key=lambda row: any(cell.strip() for cell in row)):
         if filled:
             run = [list(row) for row in rows]
             width = max(map(len, run))
-            yield _without_blank_columns([[cell.strip() for cell in row + [""] * (width - len(row))] for row in run])
+            cells = [[cell.strip(" \n\t") for cell in row + [""] * (width - len(row))] for row in run]
+            yield _Block(cells, list(range(width))).filled(cells)
 
 
-def _caption(block: list[list[str]]) -> tuple[str, list[list[str]]]:
+def _caption(block: _Block) -> tuple[str, _Block]:
     """Return the caption in a row of its own above the header, and the rows below it."""
     above: list[str] = []
-    for row in block[:-1]:
+    for row in block.rows[:-1]:
         distinct = set(filter(None, row))
         if len(distinct) != 1:
             break
-        above += distinct
+        above += [each.strip() for each in distinct]
     # A merged title may be wider than the table under it.
-    return " ".join(above), _without_blank_columns(block[len(above) :])
+    return " ".join(above), block.filled(block.rows[len(above) :])
 
 
-def _without_blank_columns(rows: list[list[str]]) -> list[list[str]]:
-    kept = [place for place in range(len(rows[0])) if any(row[place] for row in rows)]
-    return [[row[place] for place in kept] for row in rows]
+def _side_by_side(block: _Block) -> list[_Block]:
+    """Return the tables that blank columns part; a blank column inside of one table is space.
+
+    A table of its own has a header, and labels in its first column: figures alone belong to the labels at the left.
+    """
+    gaps = [number + 1 for number, (left, right) in enumerate(pairwise(block.places)) if right > left + 1]
+    bounds = [0, *gaps, len(block.places)]
+    parts = [block.part(range(start, end)) for start, end in pairwise(bounds)]
+    return parts if len(parts) > 1 and all(map(_is_table, parts)) else [block]
+
+
+def _is_table(part: _Block) -> bool:
+    rows = _caption(part)[1].rows
+    if len(rows) < 2 or len(rows[0]) < 2:
+        return False
+    labels = [row[0] for row in rows[header_rows(rows) :] if row[0]]
+    # A form has "Name:" beside its value.
+    is_form = len(rows[0]) == 2 and all(row[0].endswith(":") for row in rows)
+    return is_form or (header_rows(rows) > 0 and bool(labels) and not any(map(is_figure, labels)))
+
+
+def _nested(rows: Sequence[list[str]], header: int) -> list[list[str]]:
+    """Return a table's rows with each label behind those that it is indented under, as of a table with subtotals."""
+    depths = [len(row[0]) - len(row[0].lstrip(INDENT)) for row in rows]
+    if not any(depths):
+        return list(rows)
+    found = [list(row) for row in rows[:header]]
+    around: list[tuple[int, str]] = []
+    for number, row in enumerate(rows[header:], header):
+        label = row[0].lstrip(INDENT)
+        around = [(depth, name) for depth, name in around if depth < depths[number]]
+        below = depths[number + 1] if number + 1 < len(rows) else 0
+        if any(row[1:]) or below <= depths[number]:
+            found.append([", ".join([*(name for _, name in around), label]), *row[1:]])
+        around.append((depths[number], label.rstrip(" :")))
+    return found

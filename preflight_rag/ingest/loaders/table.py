@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from preflight_rag.ingest.loaders.fields import (
     tidy,
 )
 from preflight_rag.ingest.loaders.files import read_bytes
+from preflight_rag.ingest.loaders.parts import Parts
 from preflight_rag.ingest.loaders.rows import (
     ID_FIELDS,
     LONG_TEXT,
@@ -40,9 +41,10 @@ from preflight_rag.ingest.loaders.rows import (
     above_text,
     mean_length,
 )
+from preflight_rag.ingest.loaders.sheets import add_grid
 from preflight_rag.state.errors import DocumentError, EmptyDocument, UnreadableDocument
 from preflight_rag.state.values import Document
-from preflight_rag.text.tables import table_lines
+from preflight_rag.text.tables import header_rows, is_figure, table_lines
 
 _FIELDS = {"id": ID_FIELDS, "title": TITLE_FIELDS, "date": DATE_FIELDS, "authors": AUTHOR_FIELDS}
 _FIELDS |= {"source": SOURCE_FIELDS}
@@ -50,7 +52,10 @@ _SEPARATORS = (",", ";", "\t", "|")
 _SAMPLE_ROWS, _SAMPLE_CHARACTERS = 200, 100_000
 _SNIFFED_CHARACTERS = 20_000
 """What the sniffer is given: it takes quadratic time. This number and those above are guesses."""
-_HEADER_ROWS = 5
+_MOST_ABOVE = 25
+"""Rows in which the header is looked for; a guess at what a bank writes above its list."""
+_PAIR = 2
+"""Cells of a row that is a name and its value."""
 _MAX_FIELD = 2**31 - 1
 _MARK = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
 """A first line by which Excel is told the separator."""
@@ -64,16 +69,22 @@ class _Table:
     """A parsed table.
 
     Attributes:
-        caption: What stands above the header.
+        caption: The first line above the header that is no name with a value.
+        above: What stands above the header, a line for each row.
         columns: Their names, unique; "column 3" where the header has none.
         rows: The cells of each row by column.
         has_header: Whether the first row names the columns.
+        notes: What stands below the rows, a line for each.
+        grid: The header and the rows as they stand, with blank ones.
     """
 
     caption: str
+    above: list[str]
     columns: tuple[str, ...]
     rows: list[dict[str, str]]
     has_header: bool
+    notes: list[str]
+    grid: list[list[str]]
 
 
 def load_table(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]:
@@ -102,6 +113,8 @@ def load_table(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]
     if body is None:
         yield _whole_table(path, table, read_as)
     else:
+        if lines := [*table.above, *table.notes]:
+            yield file_document(path, "\n".join(lines), title=table.caption)
         yield from _row_documents(path, table.rows, named, body, read_as)
 
 
@@ -141,26 +154,75 @@ def _fit(text: str, mark: str, quotation: str = '"') -> tuple[int, int]:
 
 
 def _parsed(text: str, dialect: type[csv.Dialect]) -> _Table:
-    """Return the table under the first row that fills at least half of its columns.
+    """Return the table under its header, with the lines above it and the notes below it.
 
     Of one without names, all its rows.
     """
-    rows = [row for row in csv.reader(io.StringIO(text, newline=""), dialect=dialect) if row]
-    filled = [sum(1 for cell in row if cell.strip()) for row in rows[:_HEADER_ROWS]]
-    width = max((len(row) for row in rows[:_HEADER_ROWS]), default=0)
-    header = next((index for index, count in enumerate(filled) if count * 2 >= width), 0)
-    has_header = not _is_data(rows[header : header + _SAMPLE_ROWS])
-    names = rows[header] if rows and has_header else []
+    read = list(csv.reader(io.StringIO(text, newline=""), dialect=dialect))
+    is_blank = [not any(map(str.strip, row)) for row in read]
+    header, notes = _header_place(read, is_blank), _notes_place(read, is_blank)
+    rows = [row for row in read[header:notes] if row]
+    has_header = bool(rows) and not _is_data(rows[:_SAMPLE_ROWS])
+    names = rows[0] if has_header else []
     columns: dict[str, None] = {}
-    longest = max((len(row) for row in rows[header:]), default=0)
+    longest = max((len(row) for row in rows), default=0)
     for number, cell in enumerate([*names, *[""] * (longest - len(names))] if rows else [], 1):
         name = one_line(cell) or f"column {number}"
         columns[name if name not in columns else f"{name} {number}"] = None
-    caption = " ".join(one_line(cell) for row in rows[:header] for cell in row if cell.strip())
     padding = [""] * len(columns)
-    body = rows[header + has_header :]
-    records = [dict(zip(columns, [*row, *padding], strict=False)) for row in body]
-    return _Table(caption, tuple(columns), records, has_header)
+    records = [dict(zip(columns, [*row, *padding], strict=False)) for row in rows[has_header:]]
+    caption = next((one_line("".join(row)) for row in read[:header] if _filled(row) == 1), "")
+    return _Table(
+        caption, _lines(read[:header]), tuple(columns), records, has_header, _lines(read[notes:]), read[header:notes]
+    )
+
+
+def _header_place(rows: Sequence[Sequence[str]], is_blank: Sequence[bool]) -> int:
+    """Return the number of the first row that fills at least half of the columns.
+
+    Names and values above a blank line say something of the whole table, as exports of banks have them.
+    """
+    first = [row for row, blank in zip(rows[:_MOST_ABOVE], is_blank, strict=False) if not blank]
+    width = max(map(len, first), default=0)
+    if width < 2:
+        return 0
+    wide = [
+        number
+        for number, (row, blank) in enumerate(zip(rows[:_MOST_ABOVE], is_blank, strict=False))
+        if not blank and 2 * sum(1 for cell in row if cell.strip()) >= width
+    ]
+    for number in wide:
+        ends = next((at for at in range(number, min(len(rows), _MOST_ABOVE)) if is_blank[at]), None)
+        widest = max(_filled(row) for row in rows[number:ends])
+        below = [_filled(row) for row in rows[ends + 1 : _MOST_ABOVE]] if ends is not None else []
+        if ends is None or not below or widest > _PAIR or max(below) <= _PAIR:
+            return number
+    return wide[0] if wide else 0
+
+
+def _filled(row: Sequence[str]) -> int:
+    return sum(1 for cell in row if cell.strip())
+
+
+def _notes_place(rows: Sequence[Sequence[str]], is_blank: Sequence[bool]) -> int:
+    """Return the number of the row at which notes begin, below the last rows and a blank one: a cell each."""
+    end = len(rows)
+    while end and (is_blank[end - 1] or _filled(rows[end - 1]) == 1):
+        end -= 1
+    blank = next((number for number in range(end, len(rows)) if is_blank[number]), len(rows))
+    return blank if end and _filled(rows[end - 1]) > 1 else len(rows)
+
+
+def _lines(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows that are no table's as lines: a name with its value, or what stands in them."""
+    found = []
+    for row in rows:
+        cells = [one_line(cell) for cell in row if cell.strip()]
+        if len(cells) == _PAIR:
+            found.append(f"{cells[0].rstrip(' :')}: {cells[1]}")
+        elif cells:
+            found.append(", ".join(cells))
+    return found
 
 
 def _is_data(rows: Sequence[Sequence[str]]) -> bool:
@@ -233,9 +295,48 @@ def _whole_table(path: Path, table: _Table, read_as: Mapping[str, Any]) -> Docum
     """Return the table as one document, a row a line."""
     names = [list(table.columns)] if table.has_header else []
     grid = [*names, *([row[column] for column in table.columns] for row in table.rows)]
-    lines = table_lines(grid, caption=table.caption, header_rows=len(names), headings=False)
-    text = tidy("\n".join([table.caption, *lines] if table.caption else lines))
+    if sections := _sections(table.grid):
+        lines = sections
+    else:
+        lines = table_lines(grid, caption=table.caption, header_rows=len(names), headings=False)
+    below = ["", *table.notes] if table.notes else []
+    text = tidy("\n".join([*table.above, *lines, *below]))
     return file_document(path, text, title=table.caption, metadata={"rows": len(table.rows), "table": dict(read_as)})
+
+
+def _sections(grid: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a file of several tables, below blank rows and under names of their own; none for one table.
+
+    Names stand where the table above has figures, or are of another number.
+    """
+    blocks = [
+        list(rows) for is_blank, rows in groupby(grid, key=lambda row: not any(map(str.strip, row))) if not is_blank
+    ]
+    if len(blocks) < 2:
+        return []
+    width = max(map(_filled, blocks[0]))
+    figures = [place for place, cells in enumerate(zip(*_padded(blocks[0])[1:], strict=True)) if _are_figures(cells)]
+    for block in blocks[1:]:
+        names = next((row for row in block if _filled(row) > 1), [])
+        rows = block[block.index(names) :] if names else []
+        is_other = max(map(_filled, block)) != width or any(
+            place < len(names) and names[place].strip() and not is_figure(names[place].strip()) for place in figures
+        )
+        if len(rows) > 1 and is_other and header_rows(_padded(rows)):
+            parts = Parts()
+            add_grid(parts, [[cell.strip() for cell in row] for row in grid])
+            return parts.joined().split("\n")
+    return []
+
+
+def _padded(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    width = max(map(len, rows), default=0)
+    return [[*row, *[""] * (width - len(row))] for row in rows]
+
+
+def _are_figures(cells: Sequence[str]) -> bool:
+    filled = [cell.strip() for cell in cells if cell.strip()]
+    return bool(filled) and all(map(is_figure, filled))
 
 
 def _read_as(encoding: str, dialect: type[csv.Dialect], table: _Table) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
@@ -17,10 +17,11 @@ from preflight_rag.ingest.loaders.files import open_archive, open_file
 from preflight_rag.ingest.loaders.formulas import WITHOUT_VALUE, Place, computed
 from preflight_rag.ingest.loaders.parts import Parts
 from preflight_rag.ingest.loaders.read_report import ReadReport
-from preflight_rag.ingest.loaders.sheets import add_sheet
+from preflight_rag.ingest.loaders.sheets import MOST_INDENTED, add_sheet
 from preflight_rag.ingest.loaders.xml import core_properties, local, parse_xml
 from preflight_rag.state.errors import DocumentError, UnreadableDocument
 from preflight_rag.state.values import Document
+from preflight_rag.text.tables import INDENT
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -211,6 +212,8 @@ def _comments(sheet: Any, writers: Mapping[str, str]) -> Iterator[str]:
 def _grid(sheet: Any, values: Mapping[Place, str]) -> list[list[str]]:
     """Return a sheet's cells as they are shown; a merged cell stands in each of its places."""
     rows = [[shown(cell.value, cell.number_format) if cell.value is not None else "" for cell in row] for row in sheet]
+    for cells, row in zip(sheet, rows, strict=False) if hasattr(sheet, "merged_cells") else ():
+        _indent(cells, row)
     for (name, down, right), instead in values.items():
         if name == sheet.title:
             rows[down - 1][right - 1] = instead
@@ -222,6 +225,16 @@ def _grid(sheet: Any, values: Mapping[Place, str]) -> list[list[str]]:
         for row in rows[top - 1 : bottom]:
             row[left - 1 : right] = [text] * len(row[left - 1 : right])
     return rows
+
+
+def _indent(cells: Sequence[Any], row: list[str]) -> None:
+    """Put `INDENT` before a row's label as often as it is indented, by its format or by spaces."""
+    place = next((number for number, text in enumerate(row) if text), None)
+    if place is None or not isinstance(cells[place].value, str):
+        return
+    label = cells[place].value
+    depth = int(cells[place].alignment.indent or 0) if cells[place].has_style else 0
+    row[place] = INDENT * min(depth or len(label) - len(label.lstrip(" ")), MOST_INDENTED) + row[place]
 
 
 def shown(value: Any, number_format: str) -> str:

@@ -1,0 +1,125 @@
+"""Sheets as offices make them: merged headers, tables beside each other, subtotals, groups, and errors for values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+from openpyxl.styles import Alignment
+
+from preflight_rag.ingest.loaders import load
+from preflight_rag.ingest.loaders.read_report import report_of
+from preflight_rag.state.values import Document
+
+
+def document_of(path: Path) -> Document:
+    (document,) = load(path)
+    assert isinstance(document, Document)
+    return document
+
+
+def workbook(path: Path, name: str, rows: list[tuple[Any, ...]], merged: tuple[str, ...] = ()) -> list[str]:
+    """Write a sheet and return the lines that are read of it."""
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    sheet.title = name
+    for row in rows:
+        sheet.append(row)
+    for place in merged:
+        sheet.merge_cells(place)
+    book.save(path)
+    return document_of(path).text.split("\n")
+
+
+def test_names_over_several_columns_stand_with_those_below_them(tmp_path: Path) -> None:
+    rows = [
+        ("Rates of Lindenhof", None, None, None, None),
+        ("Room", "Summer", None, "Winter", None),
+        (None, "Single", "Double", "Single", "Double"),
+        ("Larch", 81, 117, 64, 92),
+        ("Maple", 84, 121, 66, 95),
+    ]
+    merged = workbook(tmp_path / "a.xlsx", "Sheet1", rows, ("A1:E1", "A2:A3", "B2:C2", "D2:E2"))
+    assert "Room: Maple | Summer, Single: 84 | Summer, Double: 121 | Winter, Single: 66 | Winter, Double: 95" in merged
+    # A file that was exported has the outer name in the first of its columns alone.
+    assert workbook(tmp_path / "b.xlsx", "Sheet1", rows) == merged
+
+
+def test_a_label_over_several_rows_stands_in_each(tmp_path: Path) -> None:
+    rows = [("Wing", "Room", "Price"), ("East", "Larch", 81), (None, "Maple", 84), ("West", "Birch", 77)]
+    lines = workbook(tmp_path / "a.xlsx", "Rooms", rows, ("A2:A3",))
+    assert "Wing: East | Room: Maple | Price: 84" in lines
+
+
+def test_tables_beside_each_other_are_two(tmp_path: Path) -> None:
+    rows = [
+        ("Tool", "Shelf", "Count", None, "Supplier", "Town", "Discount"),
+        ("Chisel", "B4", 17, None, "Hobelmann", "Steyr", "4%"),
+        ("Mallet", "B7", 9, None, "Eisenau", "Weiz", "7%"),
+    ]
+    lines = workbook(tmp_path / "a.xlsx", "Stock", rows)
+    assert "Tool: Mallet | Shelf: B7 | Count: 9" in lines
+    assert "Supplier: Eisenau | Town: Weiz | Discount: 7%" in lines
+
+
+def test_a_blank_column_inside_of_a_table_parts_nothing(tmp_path: Path) -> None:
+    rows = [(None, None, "2022", None, "2021"), ("Sales", None, 500, None, 450), ("Costs", None, 300, None, 310)]
+    assert "Costs | 2022: 300 | 2021: 310" in workbook(tmp_path / "a.xlsx", "Sheet1", rows)
+
+
+def test_what_goes_on_below_a_blank_row_keeps_the_names_of_the_columns(tmp_path: Path) -> None:
+    rows: list[tuple[Any, ...]] = [
+        ("Branch", "Rent", "Staff"),
+        ("Ried", 1400, 6),
+        (),
+        ("West",),
+        ("Wels", 1700, 9),
+        (),
+        ("Total", 3100, 15),
+        (),
+        ("Printed by", "Ann Huber"),
+    ]
+    text = "\n".join(workbook(tmp_path / "a.xlsx", "Sheet1", rows))
+    assert "West. | Branch: Wels | Rent: 1700 | Staff: 9" in text
+    assert "Branch: Total | Rent: 3100 | Staff: 15" in text
+    assert "Branch: Printed by" not in text
+
+
+@pytest.mark.parametrize("by_format", [True, False])
+def test_rows_under_a_subtotal_are_called_by_it(tmp_path: Path, by_format: bool) -> None:
+    rows = [(0, "North", 30), (1, "Ried", 10), (2, "Yard", 6), (1, "Perg", 20), (0, "South", 5), (1, "Linz", 5)]
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    sheet.append(("Sum of Hours", "Column Labels", None))
+    sheet.append(("Row Labels", "Q1", "Grand Total"))
+    for depth, label, hours in rows:
+        sheet.append((label if by_format else "  " * depth + label, hours, hours))
+        if by_format:
+            sheet.cell(sheet.max_row, 1).alignment = Alignment(indent=depth)
+    book.save(tmp_path / "pivot.xlsx")
+    lines = document_of(tmp_path / "pivot.xlsx").text.split("\n")
+    assert "Sum of Hours, Column Labels. | Row Labels: North | Q1: 30 | Grand Total: 30" in lines
+    assert "Row Labels: North, Ried, Yard | Q1: 6 | Grand Total: 6" in lines
+    assert "Row Labels: South, Linz | Q1: 5 | Grand Total: 5" in lines
+
+
+@pytest.mark.parametrize("error", ["#DIV/0!", "#REF!", "#VALUE!", "#N/A", "#NAME?", "#WERT!", "Err:502", "####"])
+def test_an_error_is_no_value_and_is_reported(tmp_path: Path, error: str) -> None:
+    (tmp_path / "costs.csv").write_text(f"Depot,Rent,Share\nTraun,1400,0.35\nAsten,{error},12\n", encoding="utf-8")
+    document = document_of(tmp_path / "costs.csv")
+    assert f"Depot: Asten | Rent: error, no value ({error}) | Share: 12" in document.text
+    report = report_of(document.metadata)
+    assert report is not None
+    assert report.less == [f"1 cell shows an error in the place of a value ({error})"]
+
+
+@pytest.mark.parametrize("value", ["#12", "N/A", "#general", "##", "Err", "Error: see note"])
+def test_what_only_looks_like_an_error_is_a_value(tmp_path: Path, value: str) -> None:
+    (tmp_path / "a.csv").write_text(f"Depot,Mark,Share\nTraun,{value},3\nAsten,b,4\n", encoding="utf-8")
+    report = report_of(document_of(tmp_path / "a.csv").metadata)
+    assert report is not None
+    assert not report.less
