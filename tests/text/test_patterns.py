@@ -23,6 +23,7 @@ from preflight_rag.text import (
     question_forms,
     sentence_fit,
     sentences,
+    tables,
     values,
     words,
 )
@@ -97,6 +98,7 @@ EXAMPLES = [
     (log_lines, "_ASKS_ERRORS", "Which worker failed?", "Which worker finished?"),
     (sentences, "_CONTINUES", "a dose of", "a dose."),
     (sentences, "_EAST_ASIAN_ITEM", "第一条 本は八冊まで", "边创办，最盛的时候有六百名工人。"),
+    (tables, "_ERROR", "#DIV/0!", "#12"),
     (values, "DATE", "14 March 1879", "14 apples"),
     (values, "NUMBER", "3.5 million km", "IL6"),
     (values, "_ASKS_DATE", "What year did it end?", "How many years did it last?"),

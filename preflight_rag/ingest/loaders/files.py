@@ -27,6 +27,7 @@ from preflight_rag.state.errors import (
 )
 
 LOADERS = {
+    "calendar_file": (".ics", ".vcf"),
     "docx": (".docx",),
     "epub": (".epub",),
     "html": (".htm", ".html", ".xhtml"),

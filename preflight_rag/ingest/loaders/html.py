@@ -90,7 +90,7 @@ def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
     is_wiki = _first(properties, "generator").startswith("MediaWiki")
     written = (_JSON_CHANGED.search(page) if is_wiki else None) or _JSON_DATE.search(page)
     report = ReadReport()
-    changed = _drop_hidden(soup)
+    changed = _drop_hidden(soup) | _write_terms(soup)
     has_tables = _write_tables(soup, report)
     if _describe_pictures(soup, report) or has_tables or changed:
         page = str(soup)
@@ -144,6 +144,7 @@ def _parsed(page: str, report: ReadReport | None = None) -> BeautifulSoup:
         warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
         soup = BeautifulSoup(page, "lxml")
     _drop_hidden(soup)
+    _write_terms(soup)
     report = report or ReadReport()
     _write_tables(soup, report)
     _describe_pictures(soup, report)
@@ -183,6 +184,37 @@ def _drop_hidden(soup: BeautifulSoup) -> bool:
         if element.name not in ("html", "body") and not element.decomposed:
             element.decompose()
     return bool(hidden)
+
+
+def _write_terms(soup: BeautifulSoup) -> bool:
+    """Put "term: what it is" in the place of the lists of terms, a paragraph each; whether there were any.
+
+    A term without what it is, and a list that holds more than words, stay as they are.
+    """
+    found = False
+    for terms in soup.find_all("dl"):
+        entries = [each for each in terms.find_all(["dt", "dd"]) if each.find_parent("dl") is terms]
+        if terms.find(["dl", "table", "ul", "ol", "pre", "h1", "h2", "h3"]) or not entries:
+            continue
+        names: list[str] = []
+        lines: list[str] = []
+        before = ""
+        for each in entries:
+            text = one_line(each.get_text(" "))
+            if each.name == "dt":
+                names = [*(names if before == "dt" else []), text]
+            elif names and text:
+                name = ", ".join(filter(None, names)).rstrip(" :")
+                lines.append(f"{name} {text}" if name.endswith(("?", "!", ".")) else f"{name}: {text}")
+            before = each.name
+        if lines and all(name.name != "dt" or name.get_text().strip() for name in entries) and before == "dd":
+            for line in lines:
+                paragraph = soup.new_tag("p")
+                paragraph.string = line
+                terms.insert_before(paragraph)
+            terms.decompose()
+            found = True
+    return found
 
 
 def _properties(soup: BeautifulSoup) -> dict[str, list[str]]:

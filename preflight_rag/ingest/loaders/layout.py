@@ -20,6 +20,8 @@ _OPEN_END = re.compile(
 )
 _NUMBER = re.compile(r"[$€£(+-]*\d[\d,.]*[)%]*$|[—–$%-]+$")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_UNDERLINE = re.compile(r"([=\-~^\"'*+#_])\1{3,}")
+"""The line of marks under a heading of a plain text, or one that parts it; a dash of prose has three at most."""
 _NEIGHBOURS = 8
 _FULL_LINE = 0.75
 _EDGE_LINES = 2
@@ -85,6 +87,8 @@ def _separator(previous: str, line: str, width: float, full: float) -> str | Non
     `width` is the usual length of lines in characters, `full` the length from which on a line was broken for its width.
     """
     if is_row(line) or is_row(previous) or is_log_line(line) or is_log_line(previous):
+        return None
+    if _UNDERLINE.fullmatch(line) or _UNDERLINE.fullmatch(previous):
         return None
     if previous.endswith(HYPHEN):
         return ""

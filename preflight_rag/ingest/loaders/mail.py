@@ -41,9 +41,8 @@ _STUB = re.compile(
 )
 _SIGNATURES = ("application/pkcs7-signature", "application/x-pkcs7-signature", "application/pgp-signature")
 _ENCRYPTED = ("application/pkcs7-mime", "application/x-pkcs7-mime", "application/pgp-encrypted")
-_FOLDED = ("text/calendar", "text/vcard", "text/x-vcard")
-_FOLD, _ESCAPED = re.compile(rb"\r?\n[ \t]"), re.compile(rb"\\[nN]")
-"""Calendars and cards break long lines in the middle of a word (RFC 5545, 3.1; RFC 6350, 3.2)."""
+_CALENDARS = {"text/calendar": ".ics", "text/vcard": ".vcf", "text/x-vcard": ".vcf"}
+"""Endings of calendars and address cards, by their kind: they may have none in a mail."""
 _TECHNICAL = ("message/delivery-status", "message/disposition-notification", "text/rfc822-headers")
 
 
@@ -225,9 +224,9 @@ def _take(part: MIMEPart, letter: _Letter) -> None:
         return
     problem = "it is encrypted" if kind in _ENCRYPTED else ""
     data, is_text = bytes(part.get_payload(decode=True) or b""), part.get_content_maintype() == "text"
-    if kind in _FOLDED:
-        name = name or "invitation.ics"
-        data = _ESCAPED.sub(b" ", _FOLD.sub(b"", data)).replace(b"\\,", b",").replace(b"\\;", b";")
+    if ending := _CALENDARS.get(kind):
+        name = name or ("invitation.ics" if ending == ".ics" else "contact.vcf")
+        name = name if name.lower().endswith(ending) else f"{name}{ending}"
         if any(each.data == data for each in letter.attachments):  # an invitation that is attached, too
             return
     letter.attachments.append(_Attachment(name or kind, data, problem=problem, is_text=is_text))

@@ -27,6 +27,8 @@ _OPTION = re.compile(r"\s++:([\w-]+):(.*)")
 _LIST_CELL = re.compile(r"\s*+(\*\s++)?-(\s.*|)")
 _GAP = re.compile(r"\s{2,}")
 _ASCIIDOC_MARKS = ("|===", ",===", ":===")
+_HEADER_AND_ROWS = 2
+"""Bands of a table that a database prints: its header, and all rows below one rule."""
 _LEAST_ROWS = 3
 _SHORT_CELL = 40
 """Mean characters of a cell of columns that no line rules off: longer ones are prose. Both are guesses."""
@@ -146,20 +148,24 @@ def _grid(lines: Sequence[str], at: int) -> _Found | None:
     end = at
     while end < len(lines) and lines[end].strip().startswith(("+", "|")):
         end += 1
-    block = lines[at:end]
-    bounds = [place for place, character in enumerate(block[0]) if character == "+"]
+    block = [line.strip() for line in lines[at:end]]
+    if all(line.startswith("|") or _GRID_RULE.fullmatch(line) for line in block) and len(set(map(len, block))) == 1:
+        return _framed(block, end)
+    # Wide characters move the bars of a line: its cells are as it is parted.
     parts: list[list[list[str]]] = [[]]
     header = 0
     for line in block[1:]:
-        if line.strip().startswith("+"):
+        if line.startswith("+"):
             if "=" in line and not header:
                 header = len(parts)
             parts.append([])
-        elif all(place < len(line) and line[place] in "|+" for place in bounds):
-            parts[-1].append([line[left + 1 : right].strip() for left, right in pairwise(bounds)])
-        else:  # cells over several columns, or tabs: what stands in them is kept as it is parted
-            parts[-1].append([cell.strip() for cell in line.strip().strip("|").split("|")])
-    parts = [part for part in parts if part]
+        else:
+            parts[-1].append([cell.strip() for cell in line.strip("|").split("|")])
+    return _of_parts([part for part in parts if part], header, end)
+
+
+def _of_parts(parts: Sequence[list[list[str]]], header: int, end: int) -> _Found | None:
+    """Return the table whose rules part its lines so; `header` of the parts are marked as its header."""
     if not parts:
         return None
     # reStructuredText rules off each row, databases the header and the end alone.
@@ -167,6 +173,78 @@ def _grid(lines: Sequence[str], at: int) -> _Found | None:
         grid = [_stacked(part) for part in parts]
         return _Found(grid, header or None, end)
     return _Found([row for part in parts for row in part], len(parts[0]) if len(parts) > 1 else None, end)
+
+
+def _framed(block: Sequence[str], end: int) -> _Found | None:
+    """Return a table whose bars stand under each other; a cell that no rule or bar parts from its neighbour spans both.
+
+    The lines between two rules are a band of it, and a rule may go through some columns alone.
+    """
+    bounds = sorted({place for line in block if "+" in line for place, mark in enumerate(line) if mark == "+"
+                     and _is_corner(line, place)})  # fmt: skip
+    columns = list(pairwise(bounds))
+    bands: list[list[str]] = [[]]
+    rules: list[str] = []
+    for line in block[1:]:
+        if any(_is_ruled(line, *column) for column in columns):
+            rules.append(line)
+            bands.append([])
+        else:
+            bands[-1].append(line)
+    bands.pop()
+    if not bands or not all(bands):
+        return None
+    header = next((number for number, rule in enumerate(rules, 1) if "=" in rule), 0)
+    header = header if header < len(bands) else 0
+    if not header and len(bands) <= _HEADER_AND_ROWS and max(map(len, bands)) > 1:
+        return _of_parts([[_cells(line, columns) for line in band] for band in bands], 0, end)
+    grid: list[list[list[str]]] = []
+    for number, band in enumerate(bands):
+        rule = rules[number - 1] if number else ""
+        row: list[list[str]] = []
+        for place, (left, right) in enumerate(columns):
+            if place and all(line[left] not in "|+" for line in band):
+                row.append(row[-1])  # it spans the column before
+            elif rule and not _is_ruled(rule, left, right):
+                row.append(grid[-1][place])  # it spans the row above
+            else:
+                row.append([])
+        _fill(row, band, rule, columns)
+        grid.append(row)
+    return _Found([[" ".join(filter(None, cell)) for cell in row] for row in grid], header or None, end)
+
+
+def _fill(row: Sequence[list[str]], band: Sequence[str], rule: str, columns: Sequence[tuple[int, int]]) -> None:
+    """Add a band's lines to the texts of its cells; of a cell that spans the rule above, what stands beside that."""
+    for place, cell in enumerate(row):
+        if place and cell is row[place - 1]:
+            continue
+        left = columns[place][0]
+        right = columns[max(at for at, other in enumerate(row) if other is cell)][1]
+        is_beside = rule and not _is_ruled(rule, *columns[place])
+        cell += [line[left + 1 : right].strip() for line in ([rule, *band] if is_beside else band)]
+
+
+def _is_corner(line: str, place: int) -> bool:
+    """Return whether a plus sign is a corner of a frame: a rule begins or ends there."""
+    return line[place - 1 : place] in ("-", "=") or line[place + 1 : place + 2] in ("-", "=")
+
+
+def _is_ruled(line: str, left: int, right: int) -> bool:
+    """Return whether a line rules off a column."""
+    return line[left] == "+" and line[right] == "+" and not line[left + 1 : right].strip("-=+")
+
+
+def _cells(line: str, columns: Sequence[tuple[int, int]]) -> list[str]:
+    """Return the cells of a line; one that spans several columns stands in each."""
+    found: list[str] = []
+    for place, (left, _) in enumerate(columns):
+        if place and line[left] != "|":
+            found.append(found[-1])
+            continue
+        right = next((end for _, end in columns[place:] if line[end] == "|"), len(line))
+        found.append(line[left + 1 : right].strip())
+    return found
 
 
 def _stacked(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -96,3 +96,21 @@ def test_an_infobox_keeps_its_own_rows_beside_those_of_the_table_that_it_holds(t
     document = load_one(path)
     for row in ("Developer: Microsoft", "Languages: 102 languages", "Volume: Version 1808"):
         assert row in document.text
+
+
+def test_a_term_stands_with_what_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "terms.html"
+    path.write_text(
+        "<html><body><h1>Words</h1><dl><dt>Cope</dt><dd>The outer mould.</dd><dt>Sprue</dt><dt>Gate</dt>"
+        "<dd>A channel.</dd><dd>The metal in it.</dd><dt>Is it hot?</dt><dd>Yes.</dd></dl>"
+        "<dl><dt>Shop</dt><dd><ul><li>Bells</li></ul></dd></dl></body></html>"
+    )
+    assert load_one(path).text.split("\n") == [
+        "Words",
+        "Cope: The outer mould.",
+        "Sprue, Gate: A channel.",
+        "Sprue, Gate: The metal in it.",
+        "Is it hot? Yes.",
+        "Shop",
+        "Bells",
+    ]

@@ -9,6 +9,7 @@ import pytest
 import row_files
 
 from preflight_rag.ingest.loaders import load
+from preflight_rag.ingest.loaders.text_tables import with_rows
 from preflight_rag.state.values import Document
 
 ROWS = {
@@ -96,3 +97,43 @@ def test_a_record_names_those_around_it_and_not_its_neighbours(tmp_path: Path) -
         "schools, classes, pupils. | name: Cy | room: S1 | schools: Sud | schools, head: Eli | town: Lund | age: 8"
     )
     assert "schools. | name: Nord | town: Lund | head: Ada" in document.text
+
+
+FRAMED = """\
++------------+------------------------+-----------+
+| Lock       | Weekdays               | Weekend   |
+| of the     +------------+-----------+           |
+| canal      | Early      | Late      |           |
++============+============+===========+===========+
+| Upper lock | Haas       | Wolf      | Fuchs     |
++------------+------------+-----------+-----------+
+| Lower lock | Berger                 | Closed    |
++------------+------------+-----------+-----------+
+| Side lock  | Adam       | Moser     | Berger    |
+|            | (from May) +-----------+ and       |
+|            |            | Kern      | Ott       |
++------------+------------+-----------+-----------+
+"""
+
+
+def test_cells_of_a_frame_span_what_no_rule_parts() -> None:
+    assert with_rows(FRAMED.rstrip("\n").split("\n")) == [
+        "Lock of the canal: Upper lock | Weekdays, Early: Haas | Weekdays, Late: Wolf | Weekend: Fuchs",
+        "Lock of the canal: Lower lock | Weekdays, Early: Berger | Weekdays, Late: Berger | Weekend: Closed",
+        "Lock of the canal: Side lock | Weekdays, Early: Adam (from May) | Weekdays, Late: Moser"
+        " | Weekend: Berger and Ott",
+        "Lock of the canal: Side lock | Weekdays, Early: Adam (from May) | Weekdays, Late: Kern"
+        " | Weekend: Berger and Ott",
+    ]
+
+
+def test_a_heading_and_its_line_of_marks_are_no_prose(tmp_path: Path) -> None:
+    prose = (
+        "The keys of the locks are kept in the toll house, and whoever takes one of them writes it\ninto the book.\n"
+    )
+    path = tmp_path / "locks.rst"
+    path.write_text(f"The locks\n=========\n\n{prose * 3}\nKeys of the keepers\n-------------------\n{prose}")
+    (document,) = load(path)
+    assert isinstance(document, Document)
+    assert "Keys of the keepers\n-------------------\nThe keys of the locks" in document.text
+    assert "writes it into the book." in document.text
