@@ -52,6 +52,9 @@ def as_evidence(
     for n, quote in draft.quotes:
         quotes.setdefault(n, quote)
     ordered = newest_first([sources[n] for n in quotes if n in sources])
+    if any(supersedes(a, b) for a in ordered for b in ordered):
+        # Groups come in no order of the search: versions of what it ranks first would stand behind other documents.
+        ordered = newest_first([sources[n] for n in sorted(quotes) if n in sources])
     quotes = {n: quotes[n] for n in dict.fromkeys([*(source.n for source in ordered), *quotes])}
     replaced = [other for other in ordered[1:] if supersedes(ordered[0], other)]
     shown = [

@@ -53,12 +53,14 @@ def are_versions(a: Source, b: Source) -> bool:
 
 
 def newest_first(sources: Sequence[Source]) -> list[Source]:
-    """Return the documents in an order in which none stands before one that replaces it; else as they were."""
-    left, ordered = list(sources), []
+    """Return the documents as they were, but each that is replaced behind what replaces it, which takes its place."""
+    left, ordered = list(sources), list[Source]()
     while left:
-        free = [one for one in left if not any(supersedes(other, one) for other in left if other is not one)]
-        ordered.append((free or left)[0])
-        left.remove(ordered[-1])
+        first = left[0]
+        for _ in left:  # documents that replace each other in a circle have no newest one
+            first = next((other for other in left if other is not first and supersedes(other, first)), first)
+        ordered.append(first)
+        left.remove(first)
     return ordered
 
 

@@ -54,6 +54,18 @@ def test_the_newest_stands_first_and_the_rest_stay_in_their_order():
     assert [one.document_id for one in newest_first([other, *years])] == ["other.md", "2024.md", "2023.md", "2022.md"]
 
 
+def test_the_newest_stands_where_the_first_of_its_versions_stood():
+    years = [document(f"{year}.md", f"Leave policy {year}") for year in (2023, 2022)]
+    other, newest = document("other.md", "Travel"), document("2024.md", "Leave policy 2024")
+    found = newest_first([*years, other, newest])
+    assert [one.document_id for one in found] == ["2024.md", "2023.md", "2022.md", "other.md"]
+
+
+def test_documents_that_say_that_they_replace_each_other_are_all_kept():
+    both = [document("a.md", "Fire rules", replaces=("b.md",)), document("b.md", "Drill rules", replaces=("a.md",))]
+    assert sorted(one.document_id for one in newest_first(both)) == ["a.md", "b.md"]
+
+
 @pytest.fixture(scope="module")
 def app(tmp_path_factory):
     folder = tmp_path_factory.mktemp("rules")
