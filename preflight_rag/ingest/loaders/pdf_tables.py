@@ -33,6 +33,9 @@ MOST_HEADER = 6
 LONGEST_HEADER = 60
 """Lines between two parts of a table, lines from its header to its first figures, lines above it that may name columns,
 and characters of such a name."""
+OVERLAP = 0.1
+"""By how many heights of a letter a figure begins before the text in front of it ends where it is another cell's; a
+guess above what letters that are set close to each other share."""
 STEP = 3.0
 """Points by which a label is indented; this number and the six above were set by hand on FinanceBench's filings."""
 TYPED_GAP = 1.7
@@ -44,9 +47,17 @@ LEAST_LETTERS = 30
 """Pairs of letters without which a page says nothing of its font."""
 _FIGURE = re.compile(
     r"[-–—−(+~<>≤≥±]*+\s*+(?:US)?[$€£¥]?\s*+\(?[-–—−]?\d[\d.,  ]*+\s*+[%x]?\)?%?(?:\s*+\([\d.,]++\s*+%?\))?[*†‡a-f]?$"
-    r"|[-–—−]++$"
+    r"|[-–—−]++$|(?:#[^\s\d][^\s]{1,14}[!?]|#N/[ADB]|#NV|#{3,}|Err:5\d\d)$"
 )
+"""A cell with a figure, or with the error that a spreadsheet shows in its place: "(1,204.5)", "10.2%", "#DIV/0!"."""
 _YEARS = re.compile(r"(?:19|20)\d\d[A-Z]?$")
+_OF_PAGE = re.compile(
+    r"page \d+(?: of \d+)?|\d+ of \d+|\d{1,2}:\d\d.*|.*\d \d{1,2}:\d\d(?::\d\d)?(?: [ap]m)?"
+    r"|.*\.(?:xlsx?|xlsm|ods|csv|pdf)"
+    r"|(?:printed|print date|created|gedruckt|stand|seite|imprimé|page|strana)\b.*\d.*",
+    re.IGNORECASE,
+)
+"""What a program prints above or below each page, and names no column: "Page 1 of 2", "Printed 3 May 2024", a file."""
 _SIGN_BEFORE = re.compile(r"(?:US)?[$€£¥]|\(|[$€£¥]\s?\($")
 _SIGN_BEHIND = re.compile(r"[)%]+$")
 
@@ -177,7 +188,27 @@ def _words(page: PdfTextPage, text: str) -> Iterator[_Line]:
         left, right = min(item[0] for item in boxes), max(item[1] for item in boxes)
         bottom, top = min(item[2] for item in boxes), max(item[3] for item in boxes)
         word = "".join(text[place] for place in places)
-        yield _Line([_Segment(word, left, right)], (bottom + top) / 2, max(top - bottom, 1.0), set(places))
+        height = max(top - bottom, 1.0)
+        cut = _cut_cell(word, boxes, height) if len(boxes) == len(word) else 0
+        if cut:
+            ends = max(item[1] for item in boxes[:cut])
+            yield _Line([_Segment(word[:cut], left, ends)], (bottom + top) / 2, height, set(places[:cut]))
+            word, left, places = word[cut:], boxes[cut][0], places[cut:]
+            right = max(item[1] for item in boxes[cut:])
+        yield _Line([_Segment(word, left, right)], (bottom + top) / 2, height, set(places))
+
+
+def _cut_cell(word: str, boxes: Sequence[Sequence[float]], height: float) -> int:
+    """Return where a figure begins that is printed over the end of a text; 0 where none is.
+
+    A text that is wider than its cell is cut off at its edge on paper, but whole in the file, up to and over the
+    figure in the next cell: "Oberndorfer-Wagner5200".
+    """
+    for place in range(1, len(word)):
+        is_over = boxes[place][0] < boxes[place - 1][1] - OVERLAP * height
+        if is_over and not word[:place].isdigit() and _FIGURE.fullmatch(word[place:]):
+            return place
+    return 0
 
 
 def _gap(page: PdfTextPage, text: str, height: float) -> float:
@@ -204,7 +235,8 @@ def _segments(words: Sequence[_Segment], height: float, gap: float) -> list[_Seg
     joined: list[_Segment] = []
     for word in words:
         before = joined[-1] if joined else None
-        close = before is not None and word.left - before.right <= gap
+        over = before is not None and word.left < before.right - OVERLAP * height and _FIGURE.fullmatch(word.text)
+        close = before is not None and word.left - before.right <= gap and not over
         signed = before is not None and (_SIGN_BEFORE.fullmatch(before.text) or _SIGN_BEHIND.fullmatch(word.text))
         if before is not None and (close or signed):
             space = "" if signed or word.left - before.right < 0.1 * height else " "
@@ -257,7 +289,8 @@ def _table(lines: Sequence[_Line], first: int, last: int, before: _Columns | Non
     for number, line in enumerate(rows):
         cells = [""] * (len(columns) + 1)
         for segment in line.segments:
-            place = _column_of(segment, columns)
+            is_label = segment.left < columns[0][0] and not _FIGURE.fullmatch(segment.text)
+            place = 0 if is_label else _column_of(segment, columns)
             cells[place] = f"{cells[place]} {segment.text}".strip()
         indent = line.segments[0].left
         if line.is_row:
@@ -325,7 +358,9 @@ def _header(lines: Sequence[_Line], first: int, columns: Sequence[tuple[float, f
         line = lines[number]
         if line.middle - lines[number + 1].middle > NEAR * line.height or not _names_columns(line, columns):
             break
-        for segment, places in _spanned(line.segments, columns).items():
+        if any(_OF_PAGE.fullmatch(segment.text) for segment in line.segments):
+            break
+        for segment, places in reversed(_spanned(line.segments, columns).items()):
             for place in places or [0]:
                 parts[place].insert(0, segment.text)
         top = number
@@ -374,11 +409,13 @@ def _spanned(segments: Sequence[_Segment], columns: Sequence[tuple[float, float]
     for the labels and one for each column, each begun before its column ends and behind the one before, are in order:
     a spreadsheet prints names at the left of its cells and figures at the right, where the next name is nearer.
     """
-    if len(segments) == len(columns) + 1 and segments[0].right <= columns[0][0]:
-        begins = [segment.left for segment in segments[1:]]
-        ends = [segments[0].right, *(right for _, right in columns)]
+    labels = len(segments) - len(columns)
+    if labels > 0 and segments[labels - 1].right <= columns[0][0]:
+        begins = [segment.left for segment in segments[labels:]]
+        ends = [segments[labels - 1].right, *(right for _, right in columns)]
         if all(end <= left + 1 and left <= own for left, end, own in zip(begins, ends, ends[1:], strict=False)):
-            return {segment: [number] if number else [] for number, segment in enumerate(segments)}
+            places = [[] for _ in range(labels)] + [[number] for number in range(1, len(columns) + 1)]
+            return dict(zip(segments, places, strict=True))
     over = [segment for segment in segments if segment.right > columns[0][0]]
     size, rest = divmod(len(columns), len(over)) if over else (0, 1)
     if not rest:
