@@ -58,6 +58,7 @@ from preflight_rag.text.languages import language_of
 from preflight_rag.text.question_forms import form_of
 from preflight_rag.text.quotes import plain
 from preflight_rag.text.sentence_fit import SentenceFit
+from preflight_rag.text.tables import has_no_value
 
 MAX_LISTED = 10
 """Answers in a list; set by hand, as above."""
@@ -358,6 +359,8 @@ def _from_tables(question: str, sources: Sequence[Source], fit: SentenceFit) -> 
     if extreme := table_extreme(question, sources, CLOSEST):
         return extreme
     cell = table_answer(question, sources)
+    if cell and has_no_value(cell.cell):
+        return evidence([(cell.n, cell.quote)], CLOSEST, why_unclaimed("no_value"))
     return _cell(cell) if cell else None
 
 

@@ -15,7 +15,7 @@ from functools import cache, cached_property
 
 from preflight_rag.offline.cell_checks import STATISTIC, YEAR, CellNames, asked_of, may_be_claimed
 from preflight_rag.state.reading import Source
-from preflight_rag.text.tables import Cell, TableRow, parse_row
+from preflight_rag.text.tables import Cell, TableRow, has_no_value, parse_row
 from preflight_rag.text.values import Kind, asked_kind
 from preflight_rag.text.words import words
 
@@ -123,6 +123,8 @@ class _Candidate:
 def table_answer(question: str, sources: Sequence[Source]) -> TableAnswer | None:
     """Return the cell that a question names by its row and its column; None where it names none, or more than one.
 
+    The cell may be one that shows an error in the place of a value.
+
     Args:
         question: The standalone question.
         sources: Passages, of which the lines that are rows of tables are read.
@@ -182,7 +184,12 @@ def _scale(line: _Line, cell: Cell, label: str) -> str:
 
 
 def _may_answer(question: str, kind: Kind, cell: str) -> bool:
-    """Return whether a cell can hold what is asked: dates and numbers have digits, and who somebody is has none."""
+    """Return whether a cell can hold what is asked: dates and numbers have digits, and who somebody is has none.
+
+    One without a value may: no other cell is the answer where it is meant.
+    """
+    if has_no_value(cell):
+        return True
     has_digits = any(map(str.isdigit, cell))
     return not (has_digits and _WHO.search(question)) if kind == "name" else has_digits
 

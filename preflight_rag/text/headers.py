@@ -83,6 +83,7 @@ UNCLAIMED = {
     "comparison": "What is to be compared was not read as one figure of each.",
     "extreme": "No single row of a table has the figures of all groups, with one that is surely the most or the least.",
     "rows": "Other rows of the table may stand in passages that were not found, so the found ones are shown.",
+    "no_value": "The cell that is asked for shows an error in the place of a value.",
     "wrong_type": "The likeliest answer, “{answer}”, is not of the kind that is asked for.",
     "name_unseen": "A name or number of the question stands in no document.",
     "figure_unasked": "The likeliest answer, “{answer}”, is a figure, which the question does not clearly ask for.",

@@ -81,13 +81,18 @@ def errors_in(text: str) -> list[str]:
     return _NO_VALUES.findall(text)
 
 
+def has_no_value(cell: str) -> bool:
+    """Return whether a cell that was read back says that it has no value."""
+    return _NO_VALUES.fullmatch(cell) is not None
+
+
 def overlaps_error(text: str, start: int, end: int) -> bool:
     """Return whether a stretch of a text has a part of a cell without a value."""
     return NO_VALUE in text and any(each.start() < end and each.end() > start for each in _NO_VALUES.finditer(text))
 
 
 def parse_row(line: str) -> TableRow | None:
-    """Return the row of a line, or None where it is none; a cell with an error holds nothing, and is left out."""
+    """Return the row of a line, or None where it is none."""
     cells: list[Cell] = []
     caption, place = "", 0
     for number, part in enumerate(line.split(BAR)):
@@ -100,9 +105,7 @@ def parse_row(line: str) -> TableRow | None:
         else:
             cells.append(Cell("", part, place, place + len(part)))
         place += len(part) + len(BAR)
-    if not (len(cells) > 1 or (caption and cells and cells[0].column)):
-        return None
-    return TableRow(caption, tuple(cell for cell in cells if not _NO_VALUES.fullmatch(cell.text)))
+    return TableRow(caption, tuple(cells)) if len(cells) > 1 or (caption and cells and cells[0].column) else None
 
 
 def table_lines(

@@ -23,7 +23,9 @@ def app(tmp_path_factory):
     ):
         sheet.append(row)
     book.save(folder / "budget.xlsx")
-    (folder / "yield.csv").write_text("Orchard,Trees,Yield\nHillside,120,31\nBrookside,0,#DIV/0!\n", encoding="utf-8")
+    (folder / "yield.csv").write_text(
+        "Orchard,Trees,Per tree\nHillside,120,31\nBrookside,60,#DIV/0!\n", encoding="utf-8"
+    )
     with Preflight.open(tmp_path_factory.mktemp("library"), model="offline", create=True) as app:
         app.ingest([folder])
         yield app
@@ -36,7 +38,7 @@ def app(tmp_path_factory):
         "What is the margin of Enns?",
         "What is the revenue of Enns?",
         "How much is the revenue of the Enns branch?",
-        "What is the yield of the Brookside orchard?",
+        "How much does the orchard Brookside yield per tree?",
     ],
 )
 def test_an_error_is_never_claimed_and_its_row_is_shown(app, question):
@@ -53,5 +55,4 @@ def test_values_beside_errors_are_found(app, question, value):
 
 def test_an_error_is_neither_the_highest_nor_the_lowest(app):
     answer = app.ask("Which branch has the lowest margin?")
-    assert "Perg" not in (answer.short_answer or "")
-    assert "Enns" not in (answer.short_answer or "")
+    assert answer.short_answer is None
