@@ -23,11 +23,17 @@ from preflight_rag.ingest.loaders.layout import is_hard_wrapped, paragraphs, voc
 from preflight_rag.ingest.loaders.text_tables import heading_at, with_rows
 from preflight_rag.state.errors import UnreadableDocument
 from preflight_rag.state.values import Document
-from preflight_rag.text.log_lines import is_code, is_setting
+from preflight_rag.text.log_lines import is_code, is_log_line, is_setting
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 LABELLED_CHARACTERS = 300
 """A title that is called one may be as long as those of papers are; a guess."""
+MOST_CAUSES = 3
+"""Exceptions of one stack trace that stand behind its line; a guess."""
+_FRAME = re.compile(r"\s+at \S+\(|\s+File \"|\s+from \S+:\d+:in |\s+at \S+ in \S+:line \d|Traceback \(most recent")
+"""A line of a stack trace in Java, Python, Ruby or C#."""
+_RAISED = re.compile(r"(?:Caused by: )?[\w.$]{0,100}(?:Error|Exception|Exit|Interrupt|Fault|Failure)\b[^\n]{0,300}")
+"""What was raised: "java.sql.SQLException: deadlock", "TimeoutError: no answer"."""
 _TITLE = re.compile(r"title:\s*", re.IGNORECASE)
 _FENCE = re.compile(r"^[ ]{0,3}(?:```|~~~)", re.MULTILINE)
 _IMAGE = re.compile(r"!\[((?>(?:(?!!\[)[^\]\n])*))\]\([^()\n]*+(?>(?:\([^()\n]*+\)[^()\n]*+)*)\)")
@@ -46,13 +52,28 @@ def load_text(path: Path, max_bytes: int) -> Iterator[Document]:
     marked = heading_at(text.split("\n", 2), 0)
     title = marked if len(marked) <= TITLE_CHARACTERS else ""
     title = title or _title_line([line.strip() for line in text.split("\n")])
-    text = tidy("\n".join(with_rows(text.split("\n"))))
+    text = tidy("\n".join(with_rows(_with_causes(text.split("\n")))))
     lines = [line.strip() for line in text.split("\n")]
     if is_hard_wrapped(lines):
         known = vocabulary(lines)
         blocks = [block.split("\n") for block in "\n".join(lines).split("\n\n")]
         text = "\n\n".join("\n".join(block if _is_of_lines(block) else paragraphs(block, known)) for block in blocks)
     yield file_document(path, text, title=title)
+
+
+def _with_causes(lines: list[str]) -> list[str]:
+    """Return the lines of a log with what was raised behind the line above its stack trace, which says what failed.
+
+    "invoice 77120 was not booked" does not say why: the exception stands lines below, and each line is read by itself.
+    """
+    found = list(lines)
+    places = [number for number, line in enumerate(lines) if is_log_line(line)]
+    for place, following in pairwise([*places, len(lines)]):
+        trace = lines[place + 1 : following]
+        if any(_FRAME.match(line) for line in trace):
+            raised = [line.strip() for line in trace if _RAISED.fullmatch(line.strip())]
+            found[place] = "; ".join([lines[place], *raised[:MOST_CAUSES]])
+    return found
 
 
 def _is_of_lines(block: list[str]) -> bool:

@@ -166,3 +166,33 @@ def test_clean_text_is_plain_and_stable(text: str) -> None:
     assert clean(cleaned) == cleaned
     assert not set(cleaned) & set("\x00\r\x0b\x0c\u2028\ufeff")
     cleaned.encode("utf-8")
+
+
+def test_the_line_above_a_stack_trace_says_what_was_raised(tmp_path: Path) -> None:
+    path = tmp_path / "billing.log"
+    path.write_text(
+        "2024-05-03 08:15:44,871 ERROR [pool-4] Invoice - invoice 77120 was not booked\n"
+        "java.lang.IllegalStateException: account 4711 is frozen\n"
+        "\tat com.example.Ledger.book(Ledger.java:212)\n"
+        "Caused by: java.sql.SQLException: deadlock on table postings\n"
+        "\t... 17 more\n"
+        "2024-05-03 08:16:00,312 INFO  [pool-4] Invoice - invoice 77121 was booked\n"
+        "2024-05-03 08:17:31,650 ERROR [pool-1] Export - export to Linz failed\n"
+        "Traceback (most recent call last):\n"
+        '  File "/opt/export.py", line 61, in run\n'
+        "    send(batch)\n"
+        "TimeoutError: no answer from 10.3.0.9 in 30 s\n"
+        "2024-05-03 08:18:00,001 INFO  [main] Start - heartbeat\nErrors of the day: none\n",
+        encoding="utf-8",
+    )
+    (document,) = load(path)
+    assert isinstance(document, Document)
+    lines = document.text.split("\n")
+    assert lines[0].endswith(
+        "invoice 77120 was not booked; java.lang.IllegalStateException: account 4711 is frozen; "
+        "Caused by: java.sql.SQLException: deadlock on table postings"
+    )
+    assert "2024-05-03 08:16:00,312 INFO  [pool-4] Invoice - invoice 77121 was booked" in lines
+    assert any(line.endswith("Linz failed; TimeoutError: no answer from 10.3.0.9 in 30 s") for line in lines)
+    assert lines[-2].endswith("heartbeat")
+    assert "java.lang.IllegalStateException: account 4711 is frozen" in lines
