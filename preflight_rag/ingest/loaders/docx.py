@@ -52,7 +52,7 @@ _BOX = f"{_WORD}txbxContent"
 _DEEPEST = 20
 """Text boxes and tables within each other that are followed; a guess."""
 _LONGEST_ANCHOR = 80
-"""Characters of the words that a comment is on."""
+"""Characters of the words that a comment is on, or of the label of the row that a note is on."""
 
 
 def load_docx(path: Path, max_bytes: int) -> Iterator[Document]:
@@ -155,6 +155,7 @@ class _Reader:
         self._depth = 0
         self._caption = ""
         self._deletions = 0
+        self._rows: dict[tuple[str, str], str] = {}
 
     def document(self, root: _Element) -> Iterator[tuple[str, str]]:
         """Yield `(style, text)` of each block that has text."""
@@ -221,7 +222,7 @@ class _Reader:
             yield from self._box(box)
         for kind, number in asides.notes:
             if (note := self._notes[kind].pop(number, None)) is not None:
-                yield from self._note(kind, note)
+                yield from self._note(kind, note, self._rows.get((kind, number), ""))
         for number in asides.comments:
             yield from self._comment(number)
 
@@ -234,12 +235,14 @@ class _Reader:
         self.report.count("text_boxes", bool(found))
         yield from found
 
-    def _note(self, kind: str, note: _Element) -> Iterator[tuple[str, str]]:
+    def _note(self, kind: str, note: _Element, row: str = "") -> Iterator[tuple[str, str]]:
+        """Yield a note; one whose mark stands in a table names its row, without which it says nothing of anything."""
         self._numbers[kind] += 1
+        name = f"{kind.capitalize()} {self._numbers[kind]}{f' ({row})' if row else ''}"
         found = list(self._blocks(note))
         self.report.count("footnotes", bool(found))
         for place, (style, text) in enumerate(found):
-            named = f"{kind.capitalize()} {self._numbers[kind]}: {text}" if place == 0 and style != "row" else text
+            named = f"{name}: {text}" if place == 0 and style != "row" else text
             yield style if style == "row" else "aside", named
 
     def _comment(self, number: str) -> Iterator[tuple[str, str]]:
@@ -268,11 +271,15 @@ class _Reader:
                 self._deletions += 1
                 continue
             cells: list[tuple[str, int, int]] = []
+            noted = len(asides.notes)
             for cell in _unwrapped(row, f"{_WORD}tc"):
                 text = " ".join(self._text(cell, asides).split())
                 if not text and _goes_on(cell):
                     text = _above(rows, sum(columns for _, columns, _ in cells))
                 cells.append((text, _columns(cell), 1))
+            label = next((text for text, _, _ in cells if text), "")
+            if len(label) <= _LONGEST_ANCHOR:
+                self._rows |= dict.fromkeys(asides.notes[noted:], label)
             rows.append(cells)
             if marked == len(rows) - 1 and row.find(f"{_WORD}trPr/{_WORD}tblHeader") is not None:
                 marked += 1

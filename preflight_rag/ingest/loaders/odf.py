@@ -36,6 +36,8 @@ _SKIPPED = ("annotation", "tracked-changes", "forms", "note-citation", "sequence
 _SVG = f"{_NAMESPACE}svg-compatible:1.0}}"
 _BESIDE = (f"{_TEXT}note", f"{_DRAW}text-box", f"{_SVG}title", f"{_SVG}desc", f"{_PRESENTATION}notes")
 """Of what a paragraph holds, what is read behind it."""
+_LONGEST_LABEL = 60
+"""Characters of a row's label beside a note; a guess."""
 _MOST_REPEATED = 100
 """Blank rows and columns up to a sheet's end are written as one that is repeated; filled ones rarely are. A guess."""
 
@@ -177,7 +179,9 @@ class _Reader:
                 lines = table_lines(expand_spans(self._cells(node)), header_rows=_header_rows(node))
                 for line in self.report.table(lines):
                     parts.add(line, "row")
-                self._add_beside(parts, node)
+                for row in node.iter(f"{_TABLE}table-row"):
+                    if next(row.iterancestors(f"{_TABLE}table")) is node:
+                        self._add_beside(parts, row, _row_label(row))
             elif node.tag in (f"{_TEXT}h", f"{_TEXT}p"):
                 self._add_paragraph(parts, node, listed)
                 self._add_beside(parts, node)
@@ -196,8 +200,11 @@ class _Reader:
         else:
             parts.add(f"- {text}" if listed else text, "list" if listed else "")
 
-    def _add_beside(self, parts: Parts, element: _Element) -> None:
-        """Append notes, comments, text boxes and descriptions of pictures inside a paragraph or a table."""
+    def _add_beside(self, parts: Parts, element: _Element, about: str = "") -> None:
+        """Append notes, comments, text boxes and descriptions of pictures inside a paragraph, or a row about something.
+
+        Without the row that its mark stands in, a note says nothing of what it is about.
+        """
         stack = list(reversed(element))
         while stack:
             node = stack.pop()
@@ -208,7 +215,7 @@ class _Reader:
                 kind = "Endnote" if node.get(f"{_TEXT}note-class") == "endnote" else "Footnote"
                 words = " ".join(" ".join(_text(each).split()) for each in node.iterchildren(f"{_TEXT}note-body"))
                 if words:
-                    parts.add(f"{kind} {self._notes}: {words}")
+                    parts.add(f"{kind} {self._notes}{f' ({about})' if about else ''}: {words}")
                     self.report.count("footnotes")
             elif node.tag == f"{_OFFICE}annotation":
                 self._comment(parts, node, "")
@@ -256,6 +263,13 @@ class _Reader:
                 cells.pop()
             rows += [cells] * min(_number(row, "number-rows-repeated"), _MOST_REPEATED if cells else 1)
         return rows
+
+
+def _row_label(row: _Element) -> str:
+    """Return what a row is about: its first cell that has a text."""
+    texts = (" ".join(_text(cell).split()) for cell in row.iterchildren(f"{_TABLE}table-cell"))
+    label = next(filter(None, texts), "")
+    return label if len(label) <= _LONGEST_LABEL else ""
 
 
 def _header_rows(table: _Element) -> int | None:

@@ -78,3 +78,28 @@ def test_sheets_and_files_that_count_alike_are_all_kept(tmp_path: Path) -> None:
         answer = app.ask("What is the price of the check valve?")
         assert "61,20" in answer.answer
         assert "18,40" not in answer.answer.split("\n")[0]
+
+
+def test_a_note_inside_of_a_table_names_its_row(tmp_path: Path) -> None:
+    def note(number: int, words: str) -> str:
+        return (
+            f'<text:note text:id="n{number}" text:note-class="footnote"><text:note-citation>{number}'
+            f"</text:note-citation><text:note-body><text:p>{words}</text:p></text:note-body></text:note>"
+        )
+
+    def row(*cells: str) -> str:
+        inner = "".join(f"<table:table-cell><text:p>{cell}</text:p></table:table-cell>" for cell in cells)
+        return f"<table:table-row>{inner}</table:table-row>"
+
+    rows = row("Instrument", "Fee") + row("Violin", f"310{note(1, 'Siblings pay 270.')}") + row("Organ", "390")
+    body = f"<text:p>Fees are due in May{note(2, 'By transfer.')}.</text:p>"
+    with zipfile.ZipFile(tmp_path / "fees.odt", "w") as file:
+        file.writestr(
+            "content.xml",
+            f"<office:document-content {NAMESPACES}><office:body><office:text><table:table>{rows}</table:table>{body}"
+            "</office:text></office:body></office:document-content>",
+        )
+    lines = text_of(tmp_path / "fees.odt").split("\n")
+    assert "Instrument: Violin | Fee: 310" in lines
+    assert "Footnote 1 (Violin): Siblings pay 270." in lines
+    assert "Footnote 2: By transfer." in lines
