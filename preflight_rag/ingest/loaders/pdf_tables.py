@@ -414,7 +414,7 @@ def _spanned(segments: Sequence[_Segment], columns: Sequence[tuple[float, float]
         begins = [segment.left for segment in segments[labels:]]
         ends = [segments[labels - 1].right, *(right for _, right in columns)]
         if all(end <= left + 1 and left <= own for left, end, own in zip(begins, ends, ends[1:], strict=False)):
-            places = [[] for _ in range(labels)] + [[number] for number in range(1, len(columns) + 1)]
+            places: list[list[int]] = [[] for _ in range(labels)] + [[number] for number in range(1, len(columns) + 1)]
             return dict(zip(segments, places, strict=True))
     over = [segment for segment in segments if segment.right > columns[0][0]]
     size, rest = divmod(len(columns), len(over)) if over else (0, 1)
