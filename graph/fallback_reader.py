@@ -56,6 +56,10 @@ class FallbackReader:
         """What it reads passages with."""
         return self._now().extractive
 
+    def go_offline(self, error: ModelError) -> None:
+        """Read without the model from now on; whoever says so notes why."""
+        self._loss.error, self._loss.is_noted = self._loss.error or error, True
+
     def instructed(self, instructions: str) -> FallbackReader:
         """Return the same reader, whose model writes so."""
         reader = copy(self)

@@ -1,6 +1,7 @@
 """A turn with a model that is known to be slow: what it reads, what it says of that, and that it ends in its time."""
 
 import json
+import re
 import time
 
 import pytest
@@ -202,3 +203,26 @@ def test_where_not_even_one_passage_can_be_read_in_time_the_documents_answer(bro
     assert "PREFLIGHT_ANSWER_SECONDS" in note
     assert "\n" not in note
     assert ".." not in note
+
+
+def test_of_documents_that_disagree_a_model_with_time_for_one_passage_reads_one_of_each_side(broken_bow, known_speed):
+    """The plan is one passage of 200 tokens; those here are shorter, so that two can be read."""
+    with ScriptedServer(default=IN_TIME) as server:
+        with opened(broken_bow, known_speed(server, 20, 10)) as app:
+            answer = app.ask(QUESTION)
+    assert read_passages(server)[0] >= 2
+    numbers = re.findall(r"([\d,]+) people live", server.requests[0].prompt)
+    assert len(set(numbers)) >= 2
+    (note,) = [gap.error for gap in answer.gaps if gap.stage == "preflight"]
+    assert note.startswith("the documents may give different answers (")
+
+
+def test_without_time_for_both_sides_the_documents_answer_side_by_side(broken_bow, known_speed):
+    with ScriptedServer(default=IN_TIME) as server:
+        with opened(broken_bow, known_speed(server, 9, 10)) as app:
+            answer = app.ask(QUESTION)
+    assert read_passages(server) == []
+    assert answer.receipt.model == "preflight reader"
+    assert len({citation.document_id for citation in answer.citations}) > 1
+    (line,) = [gap.error for gap in answer.gaps if gap.stage == "no_reply"]
+    assert "has no time to read both. Raise PREFLIGHT_ANSWER_SECONDS, or take a smaller model." in line
