@@ -126,7 +126,9 @@ def resolve(given: Any) -> Context:
         reader: Reader = model
     else:
         offline = _reader(library, OFFLINE, settings.extractive_reader, *of_model)
-        reader = FallbackReader(limited(model, _budget(run, settings)) if model is not None else None, offline, loss)
+        asked = limited(model, _budget(run, settings)) if model is not None else None
+        # A protocol's fields can be set; these say which of the two readers replies now.
+        reader = cast(Reader, FallbackReader(asked, offline, loss))
     extractive = extractive_for(reader, settings.extractive_reader)
     planned = within_time(settings, reader)
     pubmed = _entrez() if settings.pubmed else None
