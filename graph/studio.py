@@ -17,17 +17,20 @@ from langgraph.config import get_config
 from pydantic import ConfigDict, Field
 
 from preflight_rag.graph.build import build_graph
+from preflight_rag.graph.fallback_reader import FallbackReader, Loss
+from preflight_rag.graph.model_use import LOST
 from preflight_rag.graph.offered import Offered
 from preflight_rag.graph.readers import extractive_for, open_reader
 from preflight_rag.library import Library
 from preflight_rag.library.opening import LibraryPlace, open_library
 from preflight_rag.models.budget import Budget
+from preflight_rag.models.chat.chat_models import OFFLINE
 from preflight_rag.models.planning import slow_seconds, within_time
 from preflight_rag.models.protocol import Reader, limited
 from preflight_rag.pubmed import EntrezClient
 from preflight_rag.state.calls import RERANKERS, checked_choices, narrowed
 from preflight_rag.state.context import ABOUT, ASKING, ENVIRONMENT_PREFIX, Context, ReplyForm, Settings
-from preflight_rag.state.errors import UsageError
+from preflight_rag.state.errors import ModelError, UsageError
 
 FIRST = ("library", "model", "instructions", "route", "k", "clarify", "pubmed")
 """Fields that Studio shows first, in this order; the rest follows stage by stage."""
@@ -111,11 +114,23 @@ def resolve(given: Any) -> Context:
     studio = given if isinstance(given, StudioContext) else StudioContext(**(given or {}))
     settings = Settings.model_validate(studio.model_dump(exclude={"library", "model"}))
     of_model = settings.deadline, settings.temperature, settings.context_window, settings.reply_form
-    library = _library(OFFERED.library(studio.library))
-    reader = _reader(library, studio.model, settings.extractive_reader, *of_model)
+    library, run = _library(OFFERED.library(studio.library)), _run_id()
+    model, loss = None, _loss(run)
+    try:
+        model = _reader(library, studio.model, settings.extractive_reader, *of_model)
+    except LOST as error:
+        if not isinstance(error, ModelError):
+            raise
+        loss.error = loss.error or error
+    if model is not None and model.by_rule:
+        reader: Reader = model
+    else:
+        offline = _reader(library, OFFLINE, settings.extractive_reader, *of_model)
+        asked = limited(model, _budget(run, settings)) if model is not None else None
+        # A protocol's fields can be set; these say which of the two readers replies now.
+        reader = cast(Reader, FallbackReader(asked, offline, loss))
     extractive = extractive_for(reader, settings.extractive_reader)
     planned = within_time(settings, reader)
-    reader = limited(reader, _budget(_run_id(), settings))
     pubmed = _entrez() if settings.pubmed else None
     return Context(reader, library, planned, pubmed, extractive, asked_k=settings.k)
 
@@ -128,6 +143,12 @@ def _run_id() -> str:
         return uuid4().hex
     places = config, config.get("configurable") or {}, config.get("metadata") or {}
     return next((str(place["run_id"]) for place in places if place.get("run_id")), uuid4().hex)
+
+
+@lru_cache(maxsize=256)
+def _loss(run_id: str) -> Loss:
+    """Return whether a run has lost its model, the same for all of its stages."""
+    return Loss()
 
 
 @lru_cache(maxsize=256)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import AIMessage
@@ -18,7 +19,7 @@ from langgraph.runtime import Runtime
 from preflight_rag.conversation.follow_ups import adds_nothing, names_nobody, repeats, shown_again
 from preflight_rag.corg.choices import left_out_note
 from preflight_rag.library.copies import with_copies
-from preflight_rag.models.reading.statements import check
+from preflight_rag.models.reading.statements import check, uncited_statements
 from preflight_rag.models.unfinished import incomplete_note
 from preflight_rag.routing.decision import fallback_note, unread_note
 from preflight_rag.state.context import Context
@@ -28,7 +29,7 @@ from preflight_rag.state.schema import State
 from preflight_rag.state.values import Group, Passage
 from preflight_rag.state.views import Drafted
 from preflight_rag.text.citations import attributed, claims_of_answer, find_citation, renumbered
-from preflight_rag.text.headers import UNRESOLVED
+from preflight_rag.text.headers import NOTHING_SAYS_IT, UNRESOLVED, why_unclaimed
 
 
 async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
@@ -37,6 +38,9 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
     passages = {ref["rank"]: passage for ref, passage in zip(refs, await context.passages(refs), strict=True)}
     text, notes = attributed(draft.text, passages)
     answer, numbers = renumbered(text)
+    unsupported = _cites_nothing(draft, numbers, context)
+    if unsupported:
+        draft = replace(draft, claims=False, unclaimed=why_unclaimed("uncited"))
     citations = [find_citation(n, rank, text, draft.quotes, passages) for rank, n in numbers.items()]
     gaps = [{"stage": "cite", "item": "reply", "error": note} for note in notes]
     for rank in [rank for rank in numbers if rank not in passages]:
@@ -65,6 +69,9 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
     citations = await asyncio.to_thread(with_copies, context.library, citations)
     by_number = {n: passages[rank] for rank, n in numbers.items() if rank in passages}
     statements, problems = await _checked(context, state["standalone_question"], answer, groups, by_number)
+    if unsupported:
+        statements = [statement.model_dump() for statement in uncited_statements(answer)]
+        answer += f"\n\nNote: {NOTHING_SAYS_IT}"
     fallen = fallback_note(state.get("escalations") or [])
     answer += (
         (fallen or unread_note(state["extracts"])) + left_out_note(state.get("left_out") or []) + incomplete_note(draft)
@@ -81,6 +88,15 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
         "options": [],
         "messages": [AIMessage(answer)],
     }
+
+
+def _cites_nothing(draft: Draft, numbers: Mapping[int, int], context: Context) -> bool:
+    """Return whether a language model's answer cites no passage, nor does any that it read say the same.
+
+    A choice among options is one whatever supports it.
+    """
+    is_answer = draft.claims and draft.found and not draft.choice
+    return is_answer and not numbers and not context.reader.by_rule
 
 
 async def _checked(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 from langgraph.runtime import Runtime
 
@@ -16,7 +17,7 @@ from preflight_rag.library.search.retrieval import Retrieval, retrieve_passages
 from preflight_rag.models.planning import plan_note
 from preflight_rag.models.protocol import within_window
 from preflight_rag.state.context import Context, Settings
-from preflight_rag.state.schema import State
+from preflight_rag.state.schema import PassageRef, State
 from preflight_rag.state.values import PrunedPassage
 from preflight_rag.state.views import Rewritten
 from preflight_rag.text.words import words
@@ -27,11 +28,13 @@ async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
     context = runtime.context
     settings, retrieval, pruned = await asyncio.to_thread(_retrieved, state, context)
     context.has_read(candidate.passage for candidate in retrieval.chosen)
+    unread = await asyncio.to_thread(_unread, state, context, retrieval) if context.is_planned() else []
     left_out = _for_time(retrieval, context) or _left_out(retrieval, settings, context.settings)
     problems = [*retrieval.problems, *left_out]
     k = context.settings.k
     return {
         "passage_refs": retrieval.references(),
+        "unread_refs": unread,
         "pruned": [passage.model_dump() for passage in pruned],
         "rankings": {
             "dense": [hit.passage_id for hit in retrieval.found.dense[:k]],
@@ -61,6 +64,19 @@ def _retrieved(state: Rewritten, context: Context) -> tuple[Settings, Retrieval,
     if continued and not _speaks_of(retrieval, new_names(state.get("question", ""))):
         retrieval = found_in([])
     return settings, retrieval, _prune(retrieval, state["queries"], context)
+
+
+def _unread(state: Rewritten, context: Context, read: Retrieval) -> list[PassageRef]:
+    """Return the passages that were asked for and that a slow model has no time for, numbered after those it reads.
+
+    The preflight looks at them: among the few that are read none may contradict another.
+    """
+    asked = context.settings.model_copy(update={"k": context.asked_k, "budget_tokens": None, "pubmed": False})
+    _, retrieval, _ = _retrieved(state, replace(context, settings=asked, pubmed=None, asked_k=None))
+    has = {candidate.passage.id for candidate in read.chosen}
+    others = [ref for ref in retrieval.references() if ref["id"] not in has]
+    context.has_read(candidate.passage for candidate in retrieval.chosen)
+    return [{**ref, "rank": rank} for rank, ref in enumerate(others, len(read.chosen) + 1)]
 
 
 def _speaks_of(retrieval: Retrieval, names: Sequence[str]) -> bool:

@@ -116,6 +116,7 @@ def cleared() -> State:
     return {
         "rungs": [],
         "passage_refs": [],
+        "unread_refs": [],
         "pruned": [],
         "rankings": {"dense": [], "lexical": []},
         "talk": Talk("other").dump(),

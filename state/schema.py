@@ -161,6 +161,8 @@ class State(TypedDict, total=False):
     """The search expressions that were tried, in order, with their hits."""
     passage_refs: list[PassageRef]
     """The passages that go on, in the order of a prompt."""
+    unread_refs: list[PassageRef]
+    """Those that were asked for and that a slow model has no time for; else empty."""
     pruned: list[dict[str, Any]]
     """`PrunedPassage.model_dump()` of each passage that was found and is kept from the language model."""
     rankings: Rankings

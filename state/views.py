@@ -82,6 +82,7 @@ class Retrieved(TypedDict):
 
     standalone_question: str
     passage_refs: list[PassageRef]
+    unread_refs: NotRequired[list[PassageRef]]
 
 
 class Routed(TypedDict):

@@ -69,7 +69,7 @@ def explanation(found: Answer) -> None:
 
 def judgement(statement: Statement) -> str:
     """Return in words whether the cited passages support a statement."""
-    marks = "".join(f"[{n}]" for n in statement.citations)
+    marks = "".join(f"[{n}]" for n in statement.citations) or "any passage"
     if statement.supported is None:
         return f"not checked against {marks}"
     if statement.supported:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import logging
 import os
 import shutil
 import sys
@@ -107,6 +108,8 @@ def command(function: F) -> F:
             typer.echo(f"preflight: {error}", err=True)
             raise typer.Exit(error.exit_code) from None
         except KeyboardInterrupt:
+            # Interrupted once more while it stops, a turn finds its files closed: nothing that a person is to be told.
+            logging.getLogger("asyncio").setLevel(logging.CRITICAL + 1)
             typer.echo("preflight: stopped", err=True)
             raise typer.Exit(130) from None
         except BrokenPipeError:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from preflight_rag.cli import show
 from preflight_rag.cli.main import DEFAULT_LIBRARY, JsonOption, LibraryOption, ModelOption, app, command
-from preflight_rag.state.errors import UsageError
+from preflight_rag.state.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
     from preflight_rag.app import Preflight
-    from preflight_rag.routing.model_profile import ModelProfile
+    from preflight_rag.routing.profiling import Profiling
 
 QUESTIONS = 6
 BAR = 30
@@ -43,16 +43,53 @@ def profile(
         if not json:
             show.model_line(preflight.reader.name)
         found = _measured(preflight, questions, seed)
-    path = keep_profile(found)
+    made = found.profile()
+    path = keep_profile(made) if made is not None else None
     if json:
-        show.as_json({**found.to_json(), "written": str(path)})
-        return
-    for line in lines(found):
-        typer.echo(line)
-    typer.echo(f"written to {path}; delete it to go back to the papers' figures")
+        show.as_json(
+            {
+                **(made.to_json() if made else _as_json(found)),
+                "readings": _readings(found),
+                "written": path and str(path),
+            }
+        )
+    else:
+        for line in lines(found):
+            typer.echo(line)
+    if path is None:
+        raise _incomplete(found)
+    if not json:
+        typer.echo(f"written to {path}; delete it to go back to the papers' figures")
 
 
-def _measured(preflight: Preflight, questions: int, seed: int) -> ModelProfile:
+def _incomplete(found: Profiling) -> ModelError:
+    """Return the error of a profile that lacks a place: nothing is kept of it."""
+    ended = f"{found.replied} of {found.wanted} readings ended with a reply"
+    return ModelError(
+        f"no profile was written, since each place needs an answer: {ended}",
+        help="Raise PREFLIGHT_DEADLINE, take a smaller model, or try when the machine has less to do.",
+    )
+
+
+def _readings(found: Profiling) -> dict[str, Any]:
+    """Return how many readings ended with a reply, and why others did not."""
+    return {"wanted": found.wanted, "replied": found.replied, "cut": found.cut, "failures": dict(found.failures)}
+
+
+def _as_json(found: Profiling) -> dict[str, Any]:
+    """Return what there is of an incomplete profile: the shares of the places that have answers."""
+    shares = {rank: score.share if score.asked else None for rank, score in found.places.items()}
+    parts = found.parts.share if found.parts.asked else None
+    return {
+        "model": found.model,
+        "grounds": found.grounds,
+        "places": shares,
+        "map_reduce": parts,
+        "seconds": found.seconds,
+    }
+
+
+def _measured(preflight: Preflight, questions: int, seed: int) -> Profiling:
     """Measure the model on questions that are made of the library, while a bar shows the progress."""
     from rich.console import Console
     from rich.progress import Progress
@@ -70,16 +107,21 @@ def _measured(preflight: Preflight, questions: int, seed: int) -> ModelProfile:
         return asyncio.run(profile_model(preflight.reader, made, grounds=grounds, progress=progress))
 
 
-def lines(found: ModelProfile) -> list[str]:
-    """Return the profile as a small table with bars."""
-    from preflight_rag.routing.profiling import PLACES
-
-    rows = [f"{found.grounds}; {found.tokens:,} tokens in {found.seconds:.0f} s", "where the passage stands   right"]
-    for place, share in zip(PLACES, found.plain.values(), strict=True):
-        rows.append(f"{f'{place} of 16':>24}   {_bar(share)}")
-    rows.append(f"{'read in parts':>24}   {_bar(found.map_reduce)}")
-    itself = "show it themselves: nothing found, or nothing cited that supports them"
-    rows.append(f"Of lost answers {found.noticed:.0%} {itself}.")
+def lines(found: Profiling) -> list[str]:
+    """Return what was measured as a small table with bars, and how many readings ended with a reply."""
+    spent = found.spent
+    tokens = spent.input_tokens + spent.output_tokens
+    rows = [f"{found.grounds}; {tokens:,} tokens in {found.seconds:.0f} s", "where the passage stands   right"]
+    named = [(f"{rank} of 16", score) for rank, score in found.places.items()]
+    for place, score in [*named, ("read in parts", found.parts)]:
+        rows.append(f"{place:>24}   {_bar(score.share) if score.asked else 'no reply'}")
+    if found.lost:
+        noticed = found.noticed / found.lost
+        itself = "show it themselves: nothing found, or nothing cited that supports them"
+        rows.append(f"Of lost answers {noticed:.0%} {itself}.")
+    if found.cut or found.failures:
+        rows.append(f"{found.replied} of {found.wanted} readings ended with a reply; {found.cut} of these have no end.")
+        rows += [f"  {count} × {why}" for why, count in found.failures.most_common()]
     return rows
 
 

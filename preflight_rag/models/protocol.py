@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 from preflight_rag.models.budget import Budget
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 from preflight_rag.state.context import Settings
+from preflight_rag.state.errors import ModelError
 from preflight_rag.state.reading import Draft, Earlier, Extract, Message, RelationReply, Reply, Rewrite, Source, Talk
 
 __all__ = ["Draft", "Earlier", "Extract", "Message", "Reader", "RelationReply", "Reply", "Rewrite", "Source", "Talk"]
@@ -86,6 +87,15 @@ class HasContextWindow(Protocol):
 
     def context_window(self) -> int | None:
         """Return tokens, or None where that is not known."""
+        ...
+
+
+@runtime_checkable
+class GoesOffline(Protocol):
+    """A reader that can go on without its model."""
+
+    def go_offline(self, error: ModelError) -> None:
+        """Read without the model from now on."""
         ...
 
 

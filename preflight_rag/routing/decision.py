@@ -129,7 +129,7 @@ def decide(
             signals[OFF_TOPIC] = 1.0
             reason = f"nothing that was found bears on the question (nearness {bearing.nearness:.2g} of 1)"
             return decision("plain", f"{reason}: what can be said of it takes one reading at most")
-    if corg is not None and (reason := _comparing(corg, settings)):
+    if corg is not None and (reason := comparing(corg, settings)):
         return decision("corg", reason)
     if len(refs) <= ALWAYS_PLAIN_PASSAGES:
         return decision("plain", f"only {len(refs)} passage{'s' * (len(refs) > 1)}: nothing can be lost between them")
@@ -197,8 +197,8 @@ def predict_loss(
     return LossPrediction(lost, reason, iou, 1 - iou, threshold, {})
 
 
-def _comparing(corg: CorgSignals, settings: Settings) -> str:
-    """Why the passages are to be compared by COrg, in words; empty where that is not worth its calls.
+def comparing(corg: CorgSignals, settings: Settings) -> str:
+    """Return why the passages are to be compared by COrg, in words; empty where that is not worth its calls.
 
     Beside the paper's rule the score alone decides: what answers are worth is no part of that.
     """

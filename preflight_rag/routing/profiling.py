@@ -10,18 +10,20 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.models.protocol import Reader
+from preflight_rag.models.unfinished import may_be_spared, unfinished
 from preflight_rag.routing.decision import partition
 from preflight_rag.routing.model_profile import NOTICED, PASSAGES, ModelProfile
 from preflight_rag.routing.second_look import escalation
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import ModelError, UsageError
-from preflight_rag.state.reading import Draft, Source
+from preflight_rag.state.reading import Draft, Reply, Source
 from preflight_rag.state.values import Usage
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.values import DATE, NUMBER
@@ -73,8 +75,9 @@ class GapQuestion:
 
 @dataclass
 class Score:
-    """Counts the right answers among those requested."""
+    """Counts the readings that were to be made, those that ended with a reply, and the right answers among these."""
 
+    wanted: int = 0
     asked: int = 0
     right: int = 0
 
@@ -87,6 +90,65 @@ class Score:
     def share(self) -> float:
         """The share of right answers; 0 before the first one."""
         return self.right / self.asked if self.asked else 0.0
+
+
+@dataclass
+class Profiling:
+    """What was measured of a model, and what could not be.
+
+    Attributes:
+        model: The model's name.
+        grounds: What the questions are of.
+        places: The score of each of `PLACES`.
+        parts: Of reading in parts.
+        lost: Wrong answers of plain reading.
+        noticed: Those of them that show it themselves.
+        cut: Replies without an end, judged by what there is of them.
+        failures: Why readings ended without a reply, and how many.
+        spent: What the calls cost, also those that failed.
+        seconds: How long all of it took.
+    """
+
+    model: str
+    grounds: str
+    places: dict[int, Score] = field(default_factory=lambda: {rank: Score() for rank in PLACES})
+    parts: Score = field(default_factory=Score)
+    lost: int = 0
+    noticed: int = 0
+    cut: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
+    spent: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
+
+    @property
+    def scores(self) -> list[Score]:
+        """The score of each place, then of reading in parts."""
+        return [*self.places.values(), self.parts]
+
+    @property
+    def wanted(self) -> int:
+        """Readings that were begun."""
+        return sum(score.wanted for score in self.scores)
+
+    @property
+    def replied(self) -> int:
+        """Readings that ended with a reply that can be judged."""
+        return sum(score.asked for score in self.scores)
+
+    def profile(self) -> ModelProfile | None:
+        """Return the model's profile; None where some place, or reading in parts, has no answer at all."""
+        if not all(score.asked for score in self.scores):
+            return None
+        return ModelProfile(
+            model=self.model,
+            grounds=self.grounds,
+            plain={(rank - 1) / (PASSAGES - 1): score.share for rank, score in self.places.items()},
+            map_reduce=self.parts.share,
+            noticed=(self.noticed + PRIOR * NOTICED) / (self.lost + PRIOR),
+            counts=tuple(score.asked for score in self.places.values()),
+            tokens=self.spent.input_tokens + self.spent.output_tokens,
+            seconds=self.seconds,
+        )
 
 
 def make_gap_questions(library: Collection, count: int, *, seed: int = 0) -> list[GapQuestion]:
@@ -120,8 +182,11 @@ async def profile_model(
     grounds: str,
     settings: Settings | None = None,
     progress: Progress = lambda done, total: None,
-) -> ModelProfile:
+) -> Profiling:
     """Ask a model every question with the key passage at every place, at once, and one time in parts.
+
+    A reply without an end is judged by what there is of it, as in a turn. A model that gives none at all to the first
+    question is not asked the others: each may take as long as a call is given.
 
     Args:
         reader: The model's.
@@ -131,65 +196,81 @@ async def profile_model(
         progress: Called with what was asked and what there is to ask.
 
     Raises:
-        ModelError: No question was answered at all; the last error.
+        ModelError: The model cannot be asked: its server, its key or its name is wrong.
     """
     began, settings = time.monotonic(), settings or Settings()
-    at_place = {rank: Score() for rank in PLACES}
-    parts, lost, noticed, spent = Score(), 0, 0, Usage()
-    total, done, failed = len(questions) * (len(PLACES) + 1), 0, None
+    found = Profiling(reader.name, grounds)
+    total, done = len(questions) * (len(PLACES) + 1), 0
     for number, asked in enumerate(questions):
         for rank in PLACES:
             sources = asked.at(min(rank, len(asked.others) + 1))
-            try:
-                reply = await reader.answer(question=asked.question, sources=sources)
-            except ModelError as error:
-                failed = error
-            else:
-                spent += reply.usage
-                right = asked.is_right(reply.value)
-                at_place[rank].count(right)
-                lost += not right
-                noticed += not right and escalation(reply.value, sources, settings.partition_size) is not None
+            draft = await _judged(found, found.places[rank], reader.answer(question=asked.question, sources=sources))
+            if draft is not None:
+                right = asked.is_right(draft)
+                found.places[rank].count(right)
+                found.lost += not right
+                found.noticed += not right and escalation(draft, sources, settings.partition_size) is not None
             progress(done := done + 1, total)
         # The parts do not care where the passage stands: each question is read once, at a place that goes round.
         sources = asked.at(min(PLACES[number % len(PLACES)], len(asked.others) + 1))
-        try:
-            draft, usage = await _in_parts(reader, asked.question, sources, settings)
-        except ModelError as error:
-            failed = error
-        else:
-            spent += usage
-            parts.count(asked.is_right(draft))
+        draft = await _judged(found, found.parts, _in_parts(reader, asked.question, sources, settings))
+        if draft is not None:
+            found.parts.count(asked.is_right(draft))
         progress(done := done + 1, total)
-    if failed is not None and not (parts.asked and all(score.asked for score in at_place.values())):
-        raise failed
-    return ModelProfile(
-        model=reader.name,
-        grounds=grounds,
-        plain={(rank - 1) / (PASSAGES - 1): score.share for rank, score in at_place.items()},
-        map_reduce=parts.share,
-        noticed=(noticed + PRIOR * NOTICED) / (lost + PRIOR),
-        counts=tuple(score.asked for score in at_place.values()),
-        tokens=spent.input_tokens + spent.output_tokens,
-        seconds=round(time.monotonic() - began, 1),
-    )
+        if not found.replied:
+            break
+    found.seconds = round(time.monotonic() - began, 1)
+    return found
 
 
-async def _in_parts(
-    reader: Reader, question: str, sources: Sequence[Source], settings: Settings
-) -> tuple[Draft, Usage]:
-    """Return the answer reduced from the parts' extracts."""
-    spent, extracts = Usage(), []
+async def _judged(found: Profiling, score: Score, reading: Awaitable[Reply[Draft]]) -> Draft | None:
+    """Return what a reading gives, or the beginning of it, and count it; None where there is nothing.
+
+    Raises:
+        ModelError: No other call would succeed either.
+    """
+    score.wanted += 1
+    try:
+        reply = await reading
+    except ModelError as error:
+        try:
+            reply = unfinished(error)
+        except ModelError:
+            if not may_be_spared(error):
+                raise
+            found.spent += Usage.of_failed(error.spent)
+            found.failures[error.message] += 1
+            return None
+        found.cut += 1
+    found.spent += reply.usage
+    return reply.value
+
+
+async def _in_parts(reader: Reader, question: str, sources: Sequence[Source], settings: Settings) -> Reply[Draft]:
+    """Return the answer reduced from the parts' extracts; a part that gives none is left out, as in a turn.
+
+    Raises:
+        ModelError: No part could be read, or no answer was made of them.
+    """
+    spent, extracts, failed, read = Usage(), [], None, 0
     for number, ranks in enumerate(partition(len(sources), settings.partition_size), 1):
         part = [source for source in sources if source.n in ranks]
-        reply = await reader.extract(question=question, sources=part)
-        spent += reply.usage
+        try:
+            reply = await reader.extract(question=question, sources=part)
+        except ModelError as error:
+            if not may_be_spared(error):
+                raise
+            failed, spent = error, spent + Usage.of_failed(error.spent)
+            continue
+        read, spent = read + 1, spent + reply.usage
         if reply.value.text:
             extracts.append(replace(reply.value, partition=number, sources=tuple(part)))
+    if failed is not None and not read:
+        raise failed
     if not extracts:
-        return Draft("", found=False), spent
+        return Reply(Draft("", found=False), spent)
     reduced = await reader.reduce(question=question, extracts=extracts)
-    return reduced.value, spent + reduced.usage
+    return Reply(reduced.value, spent + reduced.usage)
 
 
 def _of_passage(library: Collection, passage: Passage) -> Iterator[GapQuestion]:

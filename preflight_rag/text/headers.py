@@ -74,6 +74,7 @@ UNCLAIMED = {
     "verdict": "A yes or no is claimed only where the passages deny something clearly.",
     "language": "The question is not in English, which is all that the reader without a language model reads.",
     "passages": "The passage that fits best is not in English, which is all that the reader without a model reads.",
+    "uncited": "The language model cites nothing, and no passage that it read says the same.",
     "nothing": "No passage holds a short answer to the question.",
     "unlikely": "The likeliest answer, “{answer}”, is {probability} sure; one is claimed from {least} on.",
     "subject": "The likeliest answer, “{answer}”, stands in a sentence about something else.",
@@ -95,6 +96,10 @@ UNCLAIMED = {
 }
 """Why no answer was claimed, as `--explain` and the page say it; the last eight are the `VETOES` of
 `offline/confidence.py`."""
+
+
+NOTHING_SAYS_IT = "this is the language model's own answer; no passage that it read says it."
+"""Below an answer that cites nothing and is in no passage."""
 
 
 def why_unclaimed(reason: str, *, answer: str = "", probability: float = 0.0, least: float = 0.0) -> str:

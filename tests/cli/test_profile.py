@@ -9,11 +9,12 @@ from typer.testing import CliRunner
 from preflight_rag import Preflight
 from preflight_rag.cli import app
 from preflight_rag.library import Library
+from preflight_rag.prompts import map_context
 from preflight_rag.routing.model_profile import UNMEASURED, profile_of
 from preflight_rag.routing.profiling import GapQuestion
 from preflight_rag.state.reading import Draft
 from preflight_rag.state.values import Document, Passage
-from preflight_rag.testing import ScriptedServer
+from preflight_rag.testing import Reply, ScriptedServer
 from preflight_rag.testing.scripted_server import prompt_of
 
 TOWNS = (
@@ -109,3 +110,54 @@ def test_library_without_numbers_makes_no_question(run, tmp_path, embedder):
         assert "no question can be made from this library" in done.output
         assert model.count() == 0
     assert profile_of("openai:small") == UNMEASURED
+
+
+SLOW = Reply("too late", delay=30)
+
+
+@pytest.fixture
+def _hurried(monkeypatch):
+    monkeypatch.setenv("PREFLIGHT_DEADLINE", "1")
+
+
+@pytest.mark.usefixtures("_hurried")
+def test_a_model_that_replies_to_nothing_is_given_up_after_a_question_and_no_profile_is_written(run, towns):
+    with ScriptedServer(default=SLOW) as model:
+        done = run("profile", "--library", towns, "--model", "openai:small", url=model.url)
+        assert model.count() == 9, "one question at five places, and its passages in four parts"
+    assert done.exit_code == 1
+    assert "0 of 6 readings ended with a reply" in done.output
+    assert done.output.count("no reply") == 6
+    assert "Raise PREFLIGHT_DEADLINE" in done.output
+    assert profile_of("openai:small") == UNMEASURED
+
+
+@pytest.mark.usefixtures("_hurried")
+def test_what_could_be_measured_is_shown_where_some_calls_end_too_late(run, towns):
+    """The model answers at once, but reads no part in time."""
+
+    def script(body):
+        return SLOW if map_context.SYSTEM.splitlines()[0] in prompt_of(body) else reads_first_three(body)
+
+    with ScriptedServer(script) as model:
+        done = run("profile", "--library", towns, "--model", "openai:small", "--questions", 2, "--json", url=model.url)
+    found = json.loads(done.stdout)
+    assert done.exit_code == 1
+    assert found["places"] == {"1": 1.0, "4": 0.0, "8": 0.0, "12": 0.0, "16": 0.0}
+    assert (found["map_reduce"], found["written"]) == (None, None)
+    assert (found["readings"]["wanted"], found["readings"]["replied"]) == (12, 10)
+    assert [number for why, number in found["readings"]["failures"].items() if "did not reply in time" in why] == [2]
+
+
+def test_a_reply_without_an_end_is_judged_by_its_beginning(run, towns):
+    """At once the first place is answered, and in parts every one."""
+
+    def script(body):
+        reply = reads_first_three(body).partition("\n\n")[0]
+        return Reply(reply, finish_reason="length") if reply.startswith("It is") else reply
+
+    with ScriptedServer(script) as model:
+        done = run("profile", "--library", towns, "--model", "openai:small", "--questions", 1, "--json", url=model.url)
+    found = json.loads(done.stdout)
+    assert [right for _, right in found["plain"]] == [1.0, 0.0, 0.0, 0.0, 0.0]
+    assert found["readings"] == {"wanted": 6, "replied": 6, "cut": 2, "failures": {}}

@@ -1,6 +1,7 @@
 """A turn with a model that is known to be slow: what it reads, what it says of that, and that it ends in its time."""
 
 import json
+import re
 import time
 
 import pytest
@@ -169,3 +170,59 @@ def test_without_a_time_nothing_is_given_up(broken_bow):
         with opened(broken_bow, fresh(server), route="plain", answer_seconds=0) as app:
             app.ask(QUESTION)
     assert read_passages(server) == [3]
+
+
+def test_a_reply_is_limited_to_what_there_is_time_to_write(broken_bow, known_speed):
+    """By hand: ten tokens a second in 0.9 of 51 s, less what reading takes; the prompt's own limit is above 2,000."""
+    rambling = " ".join(f"In {year} there were {7 * year} people [1]." for year in range(1001, 1401))
+    with ScriptedServer(default=rambling, keeps_limits=True) as server:
+        reader = known_speed(server, 100, 10)
+        with opened(broken_bow, reader, route="plain") as app:
+            answer = app.ask(QUESTION)
+    (request,) = [request.body for request in server.requests if "<passage n=" in request.prompt]
+    limit = request.get("max_completion_tokens") or request["max_tokens"]
+    assert 64 <= limit < 0.9 * 51 * 10
+    assert answer.incomplete == "deadline"
+    assert [gap.error for gap in answer.gaps if "did not come to an end in the time that its turn has" in gap.error]
+
+
+@pytest.mark.parametrize("route", ["plain", "map-reduce", "corg"])
+def test_where_not_even_one_passage_can_be_read_in_time_the_documents_answer(broken_bow, known_speed, route):
+    """The first turn finds it out; the second one makes no call any more, since it was measured just now."""
+    silent = Reply("too late", delay=100)
+    with ScriptedServer(default=silent) as server:
+        reader = known_speed(server, 3, 2)
+        with opened(broken_bow, reader, route=route, answer_seconds=5) as app:
+            app.ask(QUESTION)
+            asked = len(server.requests)
+            answer = app.ask(QUESTION)
+    assert len(server.requests) == asked > 0
+    assert answer.receipt.model == "preflight reader"
+    assert answer.citations
+    (note,) = [gap.error for gap in answer.gaps if gap.stage in ("budget", "no_reply")]
+    assert "PREFLIGHT_ANSWER_SECONDS" in note
+    assert "\n" not in note
+    assert ".." not in note
+
+
+def test_of_documents_that_disagree_a_model_with_time_for_one_passage_reads_one_of_each_side(broken_bow, known_speed):
+    """The plan is one passage of 200 tokens; those here are shorter, so that two can be read."""
+    with ScriptedServer(default=IN_TIME) as server:
+        with opened(broken_bow, known_speed(server, 20, 10)) as app:
+            answer = app.ask(QUESTION)
+    assert read_passages(server)[0] >= 2
+    numbers = re.findall(r"([\d,]+) people live", server.requests[0].prompt)
+    assert len(set(numbers)) >= 2
+    (note,) = [gap.error for gap in answer.gaps if gap.stage == "preflight"]
+    assert note.startswith("the documents may give different answers (")
+
+
+def test_without_time_for_both_sides_the_documents_answer_side_by_side(broken_bow, known_speed):
+    with ScriptedServer(default=IN_TIME) as server:
+        with opened(broken_bow, known_speed(server, 9, 10)) as app:
+            answer = app.ask(QUESTION)
+    assert read_passages(server) == []
+    assert answer.receipt.model == "preflight reader"
+    assert len({citation.document_id for citation in answer.citations}) > 1
+    (line,) = [gap.error for gap in answer.gaps if gap.stage == "no_reply"]
+    assert "has no time to read both. Raise PREFLIGHT_ANSWER_SECONDS, or take a smaller model." in line

@@ -372,6 +372,34 @@ async def test_a_first_run_whose_model_reads_too_slowly_gives_it_less(with_serve
     assert [gap["error"] for gap in made["gaps"] if "reads slowly here: it read the first 1 of" in gap["error"]]
 
 
+@pytest.mark.parametrize(
+    ("route", "fails"),
+    [
+        ("plain", "is silent"),
+        ("map-reduce", "refuses the key"),
+        ("corg", "is not there"),
+        ("plain", "cannot be opened"),
+    ],
+)
+async def test_a_run_whose_model_fails_ends_with_what_the_documents_say(with_server, offers, monkeypatch, route, fails):
+    monkeypatch.setenv("PREFLIGHT_ANSWER_SECONDS", "6")
+    monkeypatch.setenv("PREFLIGHT_ROUTE", route)
+    with ScriptedServer(default=Reply(status=401) if "key" in fails else Reply("late", delay=100)) as server:
+        fields = {**with_server(server), "rewrite": "rules", "route": route}
+        if "there" in fails:
+            monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+        if "opened" in fails:
+            offers(PREFLIGHT_MODEL="gguf:nowhere/openai:m.gguf")
+        run = {"metadata": {"run_id": f"{route} {fails}"}}  # as the server names it
+        made = await studio.graph.ainvoke(QUESTION, run, context=fields)
+    assert "“It is hotter than Mercury, although Mercury is closer to the Sun" in made["answer"]
+    assert made["citations"][0]["verified"]
+    (line,) = [gap["error"] for gap in made["gaps"] if "Until then" in gap["error"]]
+    assert "openai:m" in line
+    assert "\n" not in line
+    assert ".." not in line
+
+
 def test_what_is_not_given_is_as_the_environment_says(offers):
     offers(PREFLIGHT_LIBRARY="elsewhere", PREFLIGHT_K="5", PREFLIGHT_WHERE="year>=2020", PREFLIGHT_MESH="mesh.xml")
     offers(PREFLIGHT_RERANKER="medcpt")

@@ -358,6 +358,8 @@ class ChatReader:
                 count, before, is_halved = (len(first) + 1) // 2, Usage.of_failed(error.spent), True
                 why = f"the prompt was too long for {self.name}"
             except ReadsTooSlowly as error:
+                if len(first) < 2:
+                    raise
                 count, before = self._count_within(error.room, first), Usage.of_failed(error.spent)
                 why = f"{self.name} reads slowly here"
             first = ranked[:count]

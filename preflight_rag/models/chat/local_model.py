@@ -15,11 +15,11 @@ import secrets
 import signal
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar, Self
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, finalize
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
@@ -30,6 +30,7 @@ from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from pydantic import PrivateAttr
 
 from preflight_rag.models.chat.gguf_file import GGUFFile, read_gguf
+from preflight_rag.models.chat.slot_workers import Piece, SlotWorkers
 from preflight_rag.models.chat.watched_reading import reading
 from preflight_rag.state.errors import ContextOverflow, LocalModelError, ModelError, ModelTimeout, first_line
 from preflight_rag.state.extras import require_extra
@@ -49,7 +50,6 @@ SPEED_LINES = 20  # some 250 tokens
 WORKING_BYTES = 200 << 20
 """Memory besides weights and contexts. SmolLM2 and Gemma 3 270M took 60 and 150 MB here; a guess for larger ones."""
 _END = None
-Piece = Mapping[str, Any]
 
 
 class LoadedModel:
@@ -76,9 +76,9 @@ class LoadedModel:
         self.file = file
         self.context, self.slots = _sizes(file, context, available_bytes())
         self.threads = threads()
-        self._server = _start(file, self.context, self.slots, self.threads)
         self._calls: set[Future[None]] = set()
-        self._threads = ThreadPoolExecutor(self.slots, thread_name_prefix="local-model")
+        self._workers = SlotWorkers(_start(file, self.context, self.slots, self.threads), self.slots)
+        finalize(self, self._workers.end)
 
     @classmethod
     def of(cls, path: Path, context: int | None = None) -> LoadedModel:
@@ -108,12 +108,7 @@ class LoadedModel:
             receive: Called with each piece, in a thread of this object; what it returns says whether to stop.
             stopped: Whether nobody waits for the reply any more.
         """
-
-        def run() -> None:
-            if not stopped.is_set():
-                self._server.handle_chat_completions(body, receive)
-
-        call = self._threads.submit(run)
+        call = self._workers.submit(body, receive, stopped)
         self._calls.add(call)
         call.add_done_callback(self._calls.discard)
         return call
@@ -228,6 +223,8 @@ class LocalModel(BaseChatModel):
                     piece = pieces.get(timeout=self.timeout)
                 except queue.Empty:
                     raise self._late() from None
+                if _is_progress(piece):
+                    continue
                 if (chunk := self._chunk(piece)) is _END:
                     return
                 if run_manager is not None and chunk.text:
@@ -245,7 +242,7 @@ class LocalModel(BaseChatModel):
         loop, tell = asyncio.get_running_loop(), reading.get()
 
         def put(piece: Any) -> None:
-            if not loop.is_closed():
+            with suppress(RuntimeError):  # the loop is closed: nobody waits for the piece
                 loop.call_soon_threadsafe(pieces.put_nowait, piece)
 
         with self._asked(self._body(messages, stop, kwargs), put):
@@ -255,8 +252,10 @@ class LocalModel(BaseChatModel):
                         piece = await pieces.get()
                 except TimeoutError:
                     raise self._late() from None
-                if tell is not None and isinstance(piece, Mapping) and (progress := piece.get("prompt_progress")):
-                    tell(progress["processed"], progress["total"])
+                if _is_progress(piece):
+                    if tell is not None:
+                        tell(piece["prompt_progress"]["processed"], piece["prompt_progress"]["total"])
+                    continue
                 if (chunk := self._chunk(piece)) is _END:
                     return
                 if run_manager is not None and chunk.text:
@@ -339,6 +338,14 @@ class LocalModel(BaseChatModel):
 
     def _late(self) -> ModelTimeout:
         return ModelTimeout(f"{self.model} did not reply in time", help="Try again, or raise PREFLIGHT_DEADLINE.")
+
+
+def _is_progress(piece: Any) -> bool:
+    """Return whether a piece says no more than how far the prompt is read.
+
+    Passed on, it would count as written by whoever measures when the model begins to write.
+    """
+    return isinstance(piece, Mapping) and bool(piece.get("prompt_progress"))
 
 
 def _usage(counts: Mapping[str, Any]) -> UsageMetadata:

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from time import monotonic
 from typing import Any
 
 from preflight_rag.cache import cache_dir
@@ -27,6 +28,10 @@ LEAST_READ, LEAST_WRITTEN = 150, 8
 """Tokens below which a call says nothing of a speed: the way to the server takes most of its time. Guesses."""
 WEIGHT = 0.3
 """Of a new measurement against those before it; set by hand, so that three busy minutes are not forgotten at once."""
+FRESH_SECONDS = 600.0
+"""How long a speed that this process has measured is relied on without another try: other programs end. A guess."""
+GUESSED_WRITING = 0.2
+"""Of the speed of reading, that of writing of a model that has not written yet; processors here gave 0.1 to 0.3."""
 WORTH_KEEPING = 0.1
 """Share by which a speed changes before it is written again."""
 _lock = threading.Lock()
@@ -46,6 +51,7 @@ class MeasuredSpeed:
         self._speed = _speed_of(_read(self._path).get(model))
         self._kept = self._speed
         self._reading: tuple[int, float] | None = None
+        self._measured_at: float | None = None
         taken = _read(self._path).get(model)
         self.takes_schema: bool | None = taken.get("schema") if isinstance(taken, dict) else None
 
@@ -60,12 +66,23 @@ class MeasuredSpeed:
         """Tokens a second; None where nothing was measured yet."""
         return self._speed
 
-    def has_read(self, tokens: int, seconds: float) -> None:
+    def is_fresh(self) -> bool:
+        """Return whether this process has measured the speed just now."""
+        return self._measured_at is not None and monotonic() - self._measured_at < FRESH_SECONDS
+
+    def has_read(self, tokens: int, seconds: float, *, followed: bool) -> None:
         """Take in how fast it read the prompt of a call that was given up before it wrote anything.
 
-        The call that follows finds most of that prompt read already, and says nothing of the speed of reading.
+        A call that follows finds most of that prompt read already, and says nothing of the speed of reading; it says
+        how fast the model writes.
         """
-        self._reading = tokens, seconds
+        reads = tokens / seconds
+        if followed:
+            self._reading = tokens, seconds
+        elif self._speed is not None:
+            self._take(Speed(reads=reads, writes=self._speed.writes))
+        else:  # for the next turns of this process; a guess is not kept
+            self._speed, self._measured_at = Speed(reads=reads, writes=GUESSED_WRITING * reads), monotonic()
 
     def measured(self, *, read: int, seconds_to_first: float, written: int, seconds_after: float) -> None:
         """Take in what a call took.
@@ -81,7 +98,11 @@ class MeasuredSpeed:
             read, seconds_to_first = LEAST_READ, seconds * LEAST_READ / tokens
         if read < LEAST_READ or written < LEAST_WRITTEN or seconds_to_first <= 0 or seconds_after <= 0:
             return
-        new, old = Speed(reads=read / seconds_to_first, writes=written / seconds_after), self._speed
+        self._take(Speed(reads=read / seconds_to_first, writes=written / seconds_after))
+
+    def _take(self, new: Speed) -> None:
+        """Count a measurement in, and keep what comes of it where it has changed."""
+        self._measured_at, old = monotonic(), self._speed
         if old is not None:
             reads = (1 - WEIGHT) / old.reads + WEIGHT / new.reads
             writes = (1 - WEIGHT) / old.writes + WEIGHT / new.writes

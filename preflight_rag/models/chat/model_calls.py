@@ -51,7 +51,7 @@ from preflight_rag.models.chat.runnables import (
     without_streams,
     without_temperature,
 )
-from preflight_rag.models.chat.watched_reading import WatchedReading, reading
+from preflight_rag.models.chat.watched_reading import READ_SHARE, WatchedReading, reading
 from preflight_rag.models.planning import FAST_READING
 from preflight_rag.prompts.leaks import NOTE, without_leaks
 from preflight_rag.state.errors import BadReply, FellShort, ModelError, ModelTimeout, ReadsTooSlowly
@@ -69,7 +69,10 @@ COMMON_OPTIONS = ("temperature", "top_p")
 BROKEN_OFF: tuple[FellShort, ...] = ("length", "deadline", "unfinished", "repetition")
 """How a reply may have no end, of which its beginning is worth something."""
 
-
+LEAST_REPLY = 64
+"""Tokens of the shortest answer that is worth a call: a sentence or two with their citations. A guess."""
+WRITING_SHARE = 0.9
+"""Of a call's time, what reading and writing are planned to take: neither speed is known exactly. A guess."""
 OF_SCHEMA = ("response_format", "json_schema", "json schema", "grammar", "structured")
 """Words of a server's refusal of a schema."""
 
@@ -253,7 +256,11 @@ class ModelCalls:
         try:
             self._hurry_if_slow(budget)
             seconds = min(self.deadline, max(budget.seconds_left(), 0.0))
-            received = await self._reply_within(prompt, limit, seconds, divisible=divisible)
+            if self._is_hopeless(tokens, seconds):
+                raise self._too_late(tokens, divisible=divisible)
+            received = await self._reply_within(
+                prompt, limit, seconds, divisible=divisible, room=self._room_to_write(tokens, seconds)
+            )
             spent = received.usage.input_tokens + received.usage.output_tokens
         except ModelError as error:
             used = Usage.model_validate(error.spent or {})
@@ -272,6 +279,38 @@ class ModelCalls:
         speed = self.speed()
         if speed is not None and speed.reads < FAST_READING and runs_here(self.chat_model):
             budget.hurry()
+
+    def _planned_speed(self) -> Speed | None:
+        """Return the speed of a slow model in a turn that is to end in the time that the person has set."""
+        speed, budget = self.speed(), self._budget
+        slow = speed is not None and speed.reads < FAST_READING and runs_here(self.chat_model)
+        return speed if slow and budget is not None and budget.seconds_if_slow() is not None else None
+
+    def _is_hopeless(self, tokens: int, seconds: float) -> bool:
+        """Return whether a prompt would not be read and answered in time, by what was measured just now."""
+        speed = self._planned_speed()
+        if speed is None or not self._shared.speed.is_fresh():
+            return False
+        return tokens / speed.reads + LEAST_REPLY / speed.writes > seconds
+
+    def _too_late(self, tokens: int, *, divisible: bool) -> ReadsTooSlowly:
+        """Return the error of a call that is not made, since its model is known to need longer than there is."""
+        budget, speed = self._budget, self._planned_speed()
+        left = max(budget.seconds_left(), 0.0) if budget else 0.0
+        error = self._slow_error(tokens / speed.reads if speed else None, left, divisible=divisible)
+        error.room = int(READ_SHARE * left * speed.reads) if speed else 0
+        error.spent = Usage().model_dump()
+        return error
+
+    def _room_to_write(self, tokens: int, seconds: float) -> int | None:
+        """Return the tokens that a slow model has time to write after it has read its prompt; None: as many as it may.
+
+        A reply that ends there is cut, as one is that runs out of time; but the call ends by itself.
+        """
+        speed = self._planned_speed()
+        if speed is None:
+            return None
+        return max(LEAST_REPLY, int(speed.writes * (WRITING_SHARE * seconds - tokens / speed.reads)))
 
     def _watched(
         self, tokens: int, written: _Written, end: asyncio.Timeout, *, divisible: bool
@@ -301,17 +340,32 @@ class ModelCalls:
             if tokens >= LEAST_READ and tokens / seconds < FAST_READING:
                 hurry()
 
-        watch = WatchedReading(tokens, left, give_up if divisible else hurry)
+        watch = WatchedReading(tokens, left, give_up, divisible=divisible)
         written.on_first = begins
         return watch
 
     async def _reply_within(
-        self, prompt: list[BaseMessage], limit: int | None, seconds: float, *, divisible: bool = False
+        self,
+        prompt: list[BaseMessage],
+        limit: int | None,
+        seconds: float,
+        *,
+        divisible: bool = False,
+        room: int | None = None,
     ) -> ReceivedReply:
         """Return a whole reply, or what is whole of it.
 
         Every other way in which one can fall short is an error of ours.
+
+        Args:
+            prompt: The messages.
+            limit: Tokens of the reply, as its prompt says.
+            seconds: That it may take.
+            divisible: Whether less could be given to the model.
+            room: Tokens that there is time to write.
         """
+        by_time = limit is not None and room is not None and room < limit
+        limit = room if by_time else limit
         started, end = perf_counter(), asyncio.timeout(seconds)
         loop = asyncio.get_running_loop()
         kind = _WantsStream if always_streams(self.chat_model) and self._shared.streams else _Written
@@ -328,13 +382,15 @@ class ModelCalls:
             failure = in_our_words(error, self.name, base_url=base_url_of(self.chat_model))
             text, took = written.text(), perf_counter() - started
             if isinstance(failure, ModelTimeout):
-                given_up = watch if divisible and watch is not None and watch.gave_up else None
+                given_up = None
+                if watch is not None and watch.gave_up:
+                    given_up = self._reads_too_slowly(watch, divisible=divisible)
                 failure = self._ended(failure, written, given_up, seconds if took >= seconds else round(took))
             estimate = [AIMessage(text)] if text else []
             usage = _estimated(prompt if text else [], estimate, took)
             failure.spent = usage.model_dump()
             if alone:
-                self._measure(usage, written, started, cached=0)
+                self._measure(usage, written, started, cached=None)
             raise failure from error
         finally:
             alone = alone and self._shared.in_flight == 1
@@ -351,6 +407,14 @@ class ModelCalls:
             )
         except BadReply as error:
             error.spent = usage.model_dump()
+            if by_time and error.reason == "length" and error.partial.strip():
+                problem, help = (
+                    "in the time that its turn has",
+                    "Raise PREFLIGHT_ANSWER_SECONDS, or take a smaller model.",
+                )
+                late = self._no_end(error.partial, problem, help)
+                late.spent = error.spent
+                raise late from error
             if error.reason == "length" and limit is not None and only_thought(message):
                 thought = _OnlyThought(error.message, help=error.help, reason="length", partial=error.partial)
                 thought.spent = error.spent
@@ -359,43 +423,71 @@ class ModelCalls:
         return ReceivedReply(text, usage, (*notes, *unread_note(self.name, prompt, usage)))
 
     def _ended(
-        self, failure: ModelTimeout, written: _Written, given_up: WatchedReading | None, seconds: float
+        self, failure: ModelTimeout, written: _Written, given_up: ReadsTooSlowly | None, seconds: float
     ) -> ModelError:
         """Return why a call was ended, with what had been written of its reply."""
         text = written.text()
         if given_up is not None:
-            return self._reads_too_slowly(given_up)
+            return given_up
         if written.too_much:
             return too_long(self.name, text)
         if written.circles:
             return in_circles(self.name, before_circles(text))
         if not text.strip():
             return failure
-        problem = f"{self.name} did not come to an end within {seconds:g} s"
-        late = ModelTimeout(problem, help="Try again, or raise PREFLIGHT_DEADLINE.")
+        return self._no_end(text, f"within {seconds:g} s", "Try again, or raise PREFLIGHT_DEADLINE.")
+
+    def _no_end(self, text: str, when: str, help: str) -> ModelTimeout:
+        """Return the error of a reply that did not come to its end in time."""
+        late = ModelTimeout(f"{self.name} did not come to an end {when}", help=help)
         late.reason, late.partial = "deadline", text
         return late
 
-    def _reads_too_slowly(self, watch: WatchedReading) -> ReadsTooSlowly:
+    def _reads_too_slowly(self, watch: WatchedReading, *, divisible: bool) -> ReadsTooSlowly:
         """Return the error of a prompt that takes too long to read, and note how fast that was."""
-        if watch.has_read is not None:
-            self._shared.speed.has_read(*watch.has_read)
-        error = ReadsTooSlowly(
-            f"{self.name} needs longer to read its passages than the turn has",
-            help="Ask with a smaller k, or raise PREFLIGHT_ANSWER_SECONDS.",
-        )
+        if (done := watch.has_read or (None if divisible else watch.at_most())) is not None:
+            self._shared.speed.has_read(*done, followed=divisible)
+        error = self._slow_error(watch.expected_seconds(), watch.left, divisible=divisible)
         error.room = watch.room()
         return error
 
-    def _measure(self, usage: Usage, written: _Written, started: float, *, cached: int) -> None:
-        """Note how fast the model was at a streamed call that was alone."""
-        if written.first is not None and written.last is not None:
-            self._shared.speed.measured(
-                read=usage.input_tokens - cached,
-                seconds_to_first=written.first - started,
-                written=usage.output_tokens,
-                seconds_after=written.last - written.first,
-            )
+    def _slow_error(self, takes: float | None, left: float, *, divisible: bool) -> ReadsTooSlowly:
+        """Return the error of a model that needs longer to read than its turn has.
+
+        Args:
+            takes: Seconds that it is expected to need; None where that is not known.
+            left: Seconds that there are.
+            divisible: Whether less could be given to it.
+        """
+        about = f", about {takes:,.0f} s," if takes else ""
+        what = "its passages" if divisible else "its prompt, of which nothing can be left out,"
+        less = "Ask with a smaller k" if divisible else "Take a smaller model"
+        return ReadsTooSlowly(
+            f"{self.name} needs longer{about} to read {what} than the turn has ({left:,.0f} s)",
+            help=f"{less}, or raise PREFLIGHT_ANSWER_SECONDS.",
+        )
+
+    def _measure(self, usage: Usage, written: _Written, started: float, *, cached: int | None) -> None:
+        """Note how fast the model was at a streamed call that was alone.
+
+        Args:
+            usage: Of the call.
+            written: What was written of its reply.
+            started: When it was sent.
+            cached: Tokens of its prompt that the server had read before; None for a call that was ended before it said
+                how many these are. Its prompt was then read at most as fast as it seems.
+        """
+        if written.first is None or written.last is None:
+            return
+        speed, seconds = self.speed(), written.first - started
+        if cached is None and speed is not None and usage.input_tokens > speed.reads * seconds:
+            return
+        self._shared.speed.measured(
+            read=usage.input_tokens - (cached or 0),
+            seconds_to_first=seconds,
+            written=usage.output_tokens,
+            seconds_after=written.last - written.first,
+        )
 
     async def _invoke(self, prompt: list[BaseMessage], limit: int | None, written: _Written) -> AIMessage:
         """Return the model's message; what it takes of a call's options is found out once, by what it refuses."""

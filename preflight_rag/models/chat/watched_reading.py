@@ -17,6 +17,8 @@ READ_SHARE = 0.5
 SILENT_SHARE = 0.4
 """Of the time that is left, after which a model that has said nothing is given up: what remains has to be enough for
 less to read. A guess."""
+LAST_SHARE = 0.8
+"""Both of them where nothing can be left out of a prompt: the alternative is no reply at all. A guess."""
 GUESSED_SHARE = 0.33
 """Of the tokens that a silent model has not read in its time, those that it is expected to read in as long. A guess."""
 LEAST_SECONDS, LEAST_TOKENS = 2.0, 64
@@ -32,20 +34,23 @@ class WatchedReading:
         tokens: Of the prompt.
         left: Seconds that the turn has left.
         give_up: Ends the call.
+        divisible: Whether less could be given to the model.
 
     Attributes:
+        left: Seconds that the turn had left when the call was made.
         gave_up: Whether the call was ended since reading takes too long.
         has_read: Tokens that were read for certain, and the seconds that this took.
     """
 
-    def __init__(self, tokens: int, left: float, give_up: Callable[[], None]) -> None:
-        self._tokens, self._left, self._give_up = tokens, left, give_up
+    def __init__(self, tokens: int, left: float, give_up: Callable[[], None], *, divisible: bool = True) -> None:
+        self.left, self._tokens, self._give_up = left, tokens, give_up
         self._began = perf_counter()
         self._first: tuple[int, float] | None = None
         self._is_read = False
         self.gave_up = False
         self.has_read: tuple[int, float] | None = None
-        self._timer = asyncio.get_running_loop().call_later(max(left, 0.0) * SILENT_SHARE, self._silent)
+        self._read_share, silent = (READ_SHARE, SILENT_SHARE) if divisible else (LAST_SHARE, LAST_SHARE)
+        self._timer = asyncio.get_running_loop().call_later(max(left, 0.0) * silent, self._silent)
 
     def progress(self, read: int, tokens: int) -> None:
         """Take in how far the model is; what it had read before this call does not count."""
@@ -58,13 +63,24 @@ class WatchedReading:
         if done < LEAST_TOKENS or seconds < LEAST_SECONDS:
             return
         self.has_read = done, seconds
-        if not self._is_read and (tokens - read) * seconds / done > READ_SHARE * self._left:
+        if not self._is_read and (tokens - read) * seconds / done > self._read_share * self.left:
             self._end()
 
     def ended(self) -> None:
         """Watch no longer: the model has begun to write, or the call is over."""
         self._is_read = True
         self._timer.cancel()
+
+    def at_most(self) -> tuple[int, float]:
+        """Return the tokens that a silent model cannot have read yet, all of them, and the seconds that have passed."""
+        return self._tokens, perf_counter() - self._began
+
+    def expected_seconds(self) -> float | None:
+        """Return how long the model would read the whole prompt; None where it has not said how far it is."""
+        if self.has_read is None:
+            return None
+        done, seconds = self.has_read
+        return self._tokens * seconds / done
 
     def room(self) -> int:
         """Return the tokens of a prompt that the model is expected to read in the time that is left."""
@@ -73,7 +89,7 @@ class WatchedReading:
             done, took = self.has_read
         else:
             done, took = int(GUESSED_SHARE * self._tokens), seconds
-        return int(READ_SHARE * max(self._left - seconds, 0.0) * done / max(took, 0.001))
+        return int(READ_SHARE * max(self.left - seconds, 0.0) * done / max(took, 0.001))
 
     def _silent(self) -> None:
         if not self._is_read:

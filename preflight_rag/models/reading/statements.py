@@ -12,6 +12,7 @@ from preflight_rag.models.reading.bundled_reader import reader_settings
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader, PassageReading
 from preflight_rag.state.values import Passage, Statement
 from preflight_rag.text.citations import Claim
+from preflight_rag.text.sentences import sentence_spans
 
 SHORT = 15
 """Words below which a statement is read behind its question. A guess; the threshold of support was set with it."""
@@ -43,6 +44,12 @@ def check(
     if any(reading.verdict is None for reading in readings):
         return []
     return [judged(claim, by_claim.get(i, []), levels.supports, levels.contradicts) for i, claim in enumerate(stated)]
+
+
+def uncited_statements(text: str) -> list[Statement]:
+    """Return the sentences of an answer that cites nothing and that no passage says, each as not supported."""
+    sentences = [text[slice(*span)].strip() for span in sentence_spans(text)]
+    return [Statement(text=sentence, citations=(), supported=False) for sentence in sentences if sentence]
 
 
 def pair(question: str, statement: str, passage: Passage) -> tuple[str, str, str]:

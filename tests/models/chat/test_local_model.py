@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -202,3 +203,63 @@ def test_ctrl_c_still_ends_a_process_with_a_model():
         os.kill(process.pid, signal.SIGINT)
         said, wrong = process.communicate(timeout=60)
     assert (said, wrong, process.returncode) == ("ended\n", "", 0)
+
+
+ENDER = """
+import asyncio, builtins, sys, threading, time
+from preflight_rag.models.chat.local_model import LocalModel
+how, path = sys.argv[1:]
+model = builtins.kept = LocalModel.open(path, context=2048)  # nothing frees what a module of Python's own refers to
+ask = lambda: model.invoke("The cat sat on the mat and looked at the moon. " * 120, max_tokens=1000)
+
+async def late():
+    try:
+        async with asyncio.timeout(1):
+            await asyncio.gather(*(model.ainvoke("The cat sat on the mat. " * 200) for _ in range(3)))
+    except TimeoutError:
+        print("late")
+
+if how == "late":
+    asyncio.run(late())
+    sys.exit(7)
+for _ in range(3):  # one of them waits for a slot
+    threading.Thread(target=ask, daemon=True).start()
+time.sleep(1)
+if how == "exit":
+    sys.exit(7)
+if how == "error":
+    raise ValueError("of the program")
+print("reads", flush=True)
+ask()
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "status", "last"),
+    [
+        ("late", 7, ""),
+        ("exit", 7, ""),
+        ("error", 1, "ValueError: of the program"),
+        ("interrupt", -signal.SIGINT, "KeyboardInterrupt"),
+    ],
+)
+def test_a_process_whose_model_still_works_ends_as_it_was_to(how, status, last):
+    """Without an end of the model before the interpreter's own each of them died of a signal."""
+    command = [sys.executable, "-c", "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)" + ENDER]
+    environment = os.environ | {"OMP_NUM_THREADS": "2"}
+    with subprocess.Popen(
+        [*command, how, str(model_path())], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        if how == "interrupt":
+            assert process.stdout.readline() == "reads\n"
+            os.kill(process.pid, signal.SIGINT)
+        _, wrong = process.communicate(timeout=120)
+    assert process.returncode == status
+    assert (wrong.strip().splitlines() or [""])[-1] == last
+
+
+async def test_what_is_read_of_a_prompt_is_no_piece_of_the_reply(model):
+    """Pieces that only say how far the prompt is read were taken for the reply's first ones."""
+    prompt = secrets.token_hex(200)  # some 300 tokens that were not read before, in five batches
+    empty = [piece async for piece in model.astream(prompt, max_tokens=2) if not piece.content]
+    assert len(empty) <= 4, "the role, the reason of the end, the count, and LangChain's own last one"

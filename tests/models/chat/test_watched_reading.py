@@ -71,3 +71,15 @@ async def test_a_model_that_has_begun_to_write_is_not_given_up(clock, given_up):
     watch.ended()
     watch._silent()
     assert given_up == []
+
+
+async def test_a_prompt_of_which_nothing_can_be_left_out_may_take_most_of_the_time(clock, given_up):
+    """By hand: 64 tokens in 2 s are 32 a second; 1,216 more take 38 s, 1,600 more 50 s, and 0.8 of 60 s are 48."""
+    for tokens, ends in ((1_280, []), (1_664, [True])):
+        watch = WatchedReading(tokens, 60.0, lambda: given_up.append(True), divisible=False)
+        watch.progress(0, tokens)
+        clock[0] += 2
+        watch.progress(64, tokens)
+        watch.ended()
+        assert given_up == ends
+    assert watch.expected_seconds() == 52

@@ -244,7 +244,7 @@ function missing(document, file) {
 
 function doubts(statements) {
   const line = (statement) => {
-    const marks = statement.citations.map((n) => `[${n}]`).join("");
+    const marks = statement.citations.map((n) => `[${n}]`).join("") || "any passage";
     return h("li", { class: statement.contradicted ? "against" : null }, h("strong", {}, statement.contradicted ? "Contradicted" : "Not supported"), ` by ${marks}: ${statement.text}`);
   };
   return h("section.doubts", { "aria-label": "Statements that do not hold" }, h("h3", {}, icon("warn"), `${plural(statements.length, "statement")} did not hold`), h("ul", {}, statements.map(line)));

@@ -174,7 +174,7 @@ export class TurnView {
     const against = doubted.some((statement) => statement.contradicted);
     if (doubted.length) {
       const what = doubted.length === 1 ? "One statement is" : `${doubted.length} statements are`;
-      found.push(`${what} ${against ? "contradicted or not supported" : "not supported"} by the cited sources.`);
+      found.push(`${what} ${against ? "contradicted or not supported" : "not supported"} by ${answer.citations.length ? "the cited sources" : "any passage that was read"}.`);
     }
     const loose = answer.citations.filter((citation) => !citation.verified).length;
     if (loose) found.push(`${loose === 1 ? "One quote was" : `${loose} quotes were`} not found in the source.`);

@@ -1,0 +1,149 @@
+"""A language model's reader that goes on without its model, for runs of the graph that nobody can begin again."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from preflight_rag.graph.model_use import is_lost
+from preflight_rag.models.planning import speed_of
+from preflight_rag.models.protocol import HasContextWindow, Reader, instructed
+from preflight_rag.models.reading.extractive_reader import ExtractiveReader
+from preflight_rag.models.unfinished import may_be_spared
+from preflight_rag.state.errors import ModelError
+from preflight_rag.state.reading import Draft, Earlier, Extract, Message, RelationReply, Reply, Rewrite, Source, Talk
+from preflight_rag.state.values import Speed, Usage
+
+V = TypeVar("V")
+
+
+@dataclass
+class Loss:
+    """Why the calls of a run go without its model; None as long as it is there."""
+
+    error: ModelError | None = None
+    is_noted: bool = False
+
+
+class FallbackReader:
+    """A model's reader; once its model is lost, that of the documents' own words in its place.
+
+    A reply of which there is a beginning is no loss: the stage that asked shows it and says that it has no end.
+
+    Args:
+        model: Reads with the language model; None where that cannot be opened.
+        offline: Reads without one.
+        loss: Of the run; its stages share it.
+    """
+
+    def __init__(self, model: Reader | None, offline: Reader, loss: Loss) -> None:
+        self._model, self._offline, self._loss = model, offline, loss
+
+    @property
+    def name(self) -> str:
+        """What receipts call it."""
+        return self._now().name
+
+    @property
+    def by_rule(self) -> bool:
+        """Whether the model is lost."""
+        return self._now().by_rule
+
+    @property
+    def extractive(self) -> ExtractiveReader | None:
+        """What it reads passages with."""
+        return self._now().extractive
+
+    def go_offline(self, error: ModelError) -> None:
+        """Read without the model from now on; whoever says so notes why."""
+        self._loss.error, self._loss.is_noted = self._loss.error or error, True
+
+    def instructed(self, instructions: str) -> FallbackReader:
+        """Return the same reader, whose model writes so."""
+        reader = copy(self)
+        reader._model = instructed(self._model, instructions) if self._model is not None else None
+        return reader
+
+    def speed(self) -> Speed | None:
+        """Return how fast the model reads and writes, where that is known."""
+        return speed_of(self._now())
+
+    def context_window(self) -> int | None:
+        """Return the tokens of one call of the model, where that is known."""
+        reader = self._now()
+        return reader.context_window() if isinstance(reader, HasContextWindow) else None
+
+    def count_tokens(self, text: str) -> int:
+        """Return tokens that a text takes in a prompt."""
+        return self._now().count_tokens(text)
+
+    async def rewrite(self, *, message: str, history: Sequence[Message]) -> Reply[Rewrite]:
+        """Return the message as a question for the search."""
+        return await self._reply(lambda reader: reader.rewrite(message=message, history=history))
+
+    async def answer(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Draft]:
+        """Return one answer from all sources."""
+        return await self._reply(lambda reader: reader.answer(question=question, sources=sources, options=options))
+
+    async def extract(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Extract]:
+        """Return what one partition says."""
+        return await self._reply(lambda reader: reader.extract(question=question, sources=sources, options=options))
+
+    async def reduce(self, *, question: str, extracts: Sequence[Extract], options: Sequence[str] = ()) -> Reply[Draft]:
+        """Return one answer from the partitions' extracts."""
+        return await self._reply(lambda reader: reader.reduce(question=question, extracts=extracts, options=options))
+
+    async def relate(
+        self, *, question: str, pivot: Source, others: Sequence[Source], printed: bool = False
+    ) -> Reply[RelationReply]:
+        """Return how a context relates to others."""
+        return await self._reply(
+            lambda reader: reader.relate(question=question, pivot=pivot, others=others, printed=printed)
+        )
+
+    async def answer_group(self, *, question: str, sources: Sequence[Source], plural: bool) -> Reply[Draft]:
+        """Return the answers of a group."""
+        return await self._reply(lambda reader: reader.answer_group(question=question, sources=sources, plural=plural))
+
+    async def summarize(
+        self, *, title: str, sections: Sequence[Sequence[Source]], parts: Sequence[Extract] = ()
+    ) -> Reply[Draft]:
+        """Return a summary of a document."""
+        return await self._reply(lambda reader: reader.summarize(title=title, sections=sections, parts=parts))
+
+    async def converse(self, *, message: str, talk: Talk, history: Sequence[Message], earlier: Earlier) -> Reply[Draft]:
+        """Return a reply to a message that asks nothing of the documents."""
+        return await self._reply(
+            lambda reader: reader.converse(message=message, talk=talk, history=history, earlier=earlier)
+        )
+
+    async def condense(self, *, summary: str, messages: Sequence[Message]) -> Reply[str]:
+        """Return a summary of messages."""
+        return await self._reply(lambda reader: reader.condense(summary=summary, messages=messages))
+
+    def _now(self) -> Reader:
+        return self._offline if self._model is None or self._loss.error is not None else self._model
+
+    async def _reply(self, ask: Callable[[Reader], Awaitable[Reply[V]]]) -> Reply[V]:
+        """Return the model's reply; where the model is lost, that of the reader without one, and once a note why.
+
+        Raises:
+            ModelError: The model is there; it refused, or its reply has a beginning, or cannot be used.
+        """
+        spent, reader = Usage(), self._now()
+        if reader is self._model:
+            try:
+                return await ask(reader)
+            except ModelError as error:
+                if error.partial.strip() or not (is_lost(error) or may_be_spared(error)):
+                    raise
+                self._loss.error = self._loss.error or error
+                spent = Usage.of_failed(error.spent)
+        reply, error = await ask(self._offline), self._loss.error
+        notes = reply.notes
+        if error is not None and not self._loss.is_noted:
+            self._loss.is_noted = True
+            notes = (f"{error} Until then answers show what the documents say.", *notes)
+        return replace(reply, usage=spent + reply.usage, notes=notes)
