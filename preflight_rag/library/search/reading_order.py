@@ -109,8 +109,8 @@ def likeliest(
 ) -> list[Candidate]:
     """Return as many candidates as the settings have room for, the likeliest to answer, in the order given.
 
-    Where all fit, nothing is read; of texts in another language than the reader's, the first ones are kept. A document
-    has no larger share of them than `document_share`, if others have passages as near.
+    Where all fit, or none beside the first, nothing is read; of texts in another language than the reader's, the first
+    ones are kept. A document has no larger share of them than `document_share`, if others have passages as near.
 
     Args:
         question: The standalone question.
@@ -123,7 +123,8 @@ def likeliest(
     """
     first = _fitting(candidates, settings)
     texts = (question, *(candidate.passage.text for candidate in candidates))
-    if len(first) in (0, len(candidates)) or any(language_of(text) not in READ_LANGUAGES for text in texts):
+    is_settled = len(first) in (0, len(candidates)) or not _has_choice(candidates, settings)
+    if is_settled or any(language_of(text) not in READ_LANGUAGES for text in texts):
         return first
     readings = extractive.read([(question, each.passage.title, each.passage.text) for each in candidates])
     preferred = [candidates[at] for at in ReadingOrder.shipped().preferred(readings)]
@@ -131,6 +132,15 @@ def likeliest(
     ordered = within_share(preferred, settings)
     kept = {candidate.passage.id for candidate in _fitting(ordered, settings)}
     return [candidate for candidate in candidates if candidate.passage.id in kept]
+
+
+def _has_choice(candidates: Sequence[Candidate], settings: Settings) -> bool:
+    """Return whether any passage fits beside the first one, which stays."""
+    budget = settings.budget_tokens
+    if budget is None:
+        return settings.k > 1
+    left = budget - candidates[0].passage.tokens
+    return left < 0 or any(candidate.passage.tokens <= left for candidate in candidates[1:])
 
 
 def _fitting(candidates: Sequence[Any], settings: Settings) -> list[Candidate]:

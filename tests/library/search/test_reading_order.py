@@ -47,6 +47,17 @@ def test_where_all_fit_nothing_is_read():
     assert reader.pairs == []
 
 
+def test_where_none_fits_beside_the_first_nothing_is_read():
+    reader = WordReader()
+    assert kept(found({7}), Settings(k=8, budget_tokens=19), reader) == [1]
+    assert reader.pairs == []
+
+
+def test_a_first_passage_that_is_too_long_gives_way_to_the_likeliest():
+    passages = [candidate(1, OTHER, tokens=50), *found({7})[1:]]
+    assert kept(passages, Settings(k=8, budget_tokens=20)) == [2, 7]
+
+
 def test_where_no_passage_fits_there_is_none_to_return():
     assert kept(found({7}), Settings(k=8, budget_tokens=9)) == []
 
