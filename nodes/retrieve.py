@@ -1,7 +1,8 @@
 """Stage `retrieve`: what the library, and PubMed where it is asked, hold for the question; references go on.
 
 Where a language model answers and `prune` is set, passages that hardly hold the answer stay behind (`library.pruning`).
-That happens here, before a route is chosen, so that every route reads, and is chosen for, the same passages.
+Where it has no room or no time for all of them, those that answer likeliest go on (`library.search.reading_order`).
+Both happen here, before a route is chosen, so that every route reads, and is chosen for, the same passages.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import replace
 from langgraph.runtime import Runtime
 
 from preflight_rag.conversation.follow_ups import new_names
+from preflight_rag.library.search.reading_order import likeliest, may_choose
 from preflight_rag.library.search.retrieval import Retrieval, retrieve_passages
 from preflight_rag.models.planning import plan_note
 from preflight_rag.models.protocol import within_window
@@ -48,6 +50,27 @@ async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
 def _retrieved(state: Rewritten, context: Context) -> tuple[Settings, Retrieval, list[PrunedPassage]]:
     """Return the settings used for the search, the retrieval, and the passages that are kept from the model."""
     settings = within_window(context.settings, context.reader, state.get("instructions") or "")
+    if _may_choose(settings, state["queries"], context):
+        whole = settings.model_copy(update={"k": context.asked_k or context.settings.k, "budget_tokens": None})
+        retrieval = _found(state, whole, context)
+        pruned = _prune(retrieval, state["queries"], context)
+        if kept := likeliest(state["queries"][0], retrieval.chosen, settings, context.extractive):
+            retrieval.chosen = kept
+            return settings, retrieval, pruned
+        # None of these fits: the search with the budget itself looks further down for one that does.
+    retrieval = _found(state, settings, context)
+    return settings, retrieval, _prune(retrieval, state["queries"], context)
+
+
+def _may_choose(settings: Settings, queries: Sequence[str], context: Context) -> bool:
+    """Whether a reading may choose among the passages; a reader that goes by rule reads them all."""
+    chooses = context.extractive is not None and context.reader is not None and not context.reader.by_rule
+    limited = settings.budget_tokens is not None or settings.k < (context.asked_k or context.settings.k)
+    return chooses and limited and may_choose(settings, queries)
+
+
+def _found(state: Rewritten, settings: Settings, context: Context) -> Retrieval:
+    """What is found with these settings, in the document that a follow-up goes on about where it is about that."""
 
     def found_in(documents: Sequence[str]) -> Retrieval:
         return retrieve_passages(
@@ -63,7 +86,7 @@ def _retrieved(state: Rewritten, context: Context) -> tuple[Settings, Retrieval,
     retrieval = found_in(continued or state.get("within") or [])
     if continued and not _speaks_of(retrieval, new_names(state.get("question", ""))):
         retrieval = found_in([])
-    return settings, retrieval, _prune(retrieval, state["queries"], context)
+    return retrieval
 
 
 def _unread(state: Rewritten, context: Context, read: Retrieval) -> list[PassageRef]:

@@ -118,6 +118,11 @@ class Settings(BaseModel):
     rerank_deadline: Annotated[float, About("retrieve", who="studio")] = Field(
         default=5.0, gt=0, description="Seconds for the second stage; unscored passages keep their order."
     )
+    choose_by_reading: Annotated[bool, About("retrieve")] = Field(
+        default=True,
+        description="Where a model has no room or time for all passages, keep those that the extractive reader finds "
+        "likeliest to answer.",
+    )
     prune: Annotated[float, About("retrieve", panel="Reading")] = Field(
         default=0.0,
         ge=0,
@@ -334,6 +339,7 @@ class GivenWithoutK(TypedDict, total=False):
     reranker: str | None
     rerank_candidates: int | None
     rerank_deadline: float | None
+    choose_by_reading: bool | None
     prune: float | None
     diversity: Diversity | None
     preset: str | None

@@ -37,7 +37,9 @@ from preflight_rag.conversation.questions import normalised
 from preflight_rag.library.library import Library
 from preflight_rag.models.opening import open_extractive_reader
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader, pairs
+from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.routing.calibration import turn_passages
+from preflight_rag.routing.costs import cost, overheads
 from preflight_rag.routing.decision import ALWAYS_PLAIN_PASSAGES, dense_order, partition, predict_loss
 from preflight_rag.routing.expected_value import LOOK_CALLS, LOOKS, REACHES, choose_look, parts_value
 from preflight_rag.routing.library_risk import risk_model_of
@@ -58,7 +60,7 @@ PLACES = ("0 %", "25 %", "50 %", "75 %", "100 %")
 UNMEASURED_RULE = "router, model not measured"
 RULES = ("never", "always", "IoU rule", f"risk from {FORMER_LIMIT}", "router", UNMEASURED_RULE, "oracle")
 BOUND = "places known, at half the calls of always"
-HEAD = ("rule", "right %", "above never by", "calls a turn", "in parts at once %", "read again %")
+HEAD = ("rule", "right %", "above never by", "calls a turn", "tokens a turn", "in parts at once %", "read again %")
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ class RoutingCase:
         alarms: Whether it has a right answer read again; likewise.
         reaches: Whether the passage that answers is among those read again then; likewise.
         values: The features that the risk is made of, by name.
+        tokens: What is read and written in one go, in parts, and by the look's second reading.
     """
 
     sample: Sample
@@ -88,6 +91,7 @@ class RoutingCase:
     alarms: tuple[bool, ...] | None = None
     reaches: bool | None = None
     values: Mapping[str, float] = field(default_factory=dict, hash=False)
+    tokens: tuple[int, ...] = (0, 0, 0)
 
     @property
     def lost(self) -> bool:
@@ -102,12 +106,13 @@ class RoutingCase:
 
 @dataclass(frozen=True)
 class ExpectedOutcome:
-    """What a rule brings: the chance of a right answer, the calls, the shares read in parts at once and again."""
+    """What a rule brings: the chance of a right answer, calls, the shares read in parts at once and again, tokens."""
 
     right: float
     calls: float
     at_once: float = 0.0
     again: float = 0.0
+    tokens: float = 0.0
 
 
 def open_dataset(name: str, data: Path | None) -> DataSet:
@@ -168,7 +173,11 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
         expected[BOUND] = _bound(expected["never"], expected["always"])
         tables.append(_table(name, profile, expected, run.seed))
         numbers[name] = {
-            rule: {"right": fmean(e.right for e in each), "calls": fmean(e.calls for e in each)}
+            rule: {
+                "right": fmean(e.right for e in each),
+                "calls": fmean(e.calls for e in each),
+                "tokens": fmean(e.tokens for e in each),
+            }
             for rule, each in expected.items()
         }
         for rule, each in expected.items():
@@ -202,7 +211,8 @@ def measure(
     settings = _settings(run)
     order, model = turn_passages(library, settings), risk_model_of(library)
     extractive = None if found.relevance or not looks else open_extractive_reader(run.extractive_reader)
-    answers = _answering(found, samples)
+    counter = OfflineReader(library.embedder)
+    answers = answering(found, samples)
     cases = []
     for sample in run.each(samples, f"{found.name}: {run.part} questions"):
         if sample.id not in answers:
@@ -219,8 +229,18 @@ def measure(
         if extractive is not None:
             looked = _looked(question, sources, right, sample.names, extractive)
         seen = sample, prediction.risk, prediction.iou, place, min(dense, default=None), len(refs)
-        cases.append(RoutingCase(*seen, *looked, values=risk_features(question, refs, sources)))
+        tokens = _tokens(overheads(counter, question), [ref["tokens"] for ref in refs])
+        cases.append(RoutingCase(*seen, *looked, values=risk_features(question, refs, sources), tokens=tokens))
     return cases
+
+
+def _tokens(overhead: tuple[int, int, int], passages: Sequence[int]) -> tuple[int, ...]:
+    """What is read and written in one go, in parts, and by the look's second reading, which takes the mean length."""
+    size = Settings().partition_size
+    part = [round(fmean(passages))] * min(size, len(passages)) if passages else []
+    costs = (("plain", passages), ("map_reduce", passages), ("map_reduce", part))
+    once, mapped, again = (cost(route, overhead, some, size) for route, some in costs)
+    return tuple(each.input_tokens + each.output_tokens for each in (once, mapped, again))
 
 
 def _settings(run: ExperimentRun) -> Settings:
@@ -261,7 +281,7 @@ def _looked(
     return notices, alarms, reaches
 
 
-def _answering(found: DataSet, samples: Sequence[Sample]) -> dict[str, Callable[[str, int, int], bool]]:
+def answering(found: DataSet, samples: Sequence[Sample]) -> dict[str, Callable[[str, int, int], bool]]:
     """Sample id to whether a stretch of a document answers: a marked span begins in it, or the document is relevant."""
     if found.relevance:
         return {s.id: _of_documents(found.relevant(s.id)) for s in samples if found.relevant(s.id)}
@@ -286,8 +306,9 @@ def _of_stretch(name: str, starts: Sequence[int]) -> Callable[[str, int, int], b
 def _expected(rule: str, case: RoutingCase, profile: ModelProfile) -> ExpectedOutcome:
     """What a rule brings for a question, with a reader of this profile."""
     parts = len(partition(case.passages, Settings().partition_size))
-    plain = ExpectedOutcome(profile.right_at([case.place], case.passages) if case.place else 0.0, 1.0)
-    whole = ExpectedOutcome(profile.map_reduce if case.place else 0.0, parts + 1, 1.0)
+    once, mapped, _ = case.tokens
+    plain = ExpectedOutcome(profile.right_at([case.place], case.passages) if case.place else 0.0, 1.0, tokens=once)
+    whole = ExpectedOutcome(profile.map_reduce if case.place else 0.0, parts + 1, 1.0, tokens=mapped)
     known = UNMEASURED if rule == UNMEASURED_RULE else profile
     in_parts = {
         "never": False,
@@ -307,8 +328,9 @@ def _looked_at(
     case: RoutingCase, profile: ModelProfile, known: ModelProfile, parts: int, plain: float
 ) -> ExpectedOutcome:
     """What plain reading and the look at its answer bring, where so much is known of the model."""
+    once, mapped, second = case.tokens
     if parts < 2:
-        return ExpectedOutcome(plain, 1.0)
+        return ExpectedOutcome(plain, 1.0, tokens=once)
     look = choose_look(known, case.passages, parts, Settings().thoroughness)
     level = LOOKS.index(look)
     notices = look.notices if case.notices is None else float(case.notices[level])
@@ -321,7 +343,8 @@ def _looked_at(
     wrong, right = (1 - plain) * (1 - itself) * notices, plain * alarms
     calls = (1 - plain) * itself * (parts + 1) + (wrong + right) * LOOK_CALLS
     again = (1 - plain) * itself + wrong + right
-    return ExpectedOutcome(plain - right * (1 - kept) + regained, 1 + calls, again=again)
+    tokens = once + (1 - plain) * itself * mapped + (wrong + right) * second
+    return ExpectedOutcome(plain - right * (1 - kept) + regained, 1 + calls, again=again, tokens=tokens)
 
 
 def _bound(never: Sequence[ExpectedOutcome], always: Sequence[ExpectedOutcome]) -> list[ExpectedOutcome]:
@@ -351,7 +374,8 @@ def _plot(reader: str, rules: Mapping[str, Mapping[str, float]]) -> Curves:
 
 
 def _row(case: RoutingCase, reader: str, rule: str, expected: ExpectedOutcome) -> ScoreRow:
-    details = {"calls": round(expected.calls, 4), "risk": case.risk, "iou": case.iou, "place": case.place}
+    spent = {"calls": round(expected.calls, 4), "tokens": round(expected.tokens)}
+    details = {**spent, "risk": case.risk, "iou": case.iou, "place": case.place}
     return ScoreRow(case.sample.id, reader, rule, round(expected.right, 6), details=details)
 
 
@@ -412,8 +436,9 @@ def _table(name: str, profile: ModelProfile, expected: Mapping[str, Sequence[Exp
     for rule, each in expected.items():
         right = np.array([one.right for one in each])
         gain = number(bootstrap(mean, right - never, seed=seed), percent=True, signed=True)
-        rest = (fmean(e.calls for e in each), fmean(e.at_once for e in each) * 100, fmean(e.again for e in each) * 100)
-        rows.append((rule, f"{right.mean() * 100:.1f}", gain, f"{rest[0]:.2f}", f"{rest[1]:.1f}", f"{rest[2]:.1f}"))
-    shares = ", ".join(f"{place:.0%}: {share * 100:.1f}" for place, share in profile.plain.items())
+        calls, tokens = fmean(e.calls for e in each), fmean(e.tokens for e in each)
+        shares = [f"{fmean(values) * 100:.1f}" for values in ([e.at_once for e in each], [e.again for e in each])]
+        rows.append((rule, f"{right.mean() * 100:.1f}", gain, f"{calls:.2f}", f"{tokens:,.0f}", *shares))
+    places = ", ".join(f"{place:.0%}: {share * 100:.1f}" for place, share in profile.plain.items())
     parts = f"in parts {profile.map_reduce * 100:.1f}."
-    return Table(f"Reader: {name}", HEAD, tuple(rows), f"In one go, by place: {shares}; {parts}")
+    return Table(f"Reader: {name}", HEAD, tuple(rows), f"In one go, by place: {places}; {parts}")

@@ -2,13 +2,29 @@
 
 from types import SimpleNamespace
 
+import pytest
 from langgraph.runtime import Runtime
 from word_reader import WordReader
 
+from preflight_rag.models.reading.extractive_reader import PassageReading
 from preflight_rag.nodes.retrieve import retrieve
 from preflight_rag.state.context import Context, Settings
 
 QUERY = {"queries": ["How hot is the planet Venus?"]}
+CHAT = SimpleNamespace(by_rule=False)
+
+
+class OnePassage(WordReader):
+    """Surely finds the answer in one text, and hardly in any other."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.text = text
+
+    def read(self, pairs):
+        self.pairs += pairs
+        shares = [0.99 if text == self.text else 0.01 for _, _, text in pairs]
+        return [PassageReading((), share, share) for share in shares]
 
 
 async def test_the_passages_that_go_on_are_references_with_both_rankings(library):
@@ -57,3 +73,44 @@ async def test_a_follow_up_that_names_something_else_is_searched_for_everywhere(
     state = {**QUERY, "question": "And for Foot Locker?", "continued": [document]}
     update = await retrieve(state, Runtime(context=Context(library=library)))
     assert [ref["id"] for ref in update["passage_refs"]] == [ref["id"] for ref in found["passage_refs"]]
+
+
+async def test_of_a_slow_models_few_passages_a_reading_chooses_among_all_that_were_asked_for(library):
+    everything = await retrieve(QUERY, Runtime(context=Context(library=library)))
+    last = library.passages([everything["passage_refs"][-1]["id"]])[0]
+    reader = OnePassage(last.text)
+    context = Context(CHAT, library, Settings(k=3), extractive=reader, asked_k=16)
+    update = await retrieve(QUERY, Runtime(context=context))
+    found = [ref["id"] for ref in everything["passage_refs"]]
+    assert [ref["id"] for ref in update["passage_refs"]] == [*found[:2], last.id]
+    assert [ref["rank"] for ref in update["passage_refs"]] == [1, 2, 3]
+    assert len(reader.pairs) == 16
+
+
+@pytest.mark.parametrize(
+    ("reader", "settings", "asked_k"),
+    [
+        (SimpleNamespace(by_rule=True), Settings(k=3), 16),
+        (SimpleNamespace(by_rule=False), Settings(k=16), 16),
+        (SimpleNamespace(by_rule=False), Settings(k=3), 3),
+        (SimpleNamespace(by_rule=False), Settings(k=3, choose_by_reading=False), 16),
+        (SimpleNamespace(by_rule=False), Settings(budget_tokens=1_000_000), 16),
+    ],
+)
+async def test_nothing_is_read_where_it_would_choose_nothing(library, reader, settings, asked_k):
+    extractive = WordReader()
+    context = Context(reader, library, settings, extractive=extractive, asked_k=asked_k)
+    plain = await retrieve(QUERY, Runtime(context=Context(library=library, settings=settings)))
+    update = await retrieve(QUERY, Runtime(context=context))
+    assert extractive.pairs == []
+    assert [ref["id"] for ref in update["passage_refs"]] == [ref["id"] for ref in plain["passage_refs"]]
+
+
+async def test_a_budget_that_no_first_passage_fits_into_is_looked_for_further_down(library):
+    everything = await retrieve(QUERY, Runtime(context=Context(library=library, settings=Settings(k=40))))
+    lengths = [ref["tokens"] for ref in everything["passage_refs"]]
+    first = next(place for place, tokens in enumerate(lengths) if place and tokens < min(lengths[:place]))
+    settings = Settings(k=first, budget_tokens=lengths[first])
+    context = Context(CHAT, library, settings, extractive=WordReader())
+    update = await retrieve(QUERY, Runtime(context=context))
+    assert update["passage_refs"][0]["id"] == everything["passage_refs"][first]["id"]

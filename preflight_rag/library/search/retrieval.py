@@ -180,7 +180,7 @@ def _retrieved(
         if part.across and isinstance(second, FeatureReranker):
             second = None  # most of its features are words
         pools.append(_ordered(query, pool, retrieval, relevance, settings, second))
-    ranked = exact_first(library, queries[0], _shared(_joined(pools), settings), where, settings.k)
+    ranked = exact_first(library, queries[0], within_share(_joined(pools), settings), where, settings.k)
     retrieval.chosen = _read(library, _selected(library, ranked, settings))
     retrieval.relevance = relevance.of(retrieval.chosen)
     return retrieval
@@ -279,7 +279,7 @@ def _retracted_last(pool: Sequence[AnyCandidate]) -> Sequence[AnyCandidate]:
     return [candidate for _, candidate in sorted(zip(retracted, pool, strict=True), key=lambda pair: pair[0])]
 
 
-def _shared(pool: Sequence[AnyCandidate], settings: Settings) -> Sequence[AnyCandidate]:
+def within_share(pool: Sequence[AnyCandidate], settings: Settings) -> Sequence[AnyCandidate]:
     """Return the candidates, of which the first k hold no more of one document than its share where others are as near.
 
     Else whoever plants one document with many passages on a question fills all that a reader is given. Its last

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -48,6 +49,22 @@ def test_reader_that_loses_nothing_gains_nothing_by_parts(report):
     assert {row.score for row in rows.values()} == {0.9}
     assert rows["never"].details["calls"] == 1
     assert rows["always"].details["calls"] > 2
+
+
+def test_tokens_grow_with_what_is_read_again(report):
+    """Parts read the passages once, and the question and the instructions once for each part."""
+    rows = {row.arm: row.details for row in report.rows if row.condition == "steep"}
+    assert rows["never"]["tokens"] < rows["router"]["tokens"] < 2 * rows["always"]["tokens"]
+    assert rows["never"]["tokens"] < rows["always"]["tokens"]
+    assert report.figures["steep"]["always"]["tokens"] == pytest.approx(rows["always"]["tokens"], abs=1)
+
+
+def test_a_second_reading_costs_its_tokens():
+    """Of .4 right and .6 wrong at the tenth place all are read again, for 500 tokens each."""
+    read = replace(case(10), tokens=(1000, 2000, 500))
+    assert router._expected("never", read, FLAT_LOW).tokens == 1000
+    assert router._expected("always", read, FLAT_LOW).tokens == 2000
+    assert router._expected("router", read, FLAT_LOW).tokens == pytest.approx(1500)
 
 
 def test_measured_without_looks_a_case_has_its_features(tmp_path, report):

@@ -1,0 +1,153 @@
+"""Which of a turn's passages a language model is given, where it has no room or no time for all: the likeliest ones.
+
+A search compares a question with a passage; the extractive reader reads both together, and each misses what the other
+finds. So the search's first passage stays, and the others count by their place in the search's order and by how likely
+they should be found, as the reader says:
+
+    score = relevant logit(relevance) - place log(rank)
+
+Both weights stand in `reading_order.json` and are set by `python -m training.reading_order`. Without the first one, 5
+of 100 questions over BioASQ's short passages lost their passage. Those that stay keep the search's order. Where all
+passages go on, they are not read for it: to put them into the order of these scores answers no more questions than the
+look at a plain answer does, which has them read while the model writes (docs/RESULTS.md).
+
+The weights hold for the order of the second stage `features`; any other choice that a person asks for (another second
+stage, newest first, a selector, another order) stays, as does that of a question with parts, which takes turns, and of
+one with exact strings, which go first.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.library.search.retrieval import within_share
+from preflight_rag.models.reading.extractive_reader import READ_LANGUAGES, ExtractiveReader, PassageReading
+from preflight_rag.models.reranking.rerankers import FEATURES
+from preflight_rag.text.exact import exact_strings
+from preflight_rag.text.languages import language_of
+from preflight_rag.text.log_lines import asks_errors
+from preflight_rag.text.retractions import is_retracted
+
+if TYPE_CHECKING:
+    from preflight_rag.state.context import Settings
+    from preflight_rag.state.retrieval import Candidate
+
+WEIGHTS = Path(__file__).with_name("reading_order.json")
+TERMS = ("place", "relevant")
+LEAST = 1e-4
+"""Probabilities nearer to 0 and 1 count as this: the reader's last decimals are no evidence. A guess."""
+DECIMALS = 4
+"""Of a score."""
+
+
+@dataclass(frozen=True)
+class ReadingOrder:
+    """The weights of place and reading.
+
+    Attributes:
+        place: Of the logarithm of the place in the search's order, which counts against a passage.
+        relevant: Of the log odds that a search should find it; of a reader without them those of an answer count.
+    """
+
+    place: float
+    relevant: float
+
+    def scores(self, readings: Sequence[PassageReading]) -> list[float]:
+        """Return the passages' scores, higher is likelier to answer, given their readings in the search's order."""
+        return [
+            round(self.relevant * relevant - self.place * place, DECIMALS) for place, relevant in evidence(readings)
+        ]
+
+    def preferred(self, readings: Sequence[PassageReading]) -> list[int]:
+        """Return the passages' indices, the search's first one first, then by their scores."""
+        scores = self.scores(readings)
+        return sorted(range(len(scores)), key=lambda at: (at > 0, -scores[at]))
+
+    @classmethod
+    def shipped(cls) -> ReadingOrder:
+        """Return the trained weights."""
+        weights = _trained()["weights"]
+        return cls(weights["place"], weights["relevant"])
+
+
+@lru_cache(maxsize=1)
+def _trained() -> Mapping[str, Any]:
+    found: Mapping[str, Any] = json.loads(WEIGHTS.read_text(encoding="utf-8"))
+    return found
+
+
+def evidence(readings: Sequence[PassageReading]) -> list[tuple[float, float]]:
+    """Return what the weights are of, a row for each passage, given the readings in the search's order."""
+    return [
+        (math.log(rank), _log_odds(reading.answerable if reading.relevance is None else reading.relevance))
+        for rank, reading in enumerate(readings, 1)
+    ]
+
+
+def _log_odds(probability: float) -> float:
+    bounded = min(1 - LEAST, max(LEAST, probability))
+    return math.log(bounded / (1 - bounded))
+
+
+def may_choose(settings: Settings, questions: Sequence[str]) -> bool:
+    """Return whether the passages come in the usual order of one question, so that a reading may choose among them."""
+    is_usual = settings.ordering == "score" and settings.diversity == "none" and settings.preset is None
+    is_ranked = settings.reranker.strip().casefold().partition(":")[0] == FEATURES and not settings.recency
+    if not (settings.choose_by_reading and is_usual and is_ranked and settings.compression is None):
+        return False
+    return settings.k > 1 and len(questions) == 1 and not exact_strings(questions[0]) and not asks_errors(questions[0])
+
+
+def likeliest(
+    question: str, candidates: Sequence[Candidate], settings: Settings, extractive: ExtractiveReader
+) -> list[Candidate]:
+    """Return as many candidates as the settings have room for, the likeliest to answer, in the order given.
+
+    Where all fit, or none beside the first, nothing is read; of texts in another language than the reader's, the first
+    ones are kept. A document has no larger share of them than `document_share`, if others have passages as near.
+
+    Args:
+        question: The standalone question.
+        candidates: Best first.
+        settings: `k` and `budget_tokens` are the room; where no candidate fits, there is none to return.
+        extractive: What reads.
+
+    Raises:
+        ExtractiveReaderError: It cannot read.
+    """
+    first = _fitting(candidates, settings)
+    texts = (question, *(candidate.passage.text for candidate in candidates))
+    is_settled = len(first) in (0, len(candidates)) or not _has_choice(candidates, settings)
+    if is_settled or any(language_of(text) not in READ_LANGUAGES for text in texts):
+        return first
+    readings = extractive.read([(question, each.passage.title, each.passage.text) for each in candidates])
+    preferred = [candidates[at] for at in ReadingOrder.shipped().preferred(readings)]
+    preferred.sort(key=lambda candidate: is_retracted(candidate.passage.title))
+    ordered = within_share(preferred, settings)
+    kept = {candidate.passage.id for candidate in _fitting(ordered, settings)}
+    return [candidate for candidate in candidates if candidate.passage.id in kept]
+
+
+def _has_choice(candidates: Sequence[Candidate], settings: Settings) -> bool:
+    """Return whether any passage fits beside the first one, which stays."""
+    budget = settings.budget_tokens
+    if budget is None:
+        return settings.k > 1
+    left = budget - candidates[0].passage.tokens
+    return left < 0 or any(candidate.passage.tokens <= left for candidate in candidates[1:])
+
+
+def _fitting(candidates: Sequence[Any], settings: Settings) -> list[Candidate]:
+    """Return the first candidates that there is room for; one that does not fit is passed over."""
+    from preflight_rag.library.search.selection import select
+
+    budget = settings.budget_tokens
+    if budget is not None and all(candidate.passage.tokens > budget for candidate in candidates):
+        return []
+    return select(candidates, k=settings.k, budget_tokens=budget)
