@@ -153,6 +153,12 @@ EXPERIMENTS = {
         ".keyless_abstention",
         ("five-sets",),
     ),
+    "off-topic": Experiment(
+        ".off_topic",
+        "whether questions about other things are refused, and those that the documents answer are not",
+        ".off_topic",
+        ("covidqa",),
+    ),
     "trust": Experiment(
         ".trust",
         "what is claimed over real, whole documents, and is it so",

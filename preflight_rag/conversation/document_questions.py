@@ -7,6 +7,7 @@ reader finds them. Nothing here says that a question is answered; `is_answered` 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -78,9 +79,26 @@ _NOT_NAMES = re.compile(
     r"^(?:it|they|he|she|we|i|you|this|these|those|that|there|here|what|who|when|where|why|how|if|in|on|at|for|after"
     r"|before|since|while|during|as|by|with|from|to|one|some|many|most|each|both|all|no|our|my|its|his|her|their|your"
     r"|another|other|such|so|but|and|or|yet|not|then|also|because|although|though|however|figure|table|fig|section|note"
-    r"|only|every|any|none|nothing|today|now|once|first|last|next)\b",
+    r"|only|every|any|none|nothing|today|now|once|first|last|next|again|between|indicate|please|see|two|three|four|five"
+    r"|the (?:first|second|third|last|next|other|others|former|latter|same|rest|result|results|reason|aim)$|lanes?\b"
+    r"|\w+ing (?:the|a|an)\b|.*\bthere$)\b",
     re.IGNORECASE,
 )
+"""What begins a sentence and names nothing that a person would ask about by itself: "It", "The other", "Lanes 1 and 2",
+"Mitigating the spread", "Between May and June there"; not "The other branch"."""
+_NO_DEFINITION = re.compile(
+    r"(?:the (?:most|least|first|second|third|last|next|only|same|main|key|best|worst|mainstay|result|cause|reason"
+    r"|(?:larg|small|high|low|long|short|old|young|near|great|strong|wide)est)"
+    r"|the \d|an? (?:[a-z]+ly )?(?:important|major|effective|key|bold|fine|national|popular|common|critical|significant"
+    r"|useful|promising|good|valuable|serious|great|big|potent|strong|likely|possible|potential|better))\b"
+)
+"""What a sentence says of a thing that it does not say what it is: "the most common site", "an important cause"."""
+_DONE_BY_AUTHORS = re.compile(r"(?:chosen|used|selected|taken|made|given|included|excluded|omitted|shown|noted|done)$")
+"""Steps of a method, for whose reasons nobody asks who has not read of them."""
+LONGEST_NAME = 4
+"""Words of a thing of which it is asked what it is, without its article; a guess."""
+LONGEST_VALUE = 8
+"""Words of a field's value; what is longer is prose. A guess."""
 _CLAUSE = re.compile(
     r"\b(?:that|which|who|whom|whose|if|when|while|because|said|says|is|are|was|were|has|have|had|can|may|will|must"
     r"|but|than|not)\b"
@@ -96,6 +114,7 @@ _FIELD = re.compile(
 _NO_FIELD = re.compile(
     r"^(?:note|warning|example|description|remark|caution|tip|important|source|figure|table|abstract|keyword|background"
     r"|method|result|conclusion|objective|question|answer)s?\b"
+    r"|^(?:it|he|she|we|they|you|this|that)\b|\bonline$"
     r"|\b(?:by|to|from|of|for|in|on|at|and|or|the|no|nr|ref|qty|amt|desc|is|are|was|were)$",
     re.IGNORECASE,
 )
@@ -109,7 +128,9 @@ _TELLING_LABEL = re.compile(
 _UNIT = re.compile(r"[_ ](?:eur|usd|gbp|chf|kg|km|cm|mm|pct|percent)$", re.IGNORECASE)
 _CODE = re.compile(r"\S{25}")
 _YEAR = re.compile(r"(?:1\d|20)\d\d")
-_COLUMN = re.compile(r"(?:[A-Za-z][\w /-]{1,30}|(?:1\d|20)\d\d)")
+_COLUMN = re.compile(r"(?=.*[A-Za-z]{3})[A-Za-z][\w /-]{1,30}|(?:1\d|20)\d\d")
+_SUM = re.compile(r"(?:sub-?|grand )?totals?\b|other\b|all\b", re.IGNORECASE)
+"""Rows that are about no thing of their own: "the cost of Subtotal"."""
 _LABEL = re.compile(r"[^\W\d_][\w .'’/&-]{1,50}")
 _CELL = re.compile(r"(?=[^\n()\[\]]{1,60}$)[^\w\n]*\w.*")
 
@@ -146,6 +167,9 @@ def candidates(title: str, authors: Sequence[str], document_id: str, passages: S
     ordered = [*sentences[:1], *card, *sentences[1:4], *cells[:3], *fields, *sentences[4:], *cells[3:]]
     if len(fields) >= FORM_FIELDS:
         ordered = [*fields[:3], *ordered]
+    else:
+        # Of an article nobody asks for "the date"; of an invoice they do.
+        ordered = [each for each in ordered if each.question != "What is the date?"]
     ordered += _firsts(_of_headings(title, passages))
     found: dict[str, Candidate] = {}
     for each in ordered:
@@ -183,7 +207,7 @@ def _of_sentences(passages: Sequence[Passage]) -> dict[str, list[Candidate]]:
     """Return the questions that sentences answer, by the rule that made them."""
     found: dict[str, list[Candidate]] = {name: [] for name in _RULES}
     reached = 0
-    lower = {word for passage in passages for word in re.findall(r"\b[a-z]+\b", passage.text)}
+    lower = _written_small(passages)
     for passage in passages:
         for start, end in sentence_spans(passage.text):
             if passage.start + start < reached:
@@ -203,6 +227,18 @@ def _of_sentences(passages: Sequence[Passage]) -> dict[str, list[Candidate]]:
                     found[rule].append(Candidate(question, frozenset([passage.id]), value.strip(), named))
                 break
     return found
+
+
+def _written_small(passages: Sequence[Passage]) -> set[str]:
+    """Return the words that stand in small letters within sentences, more often than with a capital.
+
+    An address has a company's name in small letters, which stays a name all the same.
+    """
+    small, capital = Counter[str](), Counter[str]()
+    for passage in passages:
+        small.update(re.findall(r"\b[a-z]+\b", passage.text))
+        capital.update(word.lower() for word in re.findall(r"(?<=[a-z] )[A-Z][a-z]+\b", passage.text))
+    return {word for word, count in small.items() if count > capital[word]}
 
 
 def _is_name(name: str) -> bool:
@@ -240,7 +276,13 @@ def _how_much(match: re.Match[str], name: str) -> str:
 
 
 def _what(match: re.Match[str], name: str) -> str:
+    if _NO_DEFINITION.match(match["value"]) or len(re.sub(r"^(?:the|an?) ", "", name).split()) > LONGEST_NAME:
+        return ""
     return f"{'Who' if _PERSON.search(match['value'][:60]) else 'What'} {match['be']} {name}?"
+
+
+def _why(match: re.Match[str], name: str) -> str:
+    return "" if _DONE_BY_AUTHORS.search(match["verb"]) else f"Why {match['be']} {name} {match['verb']}?"
 
 
 def _where_does(match: re.Match[str], name: str) -> str:
@@ -259,7 +301,7 @@ _RULES: dict[str, _Rule] = {
     "amounts to": (_AMOUNTS_TO, lambda match, name: f"What {match['be']} {name}?"),
     "where done": (_WHERE_DONE, lambda match, name: f"Where {match['be']} {name} {match['verb']}?"),
     "where does": (_WHERE_DOES, _where_does),
-    "why": (_WHY, lambda match, name: f"Why {match['be']} {name} {match['verb']}?"),
+    "why": (_WHY, _why),
     "what": (_WHAT, _what),
 }
 """How a question is made of a sentence, the rules that ask for one thing before "What is …?"; the first that fits."""
@@ -276,7 +318,7 @@ def _of_cells(passages: Sequence[Passage]) -> Iterator[Candidate]:
             described = [cell for cell in others if _COLUMN.fullmatch(cell.column) and _CELL.fullmatch(cell.text)]
             cell = next((cell for cell in described if is_figure(cell.text)), described[0] if described else None)
             about = label.text.strip(" .:")
-            if cell is None or is_figure(about) or not _LABEL.fullmatch(about):
+            if cell is None or is_figure(about) or not _LABEL.fullmatch(about) or _SUM.match(about):
                 continue
             column = _asked_label(_UNIT.sub("", cell.column).replace("_", " "))
             if year := _YEAR.fullmatch(column):
@@ -294,7 +336,9 @@ def _of_fields(passages: Sequence[Passage]) -> Iterator[Candidate]:
         for match in _FIELD.finditer(passage.text):
             label, value = match["label"], match["value"].strip()
             is_one = ": " not in value and not value.endswith((":", "-")) and not is_row(value)
-            tells = is_one and re.search(r"[\dA-Z]", value)
+            is_prose = len(value.split()) > LONGEST_VALUE or re.match(r"(?:this|these|it|as|if) ", value, re.IGNORECASE)
+            is_prose = is_prose or (label.isupper() and value.isupper() and not re.search(r"\d", value))
+            tells = is_one and not is_prose and re.search(r"[\dA-Z]", value)
             if label in seen or not tells or _NO_FIELD.search(label):
                 continue
             seen.add(label)

@@ -29,6 +29,8 @@ _PRONOUN = re.compile(
     r"|\bthe (?:former|latter|same|others?)\b|\b(?:the|which) (?:\w+ )?ones?\b",
     re.I,
 )
+_FAMILY_NAME = re.compile(r"(?<=\w )[A-Z][\w’'-]+ (?:He|She|Her|Him)\b")
+"""A name that ends like a pronoun: "Maolin He", not "Did he" or "he wrote"."""
 _POSSESSIVE = ("its", "their", "his", "her")
 _OF_NOTHING = re.compile(
     r"(?:which|what|how many|how much)(?: [a-z-]+){1,4} (?:was|were)(?: (?:not|also|mainly|actually|finally))?"
@@ -448,7 +450,7 @@ def adds_nothing(message: str, earlier: EarlierState) -> bool:
 
 def points_nowhere(question: str) -> bool:
     """Whether a question says "she" or "it" of what nothing before it names."""
-    personal = _IMPERSONAL.sub(" ", question)
+    personal = _FAMILY_NAME.sub(" ", _IMPERSONAL.sub(" ", question))
     pointer = _PRONOUN.search(personal)
     if pointer is None or _stands_alone(question):
         return False

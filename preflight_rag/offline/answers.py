@@ -27,6 +27,7 @@ from preflight_rag.offline.confidence import (
 )
 from preflight_rag.offline.evidence import (
     MAX_COMPARED,
+    MAX_QUOTED,
     NOTHING,
     ScoredSentence,
     SentenceReader,
@@ -53,10 +54,11 @@ from preflight_rag.offline.row_comparisons import compared_rows
 from preflight_rag.offline.tables import TableAnswer, table_answer
 from preflight_rag.offline.verdicts import VerdictReader
 from preflight_rag.state.reading import Draft, Extract, Source
+from preflight_rag.text.abbreviations import asked_abbreviation, compared_form, spelled_out
 from preflight_rag.text.headers import ABOUT_THIS, CLOSEST, UNREAD_LANGUAGE, not_mentioned, why_unclaimed
 from preflight_rag.text.languages import language_of
 from preflight_rag.text.question_forms import form_of
-from preflight_rag.text.quotes import plain
+from preflight_rag.text.quotes import plain, quote_around
 from preflight_rag.text.sentence_fit import SentenceFit
 from preflight_rag.text.tables import has_no_value
 
@@ -246,7 +248,7 @@ class AnswerReader:
             )
         form, verdicts = form_of(question), verdict_options(options)
         fit = SentenceFit(question, sources)
-        if not options and (found := _from_tables(question, sources, fit)):
+        if not options and (found := _spelled_out(question, sources) or _from_tables(question, sources, fit)):
             return found
         read = self.read(question, sources)
         terms = question_terms(question, self.library, sources)
@@ -348,6 +350,28 @@ class AnswerReader:
         n, quote = best.quotes()[0]
         text = f"{choice} {best.marks}\n\n{plain(quote)} [{n}]" if choice.strip() else f"{plain(quote)} [{n}]"
         return Draft(text, tuple(best.quotes()), choice=choice, short=choice)
+
+
+def _spelled_out(question: str, sources: Sequence[Source]) -> Draft | None:
+    """Return the long form of the abbreviation that a question asks about; None where no passage has it.
+
+    Passages that spell it out differently mean different things, so each is quoted and none is claimed.
+    """
+    short = asked_abbreviation(question)
+    long_forms: dict[str, str] = {}
+    quotes: list[tuple[int, str]] = []
+    for source in sources if short else ():
+        for start, end in spelled_out(short, source.text):
+            long_form = " ".join(source.text[start:end].split())
+            if compared_form(long_form) not in long_forms:
+                long_forms[compared_form(long_form)] = long_form
+                quotes.append((source.n, source.text[slice(*quote_around(source.text, start, end))]))
+    if not long_forms:
+        return None
+    if len(long_forms) > 1:
+        return evidence(quotes[:MAX_QUOTED], CLOSEST, why_unclaimed("several_meanings", answer=short))
+    (n, quote), (long_form,) = quotes[0], long_forms.values()
+    return Draft(f"{long_form} [{n}]\n\n{plain(quote)} [{n}]", ((n, quote),), short=long_form)
 
 
 def _from_tables(question: str, sources: Sequence[Source], fit: SentenceFit) -> Draft | None:

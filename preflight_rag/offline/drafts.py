@@ -18,7 +18,7 @@ from preflight_rag.offline.evidence import Sentence, SentenceReader, extracted, 
 from preflight_rag.state.reading import Draft, Extract, RelationReply, Source
 from preflight_rag.text.headers import NOT_ANSWERED
 from preflight_rag.text.question_forms import form_of
-from preflight_rag.text.quotes import elided, plain
+from preflight_rag.text.quotes import elided, plain, with_ellipses
 
 if TYPE_CHECKING:
     from preflight_rag.models.embedding.embedder import Embedder
@@ -55,8 +55,10 @@ class Drafts:
         """Return what answers; see `OfflineReader.answer`."""
         passages = passages_of(sources)
         if self._answers is None:
-            return by_context(self.sentences.draft(question, sentences_of(passages), options), sources)
-        return by_context(self._answers.draft(question, passages, options), sources)
+            made = self.sentences.draft(question, sentences_of(passages), options)
+        else:
+            made = self._answers.draft(question, passages, options)
+        return by_context(_with_ellipses(made, passages), sources)
 
     def extract(self, question: str, sources: Sequence[Source]) -> Extract:
         """Return what bears on the question; see `OfflineReader.extract`."""
@@ -121,6 +123,16 @@ class Drafts:
             for n, note in found.notes.items()
         }
         return RelationReply(found.kinds, notes)
+
+
+def _with_ellipses(draft: Draft, passages: Sequence[Source]) -> Draft:
+    """Return a draft whose text shows where a quote is a part of its sentence; the quotes stay as they stand there."""
+    texts, text = {source.n: source.text for source in passages}, draft.text
+    for n, quote in draft.quotes:
+        running, shown = plain(quote), with_ellipses(quote, texts.get(n, ""))
+        if shown != running:
+            text = text.replace(running, shown)
+    return replace(draft, text=text)
 
 
 def _alike(a: ContextAnswer, b: ContextAnswer, *, whole: bool) -> bool:

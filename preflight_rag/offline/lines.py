@@ -13,8 +13,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from preflight_rag.state.reading import Source
+from preflight_rag.text.abbreviations import asked_abbreviation
 from preflight_rag.text.exact import count_held, exact_strings, holds, is_definite, others_like
 from preflight_rag.text.log_lines import ERROR_WORDS, asks_errors, error_lines, is_log_line, is_setting, level_of_record
+from preflight_rag.text.names import only_subject
 from preflight_rag.text.quotes import is_title, trim_quote
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.tables import is_row, parse_row
@@ -114,8 +116,12 @@ def asks_for_lines(question: str) -> bool:
 
 
 def exact_sentences(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
-    """Return `(passage, sentence)` of the sentences that hold a question's definite strings, most of them first."""
-    strings = definite_strings(question, sources)
+    """Return `(passage, sentence)` of the sentences that hold a question's definite strings, most of them first.
+
+    So does what has the name or abbreviation that is all the question asks about.
+    """
+    subject = asked_abbreviation(question) or only_subject(question)
+    strings = definite_strings(question, sources) or ((subject,) if subject else ())
     if not strings:
         return []
     wanted = frozenset(words(" ".join(strings)))

@@ -3,9 +3,10 @@
 A passage is near to a question by the mean of its cosine and of its share of the question's words, weighed by their
 rarity (`corg.signals.ContextFeatures`). Where none is at all near, nothing bears on the question; where none is quite
 near, the extractive reader has to say so too: that no passage should be found for the question, and that none answers
-it. The limits hold for the default embedder. Of another one, and of passages without a cosine, the words alone are
-looked at, and the reader's word is needed. Where question or passages are in a language that the reader does not
-read, nothing is said.
+it. What has the name, the code or the abbreviation that is all the question asks about ("What does SEOS stand for?")
+bears on it, whatever its nearness. The limits hold for the default embedder. Of another one, and of passages without a
+cosine, the words alone are looked at, and the reader's word is needed. Where question or passages are in a language
+that the reader does not read, nothing is said.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ from preflight_rag.corg.signals import readings
 from preflight_rag.models.reading.extractive_reader import READ_LANGUAGES, ExtractiveReader, pairs
 from preflight_rag.state.errors import ExtractiveReaderError
 from preflight_rag.state.reading import Source
+from preflight_rag.text.abbreviations import asked_abbreviation
+from preflight_rag.text.exact import holds, is_definite
 from preflight_rag.text.languages import language_of
+from preflight_rag.text.names import mentions, only_subject
 
 if TYPE_CHECKING:
     from preflight_rag.state.schema import PassageRef
@@ -71,6 +75,8 @@ def bearing_of(
     nearness = max((reading.nearness for reading in read), default=0.0)
     if not read or any(language_of(text) not in READ_LANGUAGES for text in (question, *(s.text for s in sources))):
         return PassageRelevance(nearness, is_none=False)
+    if _names_subject(question, sources):
+        return PassageRelevance(nearness, is_none=False)
     if measured and nearness < FAR:
         return PassageRelevance(nearness, is_none=True)
     words = max(reading.sentences[0][0] for reading in read)
@@ -78,6 +84,16 @@ def bearing_of(
     if not in_doubt or extractive is None:
         return PassageRelevance(nearness, is_none=False)
     return PassageRelevance(nearness, _sees_nothing(question, sources, extractive))
+
+
+def _names_subject(question: str, sources: Sequence[Source]) -> bool:
+    """Return whether a passage has the name, the code or the abbreviation that is all the question asks about.
+
+    Words such as "stand for" are in no passage, and weigh as much as the name by their rarity.
+    """
+    subject = asked_abbreviation(question) or only_subject(question)
+    texts = [f"{source.title} {source.text}" for source in sources] if subject else []
+    return any(mentions(text, subject) or (is_definite(subject, ()) and holds(text, subject)) for text in texts)
 
 
 def _sees_nothing(question: str, sources: Sequence[Source], extractive: ExtractiveReader) -> bool:

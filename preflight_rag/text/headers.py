@@ -80,6 +80,7 @@ UNCLAIMED = {
     "subject": "The likeliest answer, “{answer}”, stands in a sentence about something else.",
     "counted": "The likeliest answer, “{answer}”, counts something else than what is asked for.",
     "opposite": "The likeliest answer, “{answer}”, stands in a sentence that does not deny what the question denies.",
+    "several_meanings": "Passages spell out “{answer}” differently.",
     "compared": "Documents answer differently, or not surely enough for a claim.",
     "comparison": "What is to be compared was not read as one figure of each.",
     "extreme": "No single row of a table has the figures of all groups, with one that is surely the most or the least.",

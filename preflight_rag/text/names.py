@@ -30,6 +30,10 @@ _AMOUNT_OF = re.compile(r"how much\s(?P<subject>[\w-]+)\s(?:should|can|may|do|do
 LONGEST_INITIALS = 8
 """Letters of an abbreviation; longer runs of capitals are words (a guess)."""
 _OPENERS = STOP_WORDS | {"name", "list", "tell", "give", "describe", "explain", "define", "compare", "show", "find"}
+_ASKING = frozenset(
+    words("stand short mean meaning abbreviation acronym name term word define definition explain describe tell know")
+)
+"""Terms that ask what a name stands for, and are no part of what is asked about."""
 _LINKS = frozenset({"of", "the", "de", "la", "van", "von"})
 RANKS = frozenset(
     {"general", "judge", "justice", "governor", "admiral", "captain", "colonel", "major", "senator", "president"}
@@ -56,6 +60,29 @@ def subject_of(question: str) -> str:
     found = _PROPERTY_OF.search(question) or _AMOUNT_OF.match(question.strip())
     terms = [word for word in found["subject"].split() if word.casefold() not in STOP_WORDS] if found else []
     return " ".join(terms)
+
+
+def only_subject(question: str) -> str:
+    """Return the name, code or abbreviation that a question asks about and nothing else of it; "" for other questions.
+
+    "Who is Mara Lindqvist?", "What does GX-2290 mean?", but not "Who painted the Mona Lisa?".
+    """
+    left: list[str] = []
+    for token in (token.strip("?!.,;:()\"“”'‘’") for token in question.split()):
+        # "He" behind a capital is a family name, too: "Who is Maolin He?"
+        is_name = bool(left) and token[:1].isupper()
+        if token and (is_name or (token.casefold() not in _OPENERS and not set(words(token)) <= _ASKING)):
+            left.append(token)
+    subject = " ".join(left)
+    return subject if left and all(re.search(r"[A-Z0-9]", token) for token in left) and subject in question else ""
+
+
+def mentions(text: str, name: str) -> bool:
+    """Return whether a text has a name in its own letters; one that is asked for in small letters with capitals."""
+    if name.islower():
+        found = re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE)
+        return any(match[0][:1].isupper() for match in found)
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 
 def surface_names(question: str) -> list[Name]:

@@ -230,6 +230,17 @@ def plain(quote: str) -> str:
     return " ".join(_EMPHASIS.sub("", _REFERENCE.sub("", quote)).split())
 
 
+def with_ellipses(quote: str, text: str) -> str:
+    """Return a quote of a text as running text, with an ellipsis where its sentence begins before it or goes on."""
+    at = text.find(quote)
+    spans = [span for span in sentence_spans(text) if span[0] < at + len(quote) and at < span[1]] if at >= 0 else []
+    if not spans:
+        return plain(quote)
+    lead = _LEAD.match(text, spans[0][0], spans[0][1])
+    begins = at <= (lead.end() if lead else spans[0][0])
+    return f"{'' if begins else '… '}{plain(quote)}{' …' if at + len(quote) < spans[-1][1] else ''}"
+
+
 def elided(quote: str, sentence: str) -> str:
     """A quote as running text, with an ellipsis where the sentence goes on."""
     before, after = sentence.partition(quote)[::2]

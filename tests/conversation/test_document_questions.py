@@ -51,10 +51,38 @@ def test_a_sentence_becomes_the_question_that_it_answers(sentence, question, exp
         "Pairs were based on the difference between means.",
         "There are 14 rooms.",
         "The door is open.",
+        "White willow is chosen because it grows faster than any other tree here.",
+        "The liver is the most common site of distant metastases in these patients.",
+        "The other is a rapid communication that researchers wrote.",
+        "Hand hygiene is an important measure in all hospitals of the country.",
+        "Mitigating the spread is a national matter for all the people of the country.",
+        "Lanes 1 and 2 are the results for the control animals of the study.",
+        "Between 8 and 18 December 2019 there were 7 patients with a fever.",
+        "Pneumonia arising from any infectious agent is a disease of the lungs.",
     ],
 )
 def test_no_question_is_made_of_what_points_elsewhere(sentence):
     assert of(sentence) == []
+
+
+def test_a_company_keeps_its_capital_though_an_address_has_it_small():
+    text = "Acme is a maker of pumps in Ulm. Write to Acme, or to www.acme.example."
+    assert of(text) == [("What is Acme?", "a maker of pumps in")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Date: 2020-03-05\n\nThe fever was high.",
+        "It paid off: Roberts scored 23 goals",
+        "School closure ordered: This refers to all schools of Ulm",
+        "ACADEMIC CARDIOLOGIST: HEART FAILURE SPECIALIST",
+        "Service: Parts | xi: 5",
+        "Service: Subtotal | Cost: 2,730",
+    ],
+)
+def test_no_question_is_made_of_a_field_or_a_cell_that_nobody_would_ask_for(text):
+    assert of(text) == []
 
 
 def test_a_cell_is_asked_for_by_its_column_and_its_row():

@@ -342,3 +342,32 @@ async def test_takes_any_text(own, question, options):
     told = [extract for extract in extracts if extract.text]
     assert (await own.reduce(question=question, extracts=told, options=options)).value.found == draft.found
     await own.answer_group(question=question, sources=given_, plural=True)
+
+
+async def test_an_abbreviation_is_answered_by_the_sentence_that_spells_it_out(reader):
+    others, spelled = "Much RTD work is slow.", "We built a Real-time Trial Database (RTD) in May. It is new."
+    draft = (await reader().answer(question="What does RTD stand for?", sources=sources(others, spelled))).value
+    assert (outcome(draft), draft.short) == ("answered", "Real-time Trial Database")
+    assert draft.quotes == ((2, "We built a Real-time Trial Database (RTD) in May."),)
+
+
+async def test_an_abbreviation_that_is_spelled_out_differently_is_quoted_and_not_claimed(reader):
+    texts = (
+        "The round trip delay (RTD) grew.",
+        "RTD (Real-time Trial Database) is new.",
+        "Round Trip Delays (RTD) grow.",
+    )
+    draft = (await reader().answer(question="What does RTD mean?", sources=sources(*texts))).value
+    assert outcome(draft) == "evidence"
+    assert [n for n, _ in draft.quotes] == [1, 2]
+
+
+async def test_a_cut_quote_is_shown_with_an_ellipsis_and_kept_word_for_word(reader):
+    long = f"Broken Bow had 3,506 people{', and a mill' * 80}."
+    (shown,) = sources(long)
+    table = {long: (0.9, ("3,506", 6.0))}
+    draft = (await reader(**table).answer(question=QUESTION, sources=[shown])).value
+    ((_, quote),) = draft.quotes
+    assert quote in long
+    assert len(quote) < len(long)
+    assert f"{quote} …" in draft.text

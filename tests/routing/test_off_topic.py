@@ -57,6 +57,22 @@ def test_nothing_bears_where_all_is_far_or_hardly_near_and_unread(text, cosine, 
     assert bearing([text, BREAD], cosine, extractive).is_none is none
 
 
+@pytest.mark.parametrize(
+    ("question", "text", "none"),
+    [
+        ("What does ARDS stand for?", "Acute respiratory distress syndrome (ARDS) is dangerous.", False),
+        ("what does ards stand for", "They died of ARDS.", False),
+        ("Who is Maolin He?", "Maolin He wrote the paper.", False),
+        ("What does GX-2290 mean?", "The pump GX 2290 is loud.", False),
+        ("What does NASA stand for?", BREAD, True),
+        ("What is Bread?", "Much is baked of flour, and little bread.", True),  # a name has its own letters
+        ("Who painted the Mona Lisa?", "The Mona Lisa hangs in Paris.", True),  # asks more than who somebody is
+    ],
+)
+def test_a_passage_with_the_name_that_is_all_the_question_asks_about_bears_on_it(question, text, none):
+    assert bearing([text], 0.1, NOTHING, question=question).is_none is none
+
+
 def test_one_near_passage_suffices():
     assert not bearing([BREAD, BREAD, NEAR], 0.6, NOTHING).is_none
 

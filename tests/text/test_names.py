@@ -2,7 +2,7 @@
 
 import pytest
 
-from preflight_rag.text.names import subject_of, surface_names
+from preflight_rag.text.names import mentions, only_subject, subject_of, surface_names
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,27 @@ def test_names_are_quoted_or_capitalised(question, names):
 )
 def test_the_subject_of_a_question(question, subject):
     assert subject_of(question) == subject
+
+
+@pytest.mark.parametrize(
+    ("question", "subject"),
+    [
+        ("Who is Mara Lindqvist?", "Mara Lindqvist"),
+        ("Who is Maolin He?", "Maolin He"),
+        ("What does GX-2290 mean?", "GX-2290"),
+        ("Tell me about SEOS", "SEOS"),
+        ("What is the capital of France?", ""),
+        ("Who painted the Mona Lisa?", ""),
+        ("When did he die?", ""),
+        ("Is it true?", ""),
+    ],
+)
+def test_some_questions_ask_about_a_name_and_nothing_else(question, subject):
+    assert only_subject(question) == subject
+
+
+@pytest.mark.parametrize(
+    ("name", "there"), [("Love", False), ("SEOS", True), ("seos", True), ("EOS", False), ("lamp", False)]
+)
+def test_a_name_is_mentioned_in_its_own_letters(name, there):
+    assert mentions("For the love of SEOS, light the lamp.", name) is there

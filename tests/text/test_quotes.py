@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.text.quotes import is_title, locate, strongest, support, trim_quote
+from preflight_rag.text.quotes import is_title, locate, strongest, support, trim_quote, with_ellipses
 
 TEXT = (
     "Aspirin was first sold in 1899. The usual dose for adults is 300 to 600 mg every four hours. "
@@ -115,3 +115,18 @@ def test_a_trimmed_quote_lies_within_the_quote(text, wanted):
 )
 def test_a_title_alone_is_recognised(text, title, alone):
     assert is_title(text, title) is alone
+
+
+@pytest.mark.parametrize(
+    ("quote", "shown"),
+    [
+        ("Zinc melts at 420 °C, which is low.", "Zinc melts at 420 °C, which is low."),
+        ("Zinc melts at 420 °C", "Zinc melts at 420 °C …"),
+        ("melts at 420 °C, which is low.", "… melts at 420 °C, which is low."),
+        ("which is low. Tin melts at 232 °C.", "… which is low. Tin melts at 232 °C."),
+        ("Tin melts at 232 °C.", "Tin melts at 232 °C."),
+        ("not there", "not there"),
+    ],
+)
+def test_an_ellipsis_stands_where_a_sentence_is_cut(quote, shown):
+    assert with_ellipses(quote, "- Zinc melts at 420 °C, which is low. Tin melts at 232 °C.") == shown
