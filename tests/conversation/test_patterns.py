@@ -27,6 +27,8 @@ EXAMPLES = [
     (document_questions, "_WHERE_DONE", "The archive is located in Prague", "The pairs were based on means"),
     (document_questions, "_WHERE_DOES", "The tower stands on Gull Rock", "The tower stands on its own"),
     (document_questions, "_WHY", "Basalt is dark because it holds iron", "Basalt is dark"),
+    (document_questions, "_NO_DEFINITION", "the most common site", "the forest of Ulm"),
+    (document_questions, "_DONE_BY_AUTHORS", "chosen", "dark"),
     (document_questions, "_WHAT", "Basalt is a rock that is hard", "Basalt is hard"),
     (document_questions, "_NOT_NAMES", "It was opened", "Italy was founded"),
     (document_questions, "_CLAUSE", "the plan that failed", "the plan"),

@@ -9,6 +9,7 @@ import pytest
 
 from preflight_rag import text
 from preflight_rag.text import (
+    abbreviations,
     boolean,
     concepts,
     directions,
@@ -30,6 +31,8 @@ from preflight_rag.text import (
 
 LONG = 80
 EXAMPLES = [
+    (abbreviations, "_STANDS_FOR", " stands for ", " stands on "),
+    (abbreviations, "_BEFORE", "Overlap Segmentation (", "Overlap Segmentation "),
     (inert, "_TOKEN", "![", "p<0.05 [1] (see)!"),
     (inert, "_ADDRESS", "https://example.org/a?b", "example.org"),
     (inert, "_UNDECIDED", "see htt", "see it"),
