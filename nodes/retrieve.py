@@ -64,14 +64,14 @@ def _retrieved(state: Rewritten, context: Context) -> tuple[Settings, Retrieval,
 
 
 def _speaks_of(retrieval: Retrieval, names: Sequence[str]) -> bool:
-    """Whether some passages were found, and hold the names that a follow-up brings in."""
+    """Return whether some passages were found, and hold the names that a follow-up brings in."""
     text = " ".join(f"{candidate.passage.title} {candidate.passage.text}" for candidate in retrieval.chosen)
     present = frozenset(words(text))
     return bool(retrieval.chosen) and all(present.issuperset(words(name)) for name in names)
 
 
 def _within(settings: Settings, documents: Sequence[str]) -> Settings:
-    """The settings for a question about the only document that it names, or goes on about."""
+    """Return the settings for a question about the only document that it names, or goes on about."""
     if len(documents) != 1:
         return settings
     return settings.model_copy(update={"where": (*settings.where, f"id = {documents[0]}")})

@@ -66,7 +66,7 @@ def narrowed(own: Settings, changes: Mapping[str, Any]) -> Settings:
 
 
 def joined_instructions(own: str, *callers: str) -> str:
-    """All that is said of how to write, each thing once: the operator's first, which stands whatever callers say."""
+    """Return all writing instructions, each once: the operator's first, which the caller's cannot override."""
     texts = [own.strip(), *(text.removeprefix(own).strip() for text in callers)]
     return "\n".join(dict.fromkeys(filter(None, texts)))
 

@@ -401,7 +401,7 @@ def lacking(error: BaseException) -> str:
 
 
 def unreadable(message: str, error: BaseException, *, help: str = "") -> LibraryError:
-    """The error for a file that cannot be read: damaged, unless the system lacked room, handles or memory for it."""
+    """Return the error for an unreadable file: damaged, unless the system lacked room, handles or memory."""
     if reason := lacking(error):
         return LibraryError(f"{message}: {reason}", help=system_help(error))
     return LibraryCorrupt(message, help=help)

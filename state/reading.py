@@ -71,7 +71,7 @@ class Source:
 
     @classmethod
     def of(cls, passage: Passage, n: int) -> Source:
-        """A passage under the number n."""
+        """Return a passage under the number n."""
         # Two documents with the same text are one source: what both say does not agree with itself.
         document_id = str(passage.metadata.get(COPY_OF) or passage.document_id)
         return cls(

@@ -190,7 +190,7 @@ class PassagePlaces(Protocol):
         ...
 
     def retracted(self, positions: np.ndarray) -> np.ndarray:
-        """Return whether each is of a retracted publication, (n,)."""
+        """Return, as booleans (n,), which passages are of a retracted publication."""
         ...
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def question_of(turn: Turn, feedback: Feedback, catalogue: Catalogue) -> dict[str, Any]:
-    """A judged turn as a line that `own` reads; what nobody vouches for is left out.
+    """Return a judged turn as a line that `own` reads; what nobody vouches for is left out.
 
     An answer that was called good is the right one, and what it cites are gold contexts; an abstention that was, says
     that the library cannot answer. Of an answer that was called wrong its short form is a wrong one, and what the
@@ -52,7 +52,7 @@ def _right(answer: Answer, *, is_choice: bool) -> dict[str, Any]:
 
 
 def _context(citation: dict[str, Any], catalogue: Catalogue, *, good: bool) -> dict[str, Any]:
-    """A cited passage, whole where the library still has it."""
+    """Return a cited passage, whole where the library still has it."""
     passage = catalogue.passage(citation["passage_id"])
     values = {
         "id": citation["passage_id"],

@@ -177,7 +177,7 @@ def _number(text: str, last: int) -> int:
 
 
 def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = ()) -> str:
-    """The message as a question of its own, following the thread of the questions before it.
+    """Return the message as a question of its own, following the thread of the questions before it.
 
     A clause that points back ("why do they differ?") is put behind the question it points to, and behind the clause
     between them if there is one; a fragment ("and in children?") takes the place of what it replaces, and a pronoun
@@ -212,7 +212,7 @@ def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = ())
 
 
 def _stands_alone(text: str) -> bool:
-    """Whether a message names what it asks about."""
+    """Return whether a message names what it asks about."""
     if _OF_NOTHING.match(text[:1].lower() + text[1:]) or _ASKS_ALONE.fullmatch(text.rstrip(" ?.!")):
         return False
     personal = _IMPERSONAL.sub(" ", text)
@@ -230,7 +230,7 @@ def _stands_alone(text: str) -> bool:
 
 
 def _names_antecedent(text: str) -> bool:
-    """Whether a question's pronoun stands for the question's own subject: "which items are below their level"."""
+    """Return whether a question's pronoun stands for its own subject: "which items are below their level"."""
     match = _ANTECEDENT.match(text)
     if match is None:
         return False
@@ -251,7 +251,7 @@ def _names_antecedent(text: str) -> bool:
 
 
 def _names_subject(text: str) -> bool:
-    """Whether the only word of a question is its subject, and no person or study of those just spoken of."""
+    """Return whether the only word of a question is its subject, and no person or study of those just spoken of."""
     match = _BARE_SUBJECT.match(text)
     if match is None or re.fullmatch(r"the|this|that|these|those|all|each|any|some", match["subject"], re.I):
         return False
@@ -261,7 +261,10 @@ def _names_subject(text: str) -> bool:
 
 
 def _named(message: str, question: str, people: Sequence[str]) -> str:
-    """The message with the name that its pronoun stands for; as it is where there is no such name, or several."""
+    """Return the message with the name that its pronoun stands for.
+
+    As it is where there is no such name, or several.
+    """
     person = _PERSON.search(message)
     if person:
         return _put(message, person, _person_of(question, people))
@@ -277,7 +280,7 @@ def _named(message: str, question: str, people: Sequence[str]) -> str:
 
 
 def _with_setting(message: str, question: str) -> str:
-    """A message whose pronoun became a name, with what the question before it counts, and its year, where it has none.
+    """Return a message with its pronoun resolved, and the previous question's counted noun and year where it has none.
 
     "How many did Ulta Beauty remodel?" after "How many stores did it open during fiscal 2022?" means stores, and 2022.
     """
@@ -290,7 +293,7 @@ def _with_setting(message: str, question: str) -> str:
 
 
 def _put(message: str, pronoun: re.Match[str], name: str) -> str:
-    """The message with a name in the place of a pronoun, in its possessive where the pronoun is one."""
+    """Return the message with a name in the place of a pronoun, in its possessive where the pronoun is one."""
     if not name:
         return message
     behind = message[pronoun.end() :]
@@ -301,7 +304,10 @@ def _put(message: str, pronoun: re.Match[str], name: str) -> str:
 
 
 def _person_of(question: str, people: Sequence[str]) -> str:
-    """The person whom a question, or the answer to one for a person, is about; empty where that is not one person."""
+    """Return the person whom a question, or the answer to one for a person, is about.
+
+    Return nothing where that is not one person.
+    """
     known = [name for name in _names_in(question) if _PERSON_NAME.fullmatch(name)]
     named = [name for name in people if name not in known]
     if _WHO.match(question) and named:
@@ -310,7 +316,7 @@ def _person_of(question: str, people: Sequence[str]) -> str:
 
 
 def people_of(earlier: Earlier) -> list[str]:
-    """The people whom the last answer names: in its headline, or else in its first quote."""
+    """Return the people whom the last answer names: in its headline, or else in its first quote."""
     headline = without_marks(next(iter(earlier.answer.splitlines()), "")).strip(" *_.")
     if match := _PERSON_NAME.fullmatch(headline):
         return [match[0]]
@@ -326,7 +332,7 @@ def people_of(earlier: Earlier) -> list[str]:
 
 
 def _names_in(question: str) -> list[str]:
-    """The runs of capitalised words of a question behind its first word, without the possessive."""
+    """Return the runs of capitalised words of a question behind its first word, without the possessive."""
     behind = question.find(" ") + 1
     found = [match.group() for match in names.NAME.finditer(question, behind)] if behind else []
     bare = [re.sub(r"['’]s?$", "", name.rstrip(".,")) for name in found]
@@ -334,7 +340,7 @@ def _names_in(question: str) -> list[str]:
 
 
 def _completed(question: str, fragment: str) -> str:
-    """The question with a fragment's question words, or its words like some of the question, in their place.
+    """Return the question with a fragment's question words, or its words like some of the question, in their place.
 
     "When?" and "In how many countries?" take the place of the question words; "the chief financial officer" that of
     "the chief executive officer". Empty where the fragment is neither.
@@ -354,7 +360,7 @@ def _completed(question: str, fragment: str) -> str:
 
 
 def _like(stem: str, fragment: str) -> str:
-    """The question with the fragment in place of as many words, of which at least half are the same; else empty."""
+    """Return the question with the fragment in place of as many words, at least half of them the same; else ""."""
     tokens, parts = stem.split(), fragment.split()
     best: tuple[int, int] | None = None
     for start in range(1, len(tokens) - len(parts) + 1):
@@ -402,7 +408,7 @@ def _replaced(question: str, fragment: str) -> str:
 
 
 def continued_documents(message: str, made: Rewrite, earlier: EarlierState | None) -> list[str]:
-    """The id of the document that a follow-up is searched for in first: the one that the last answer cites first.
+    """Return the id of the document that a follow-up searches first: the one that the last answer cites first.
 
     None for a message that stands alone, spelling aside, and where the last answer cites nothing.
 
@@ -439,7 +445,9 @@ def repeats(citations: Sequence[Citation], answer: str, earlier: EarlierState | 
 
 
 def adds_nothing(message: str, earlier: EarlierState) -> bool:
-    """Whether a follow-up has no word of its own, as "and why?": what leads to the last answer again answers nothing.
+    """Return whether a follow-up, such as "and why?", has no content word of its own.
+
+    A search for it would only lead to the last answer again.
 
     "And in fiscal 2021?" has one, and the sentence that was shown before may answer it.
     """
@@ -447,7 +455,7 @@ def adds_nothing(message: str, earlier: EarlierState) -> bool:
 
 
 def points_nowhere(question: str) -> bool:
-    """Whether a question says "she" or "it" of what nothing before it names."""
+    """Return whether a question says "she" or "it" of what nothing before it names."""
     personal = _IMPERSONAL.sub(" ", question)
     pointer = _PRONOUN.search(personal)
     if pointer is None or _stands_alone(question):
@@ -456,12 +464,12 @@ def points_nowhere(question: str) -> bool:
 
 
 def names_nobody(question: str) -> bool:
-    """Whether a question asks of a "he" or a "she" whom nothing before it names."""
+    """Return whether a question asks of a "he" or a "she" whom nothing before it names."""
     return bool(_PERSON.search(question)) and points_nowhere(question)
 
 
 def shown_again(citations: Sequence[Citation]) -> str:
-    """The quotes of an answer that is the last one again, as evidence: nothing is claimed twice of one sentence."""
+    """Return the quotes of a repeated answer as evidence: no sentence is the basis of two claims."""
     quotes = [quoted(each.n, without_marks(" ".join(each.quote.split()))) for each in citations[:MOST_QUOTES]]
     return "\n\n".join([CLOSEST, *quotes])
 

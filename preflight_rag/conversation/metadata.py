@@ -159,7 +159,7 @@ def _by_topic(library: Collection, lookup: Lookup, where: Filter | None) -> list
 
 
 def _by_own_name(library: Collection, topic: str, terms: Set[str]) -> list[str]:
-    """The document whose own name stands in a topic: the acronym of a trial, a code, of no other document.
+    """Return the document whose own name stands in a topic: the acronym of a trial, a code, of no other document.
 
     A paper that mentions a trial names it once or twice, somewhere; its own paper names it from the beginning on, a
     code again and again, an acronym as what it is: "the SPRUCE study".
@@ -182,7 +182,7 @@ def _by_own_name(library: Collection, topic: str, terms: Set[str]) -> list[str]:
 
 
 def _is_called_study(name: str, text: str) -> bool:
-    """Whether a name is somewhere followed by what a study is called."""
+    """Return whether a name is somewhere followed by what a study is called."""
     at = text.find(name)
     while at >= 0:
         if _STUDY.match(text, at + len(name)):
@@ -192,7 +192,7 @@ def _is_called_study(name: str, text: str) -> bool:
 
 
 def _beginning(library: Collection, document_id: str) -> set[str]:
-    """The index terms of a document's title and of its first passages, in which it says what it is on."""
+    """Return the index terms of a document's title and of its first passages, in which it says what it is on."""
     first = library.document_passages(document_id)[:FIRST_PASSAGES]
     return set(words(" ".join([passage.title for passage in first[:1]] + [passage.text for passage in first])))
 

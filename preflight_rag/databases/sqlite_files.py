@@ -141,7 +141,7 @@ def copy_readable(source: Path, target: sqlite3.Connection) -> int:
 
 
 def _same_columns(theirs: list[str], ours: list[str]) -> list[tuple[str, str]]:
-    """The columns of a damaged table beside those of a new one: by name, and one whose name is damaged by its place."""
+    """Return pairs of a damaged table's columns and a new table's: by name, or by position for a damaged name."""
     by_place = len(theirs) == len(ours)
     return [
         (name, name if name in ours else ours[place])

@@ -62,7 +62,7 @@ class KnowsCopies(Protocol):
     """A collection that knows which of its passages hold the same text."""
 
     def without_copies(self, ids: Sequence[str], where: Filter | None = None) -> list[str]:
-        """The passages without those whose text another one has that is searched, and fits the filter."""
+        """Return the passages without those whose text another one has that is searched, and fits the filter."""
         ...
 
     def also_in(self, quotes: Mapping[str, str]) -> dict[str, list[CopyPlace]]:
@@ -74,7 +74,7 @@ class FoundCopyStore(Protocol):
     """What was found of copies, as the tables of a folder's library and of one in PostgreSQL keep it."""
 
     def document_copies(self) -> list[DocumentCopy]:
-        """All documents that have the text of another one, by id."""
+        """Return all documents that have the text of another one, by id."""
 
     def document_rows(self, document_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Title, source, date, authors, metadata and origin of documents as they are stored, by id."""
@@ -105,10 +105,10 @@ class CopyStore(FoundCopyStore, Protocol):
         """Store `(document id, number of the version, words, marks)` of documents that are to be compared."""
 
     def has_uncompared(self) -> bool:
-        """Whether a document waits to be compared with the others."""
+        """Return whether a document waits to be compared with the others."""
 
     def marked(self) -> Iterable[DocumentMarks]:
-        """The marks of all documents, in the order in which they came to the library."""
+        """Return the marks of all documents, in the order in which they came to the library."""
 
     def write_copies(
         self, compared: Sequence[str], documents: Sequence[DocumentCopy], passages: Mapping[int, Sequence[int]]
@@ -117,7 +117,7 @@ class CopyStore(FoundCopyStore, Protocol):
 
 
 def with_copies(library: object, citations: Sequence[Citation]) -> list[Citation]:
-    """The citations, each with the documents that hold its quote, too, and are not searched for it."""
+    """Return the citations, each with the documents that hold its quote, too, and are not searched for it."""
     quotes = {each.passage_id: each.quote for each in citations if each.verified}
     if not quotes or not isinstance(library, KnowsCopies):
         return list(citations)
@@ -157,7 +157,7 @@ class _Read:
         return -sum(known), len(self.tokens), min(self.rows), self.row["id"]
 
     def source(self) -> Source:
-        """The document for `text.versions`, without its date: of a format that has none it says nothing."""
+        """Return the document for `text.versions`, without its date: of a format that has none it says nothing."""
         metadata = self.metadata
         replaced = [value for name in ("replaces", "supersedes") if (value := metadata.get(name))]
         names = [str(each) for value in replaced for each in (value if isinstance(value, list) else [value])]
@@ -280,7 +280,7 @@ def _read(store: CopyStore, names: Sequence[str]) -> dict[str, _Read]:
 
 
 def _are_copies(copy: _Read, kept: _Read, overlap: Overlap) -> bool:
-    """Whether one document has the text of the other, and nothing else in its place."""
+    """Return whether one document has the text of the other, and nothing else in its place."""
     if overlap.differs or max(overlap.share, overlap.other_share) < LEAST_SHARE:
         return False
     longer, shorter = max(len(copy.tokens), len(kept.tokens)), min(len(copy.tokens), len(kept.tokens))
@@ -294,7 +294,7 @@ def _are_copies(copy: _Read, kept: _Read, overlap: Overlap) -> bool:
 
 
 def _dated_apart(a: _Read, b: _Read) -> bool:
-    """Whether two files or records of one kind bear different dates: the same was said again at another time."""
+    """Return whether two files or records of one kind bear different dates: the same was said again at another time."""
     kinds = {PurePath(each.row["origin"]).suffix.casefold() for each in (a, b)}
     own = all(each.metadata.get("date_from") == "metadata" for each in (a, b))
     return len(kinds) == 1 and own and a.row["date"] != b.row["date"]
@@ -344,7 +344,7 @@ class Copies:
         found = set(wanted[self.searched(wanted)].tolist()) if len(wanted) else set()
 
         def has(row: int, behind: frozenset[int] = frozenset()) -> bool:
-            """Whether what a passage says is found, by itself or by those that have its text."""
+            """Return whether what a passage says is found, by itself or by those that have its text."""
             if row in found:
                 return True
             others = self.of.get(row, ())
@@ -354,7 +354,10 @@ class Copies:
         return [self._is_hidden[row] for row in rows]
 
     def search(self, ranked: Callable[[int], ScoredRanking], depth: int) -> ScoredRanking:
-        """The first `depth` of a ranking that are searched; `ranked` gives as many as it is asked for, copies too."""
+        """Return the first `depth` of a ranking that are searched.
+
+        `ranked` gives as many as it is asked for, copies too.
+        """
         import numpy as np
 
         asked = depth
@@ -396,7 +399,7 @@ def also_in(store: FoundCopyStore, quotes: Mapping[str, str]) -> dict[str, list[
 
 
 def _related(name: str, copies: Sequence[DocumentCopy]) -> list[str]:
-    """The documents that have the text of one, or whose text it has, by whatever way; ordered by id."""
+    """Return the documents that have the text of one, or whose text it has, by whatever way; ordered by id."""
     found, left = {name}, [name]
     while left:
         one = left.pop()

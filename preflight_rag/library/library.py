@@ -235,7 +235,7 @@ class Library(FolderCollection):
             return found(self._index.after(error, index))
 
     def without_copies(self, ids: Sequence[str], where: Filter | None = None) -> list[str]:
-        """The passages without those whose text another one has that is searched, and fits the filter.
+        """Return the passages without those whose text another one has that is searched, and fits the filter.
 
         Raises:
             LibraryEmpty: There is no passage to find.

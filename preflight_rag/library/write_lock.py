@@ -50,5 +50,5 @@ def write_lock(folder: Path, seconds: float = BUSY_SECONDS, progress: Progress |
 
 
 def removed(folder: Path) -> LibraryError:
-    """The error where a library is no longer where it was opened."""
+    """Return the error where a library is no longer where it was opened."""
     return LibraryError(f"The library at {folder} was removed meanwhile", help="Try again.")

@@ -28,7 +28,7 @@ MODULES = "sentence_transformers."
 
 
 def model_folder(name: str, error: type[PreflightError], convert: str) -> str:
-    """The folder that a model may be opened from: `name` where it is one, else what the Hub or its cache has of it.
+    """Return the folder to open a model from: `name` if it is a folder, else the download of the Hub or its cache.
 
     Args:
         name: Of a folder, or of a model on the Hub.

@@ -113,7 +113,7 @@ class JudgedAnswers:
         self._features = [answer_features(question, group, self.groups, read, terms) for group in self.groups]
 
     def claims(self) -> list[ClaimableAnswer]:
-        """The answers that are likely enough and of a kind to be claimed, likeliest first."""
+        """Return the answers that are likely enough and of a kind to be claimed, likeliest first."""
         fitting = [i for i, group in enumerate(self.groups) if self._fits(group.found[0])]
         open_ = [i for i in fitting if self._model.may_claim(self._features[i])]
         self._support(open_)
@@ -136,7 +136,7 @@ class JudgedAnswers:
         return why_unclaimed(veto or "unlikely", answer=answer.text, probability=likely, least=least)
 
     def is_near(self, ranked: Sequence[ScoredSentence]) -> bool:
-        """Whether the passages are about the question's topic: by likeness, or by its words and the reader with it.
+        """Return whether passages are about the question's topic: by similarity, or by shared words and the reader.
 
         Of a small collection the words say little: one that is missing weighs more than all that are there.
 
@@ -149,7 +149,7 @@ class JudgedAnswers:
         return likeness >= ALIKE or likeness + covered + (self._relevance - missing) / 2 >= NEAR
 
     def is_evidence(self) -> bool:
-        """Whether one of the answers is likely enough for the passages to bear on the question."""
+        """Return whether one of the answers is likely enough for the passages to bear on the question."""
         bounds = [self._model.bounds(features) for features in self._features]
         if any(least >= self._model.evidence for least, _ in bounds):
             return True
@@ -157,7 +157,7 @@ class JudgedAnswers:
         return any(self._model.bounds(features)[0] >= self._model.evidence for features in self._features)
 
     def all_features(self) -> list[dict[str, float]]:
-        """All features of each answer."""
+        """Return all features of each answer."""
         self._support(range(len(self.groups)))
         return self._features
 
@@ -195,7 +195,7 @@ _LANGUAGE_SAMPLE = 600
 
 
 def _is_read(source: Source) -> bool:
-    """Whether a passage is in a language that the reader reads, or in none that is known."""
+    """Return whether a passage is in a language that the reader reads, or in none that is known."""
     return language_of(source.text[:_LANGUAGE_SAMPLE]) in READ_LANGUAGES
 
 
@@ -216,13 +216,13 @@ class AnswerReader:
         self.chooser = VerdictReader(extractive, sentences, self.threshold)
 
     def read(self, question: str, sources: Sequence[Source]) -> list[ReadPassage]:
-        """The passages with their readings, by number."""
+        """Return the passages with their readings, by number."""
         ordered = sorted(sources, key=lambda source: source.n)
         readings = self.extractive.read([(question, source.title, source.text) for source in ordered])
         return [ReadPassage(source, reading) for source, reading in zip(ordered, readings, strict=True)]
 
     def draft(self, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Draft:
-        """The answer of all passages where it is likely right, else what comes nearest to one, or nothing."""
+        """Return the answer of all passages where it is likely right, else what comes nearest to one, or nothing."""
         sources = narrowed(question, sources)
         if not options and language_of(question) not in READ_LANGUAGES:
             quotes = named_lines(question, sources) or unread_quotes(question, sources, self.sentences)
@@ -256,7 +256,9 @@ class AnswerReader:
         return claimed or self._unclaimed(question, read, judgement, fit, lead)
 
     def confidence(self, question: str, sources: Sequence[Source], answer: str) -> float:
-        """The probability that an answer is right which these passages by themselves would claim; 0 where they do not.
+        """Return the probability that an answer is right which these passages by themselves would claim.
+
+        Return 0 where they do not.
 
         None is known of a yes or no, and an explanation is never claimed, so nothing is read for these.
         """
@@ -270,7 +272,7 @@ class AnswerReader:
         return (claim.confidence or 0.0) if claim and same_answer(claim.short, answer) else 0.0
 
     def extract(self, question: str, sources: Sequence[Source]) -> Extract:
-        """The sentences around the answers of the passages that answer; where none does, of the likeliest one.
+        """Return the sentences around the answers of the passages that answer; where none does, of the likeliest one.
 
         What `reduce` makes of them is judged over all partitions, so each hands something on.
         """
@@ -288,7 +290,7 @@ class AnswerReader:
         return [item for item in read if item.reading.spans and item.reading.answerable >= self.threshold]
 
     def _kept(self, item: ReadPassage, *, several: bool) -> list[PassageAnswer]:
-        """A passage's best answer, and with `several` all that reach the threshold by themselves."""
+        """Return a passage's best answer, and with `several` all that reach the threshold by themselves."""
         found = answers_of(item, several=several)
         return found[:1] + [other for other in found[1:] if several and other.probability >= self.threshold]
 
@@ -301,7 +303,7 @@ class AnswerReader:
         *,
         several: bool = False,
     ) -> JudgedAnswers:
-        """The answers that rank first, to be judged."""
+        """Return the answers that rank first, to be judged."""
         fit = fit or SentenceFit(question, [item.source for item in read])
         return JudgedAnswers(self.extractive, question, read, terms, fit, several=several)
 
@@ -313,7 +315,7 @@ class AnswerReader:
     def _unclaimed(
         self, question: str, read: Sequence[ReadPassage], judgement: JudgedAnswers, fit: SentenceFit, lead: str
     ) -> Draft:
-        """The sentences that come nearest to an answer, and no claim; NOTHING where they hardly bear on it."""
+        """Return the sentences that come nearest to an answer, and no claim; NOTHING where they hardly bear on it."""
         sources = [item.source for item in read]
         lead = ABOUT_THIS if lead == CLOSEST and asks_for_lines(question) else lead
         if fields := named_fields(question, sources):
@@ -330,7 +332,7 @@ class AnswerReader:
         return evidence(quotes, lead, why)
 
     def _chosen(self, question: str, answering: Sequence[ReadPassage], options: Sequence[str]) -> Draft:
-        """The option that the passages support best, with the answer that comes nearest to it as its evidence."""
+        """Return the option that the passages support best, with the answer closest to it as its evidence."""
         groups = grouped([item for read in answering for item in answers_of(read)])
         answers = [(group.text, group.confidence) for group in groups]
         choice = self.chooser.choose(question, answering, options, answers)
@@ -355,14 +357,14 @@ def _from_tables(question: str, sources: Sequence[Source], fit: SentenceFit) -> 
 
 
 def _cell(found: TableAnswer) -> Draft:
-    """A table's cell with what its row and column are, and the row's line."""
+    """Return a table's cell with what its row and column are, and the row's line."""
     short = f"{found.cell} ({found.scale})" if found.scale else found.cell
     named = f"{short} [{found.n}]\n\nRow: {found.row}; column: {found.column}."
     return Draft(f"{named}\n\n{plain(found.quote)} [{found.n}]", ((found.n, found.quote),), short=short)
 
 
 def _claimed(sure: Sequence[ClaimableAnswer], *, several: bool) -> Draft | None:
-    """The likeliest answer, or of a list all likely ones; None where none is likely enough."""
+    """Return the likeliest answer, or of a list all likely ones; None where none is likely enough."""
     return _drafted(sure if several else sure[:1], several=several) if sure else None
 
 

@@ -73,7 +73,7 @@ class AskedName:
     letters: str
 
     def stands_with(self, terms: frozenset[str], source: Source) -> bool:
-        """Whether some terms have it, or the title, the file (ULTABEAUTY_2023.pdf) or a passage beside its rows."""
+        """Return whether the terms are in the given ones, the title, the file name, or a passage beside the rows."""
         if self.terms and self.terms <= terms:
             return True
         prose = " ".join(line for line in source.text.split("\n") if not is_row(line))
@@ -174,14 +174,14 @@ def may_be_claimed(asked: QuestionWording, cell: CellNames) -> bool:
 
 
 def _are_said(asked: QuestionWording, cell: CellNames) -> bool:
-    """Whether the question's words stand with the cell, more than half of them in the row and the column themselves."""
+    """Return whether the question's words are near the cell, more than half of them in its row and column."""
     of_names = frozenset[str]().union(*(name.terms for name in asked.names)) & cell.terms
     own = (asked.terms & cell.terms) | of_names
     return asked.terms <= cell.terms | cell.around and 2 * len(own) > len(asked.terms | of_names)
 
 
 def _of_the_years(asked: QuestionWording, cell: CellNames) -> bool:
-    """All of the question's years, by the column and the row where they have any, else by the table or its document."""
+    """Return whether the question's years are the cell's: those of column and row, else of table or document."""
     named = f"{cell.column} {cell.row}"
     if asked.years and not asked.new_year and _NEW_YEAR.search(named):
         return False
@@ -191,7 +191,7 @@ def _of_the_years(asked: QuestionWording, cell: CellNames) -> bool:
 
 
 def _of_the_quarter(asked: QuestionWording, cell: CellNames) -> bool:
-    """Return a part of a year only where one is asked for, and of the quarter that is."""
+    """Return whether a cell's quarter is the question's; a cell of a quarter never answers a question about a year."""
     own = f"{cell.column} {cell.row}"
     if not asked.part_of_year:
         return not _PART_OF_YEAR.search(own) and not _PART_OF_YEAR.search(cell.table)

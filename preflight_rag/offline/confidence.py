@@ -211,7 +211,7 @@ def _of_another_name(question: str, source: Source, quote: str) -> bool:
 
 
 def _of_another_year(question: str, title: str, sentence: str) -> bool:
-    """Whether a sentence speaks of other years than the question does, as of layoffs in 2024 where 2023 is asked for.
+    """Return whether a sentence is about other years than the question: layoffs in 2024, where 2023 is in question.
 
     A sentence without a year is of the title's, as in "Results of fiscal 2022". A year is not another one where the
     sentence names years before and after it, or the title names it.
@@ -230,7 +230,7 @@ def supported(reading: PassageReading) -> float:
 
 
 def ground_features(terms: QuestionTerms, source: Source, sentence: str) -> dict[str, float]:
-    """Return whether what the question speaks of stands where the answer was found."""
+    """Return the features on whether the passage of the answer contains what the question is about."""
     title = frozenset(words_by_token(source.title))
     passage = title | frozenset(words_by_token(source.text))
     sentence_words = title | frozenset(words_by_token(sentence))
@@ -249,7 +249,7 @@ def ground_features(terms: QuestionTerms, source: Source, sentence: str) -> dict
 
 
 def type_features(question: str, answer: str) -> dict[str, float]:
-    """Return whether the answer is of the type that is asked for."""
+    """Return the features on whether the answer is of the type that the question asks for."""
     terms, asked = frozenset(words(answer)), frozenset(words(question))
     short = _short_for(answer, question)
     question = last_question(question)
@@ -279,13 +279,13 @@ def type_features(question: str, answer: str) -> dict[str, float]:
 
 
 def _short_for(answer: str, question: str) -> bool:
-    """Whether an answer is the initials of words of the question: HSL for the hormone-sensitive lipase asked about."""
+    """Return whether an answer is the initials of question words: HSL for hormone-sensitive lipase."""
     initials = "".join(word[0] for word in re.findall(r"[^\W_]+", question)).casefold()
     return answer.isupper() and 2 < len(answer) < 7 and answer.isalpha() and answer.casefold() in initials
 
 
 def _counts_another_thing(question: str, figures: Figures) -> bool:
-    """Whether so many of something are asked for, and the answer is an amount of something else, such as "10 mg"."""
+    """Return whether a count is in question, and the answer is an amount of something else, such as "10 mg"."""
     counted = _HOW_MANY.search(question)
     units = {amount.dimension for amount in figures.amounts if amount.dimension}
     if not counted or not units:
@@ -294,7 +294,7 @@ def _counts_another_thing(question: str, figures: Figures) -> bool:
 
 
 def prose(sentence: str) -> float:
-    """How much a stretch reads like a sentence: the share of its tokens that are plain words, 0 for table cells."""
+    """Return how much a stretch reads like a sentence: its share of plain words, 0 for table cells."""
     tokens = sentence.split()
     if not tokens or _TABLE_LIKE.search(sentence):
         return 0.0

@@ -285,7 +285,7 @@ def statement(group: Sequence[ScoredSentence]) -> str:
 def nearest_quotes(
     ranked: Sequence[ScoredSentence], read: Sequence[ReadPassage], fit: SentenceFit, most: int = MAX_QUOTED
 ) -> list[tuple[int, str]]:
-    """The sentences that come nearest to an answer, one a passage, as (passage, sentence), nearest first, each once.
+    """Return the sentences nearest to an answer, one a passage, as (passage, sentence), nearest first.
 
     A sentence counts by how like the question it is, by what the search and the reader say of its passage, and more
     where it holds what the reader takes for the answer; less where it is about another subject or says the opposite.
@@ -317,7 +317,7 @@ def nearest_quotes(
 
 
 def _is_shown(sentence: str, shown: Mapping[int, str]) -> bool:
-    """Whether a sentence is among those that are shown, be it from another format of the document."""
+    """Return whether a sentence is among those that are shown, be it from another format of the document."""
     own = compared_words(sentence)
     return any(own == compared_words(other) for other in shown.values())
 
@@ -335,7 +335,7 @@ def unread_quotes(
 
 
 def of_versions(quotes: Sequence[tuple[int, str]], fit: SentenceFit, lead: str) -> tuple[list[tuple[int, str]], str]:
-    """The quotes and the line above them, where one is outdated: those of the versions alone, under what changed.
+    """Return the quotes and the line above them; where one is outdated, the versions' quotes under the change.
 
     Args:
         quotes: What is shown, nearest first.

@@ -92,7 +92,7 @@ def extreme_of(question: str) -> Extreme | None:
 
 
 def table_extreme(question: str, sources: Sequence[Source], lead: str) -> Draft | None:
-    """The group of a table that has the most or the least, or the rows to see it in; None where no table has it.
+    """Return the group of a table that has the most or the least, or the rows to see it in; None where no table has it.
 
     Args:
         question: What was asked.
@@ -127,14 +127,14 @@ def _label(line: _Line) -> frozenset[str]:
 
 
 def _is_about(asked: Extreme, line: _Line) -> bool:
-    """Whether a row's label, with its caption and title, has what is asked for, and several groups have figures."""
+    """Return whether a row's label, caption and title cover the question, and several groups have figures."""
     label = _label(line)
     about = label.union(words(line.row.caption), words(line.source.title))
     return bool(asked.what & label) and asked.what <= about and len(_groups(asked, line)) > 1
 
 
 def _distance(asked: Extreme, line: _Line) -> tuple[int, float]:
-    """How many of the question's words a row's label lacks, and which part of the label's words the question lacks."""
+    """Return how many question words a row's label lacks, and the share of its words that the question lacks."""
     label = _label(line)
     own = label - (_GENERAL - asked.what) - _ALIKE.keys()
     called = frozenset[str]().union(*(called for name, called in _ALIKE.items() if name in asked.what))
@@ -142,7 +142,7 @@ def _distance(asked: Extreme, line: _Line) -> tuple[int, float]:
 
 
 def _groups(asked: Extreme, line: _Line) -> list[Cell]:
-    """The cells of a row that hold the figure of a group of the kind that is asked for."""
+    """Return the cells of a row that hold the figure of a group of the kind that is asked for."""
     cells = [
         cell
         for cell in line.row.cells[1:]
@@ -159,7 +159,10 @@ def _name(cell: Cell) -> str:
 
 
 def _best(asked: Extreme, line: _Line) -> Cell | None:
-    """The group that alone has the most, or the least; None where two have, or numbers and percentages disagree."""
+    """Return the group that alone has the most, or the least.
+
+    Return None where two have, or numbers and percentages disagree.
+    """
     cells = _groups(asked, line)
     if len(cells) + 1 < len([cell for cell in line.row.cells if not _NO_GROUP.search(_name(cell))]):
         return None  # a group without a figure may have the most
@@ -198,7 +201,7 @@ def _claim(line: _Line, best: Cell) -> Draft:
 
 
 def _has_column(asked: Extreme, line: _Line) -> bool:
-    """Whether a row's columns are what is asked for and what the groups are called."""
+    """Return whether a row's columns are what is asked for and what the groups are called."""
     columns = [frozenset(words(cell.column)) for cell in line.row.cells]
     measured = any(asked.what <= names and _FIGURE.match(cell.text)
                    for names, cell in zip(columns, line.row.cells, strict=True))  # fmt: skip
@@ -206,7 +209,7 @@ def _has_column(asked: Extreme, line: _Line) -> bool:
 
 
 def _shown(lines: Sequence[_Line], lead: str) -> Draft | None:
-    """The rows of one table, the one with most of them, in their order."""
+    """Return the rows of one table, the one with most of them, in their order."""
     tables: dict[tuple[str, str], list[_Line]] = {}
     for line in lines:
         tables.setdefault((line.source.document_id or line.source.title, line.row.caption[:9]), []).append(line)

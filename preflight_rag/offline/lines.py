@@ -162,7 +162,7 @@ def _with_lines(source: Source, keeps: Callable[[str], bool]) -> Source:
 
 
 def _amounts(text: str) -> frozenset[tuple[str, str]]:
-    """The amounts of a text with their units, "20 mg" as ("20", "mg")."""
+    """Return the amounts of a text with their units, "20 mg" as ("20", "mg")."""
     found = set()
     for match in _AMOUNT.finditer(unicodedata.normalize("NFKC", text)):
         number = match["number"].replace(",", "").lstrip("0") or "0"
@@ -171,7 +171,7 @@ def _amounts(text: str) -> frozenset[tuple[str, str]]:
 
 
 def _with_amounts(sources: Sequence[Source], asked: frozenset[tuple[str, str]]) -> list[Source]:
-    """The passages without rows that have another amount where rows of the same document have the one asked for."""
+    """Return the passages without rows of another amount, where rows of the same document have the requested one."""
     rows = {source.n: [line for line in source.text.split("\n") if is_row(line)] for source in sources}
     named: dict[str, set[tuple[str, str]]] = {}
     for source in sources:

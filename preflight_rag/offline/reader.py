@@ -104,7 +104,7 @@ class OfflineReader:
     async def summarize(
         self, *, title: str, sections: Sequence[Sequence[Source]], parts: Sequence[Extract] = ()
     ) -> Reply[Draft]:
-        """The sentences themselves, a paragraph a section; of parts, their summaries one after another."""
+        """Return the sentences themselves, a paragraph a section; of parts, their summaries one after another."""
         from preflight_rag.text.quotes import plain
 
         if parts:

@@ -462,7 +462,7 @@ def _way_features(a: ContextReading, b: ContextReading) -> Features:
 
 
 def _surely_differ(a: ContextReading, b: ContextReading) -> bool:
-    """Whether the answers that were read differ for sure: dropping one context for the other would lose an answer.
+    """Return whether the answers differ for sure: dropping either context would lose an answer.
 
     None of one is one of the other, and they are two dates or numbers, or names neither of which stands in the sentence
     that holds the other.

@@ -143,7 +143,7 @@ def _terms(text: str) -> frozenset[str]:
 
 
 def _named(cells: Sequence[Cell], terms: frozenset[str]) -> int | None:
-    """The place of the only column that has all of some words; of several the one that has no others."""
+    """Return the place of the only column that has all of some words; of several the one that has no others."""
     places = [place for place, cell in enumerate(cells) if place and terms <= _terms(cell.column)]
     exact = [place for place in places if terms == _terms(cells[place].column)]
     if len(exact) == 1:
@@ -152,13 +152,13 @@ def _named(cells: Sequence[Cell], terms: frozenset[str]) -> int | None:
 
 
 def _has_figures(lines: Sequence[_Line], terms: frozenset[str]) -> bool:
-    """Whether a column of a table has a figure: "which drugs are under investigation" compares nothing."""
+    """Return whether a column of a table has a figure: "which drugs are under investigation" compares nothing."""
     place = _named(lines[0].cells, terms)
     return place is not None and any(_figure(line.cells[place]) for line in lines)
 
 
 def _is_of_the_kind(asked: RowComparison, line: _Line) -> bool:
-    """Whether the rows are of what the question asks for, by the first column, the caption or the document's title."""
+    """Return whether the rows match the question's subject: by first column, caption or the document's title."""
     return bool((asked.group | asked.first) & _about(line)) or not line.cells[0].column
 
 
@@ -167,7 +167,7 @@ def _about(line: _Line) -> frozenset[str]:
 
 
 def _columns(asked: RowComparison, lines: Sequence[_Line]) -> tuple[int, int] | None:
-    """The places of both columns in all rows of a table; None where the first one is not the only one meant."""
+    """Return the places of both columns in all rows of a table; None where the first one is not the only one meant."""
     cells = lines[0].cells
     second = _named(cells, asked.second)
     if second is None:
@@ -184,7 +184,7 @@ def _columns(asked: RowComparison, lines: Sequence[_Line]) -> tuple[int, int] | 
 
 
 def _figure(cell: Cell) -> tuple[float, str] | None:
-    """The number of a cell that holds nothing else, and its unit."""
+    """Return the number of a cell that holds nothing else, and its unit."""
     match = _FIGURE.fullmatch(cell.text.strip())
     if match is None:
         return None

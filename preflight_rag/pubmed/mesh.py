@@ -160,7 +160,7 @@ class Mesh:
         return [descriptor for ui in uis if (descriptor := self._get(ui))]
 
     def stretches(self, text: str) -> list[str]:
-        """The stretches of a text that are terms, as they are written there, in order, longer terms before parts."""
+        """Return the stretches of a text that are terms, as written, in order, longer terms before their parts."""
         return list(dict.fromkeys(written for _, written in self._found(text)))
 
     def _found(self, text: str) -> Iterator[tuple[str, str]]:
@@ -184,7 +184,7 @@ class Mesh:
             at += 1
 
     def about(self, text: str, subtree: str) -> bool:
-        """Whether a text mentions a descriptor of a subtree (see `under`), for choosing questions and documents."""
+        """Return whether a text mentions a descriptor of a subtree (see `under`), to choose questions and documents."""
         headings = self._subtrees.get(subtree)
         if headings is None:
             headings = self._subtrees[subtree] = self.under(subtree)
@@ -325,5 +325,5 @@ def _singular(word: str) -> str:
 
 
 def _fits(term: str, written: str) -> bool:
-    """Whether words of a text can be the term that they make up: the capitals of an abbreviation have to be there."""
+    """Return whether words of a text can be the term that they form: an abbreviation needs its capitals."""
     return not (term.isupper() and len(term) > 1) or term in written

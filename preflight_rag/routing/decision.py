@@ -230,7 +230,7 @@ def _calibrated(
     settings: Settings,
     profile: ModelProfile,
 ) -> LossPrediction:
-    """Return whether the calibrated risk makes reading in parts worth its calls."""
+    """Return the predicted loss, and whether the calibrated risk makes reading in parts worth its calls."""
     risk = model.risk(values)
     parts = len(partition(passages, settings.partition_size, settings.max_partitions))
     value = parts_value(

@@ -58,7 +58,7 @@ class ModelEntry:
             raise UsageError(f"the model cannot be kept in {folder.name}: {error.strerror}", help=help) from error
 
     def open(self, preflight: Preflight) -> Reader:
-        """The reader with this model, for the settings and the library of an application.
+        """Return the reader with this model, for the settings and the library of an application.
 
         Raises:
             ModelError: The server cannot be asked for its models.

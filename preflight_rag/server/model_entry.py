@@ -51,7 +51,7 @@ def operator_of(request: Request) -> User:
 
 
 def may_connect(request: Request, user: User) -> bool:
-    """Whether somebody may connect a model: where there are keys, with an `admin` one, else from this machine."""
+    """Return whether a client may connect a model: with an `admin` key where there are keys, else from this machine."""
     service: Service = request.app.state.service
     if service.needs_key():
         return user.admin

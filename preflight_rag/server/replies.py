@@ -247,7 +247,7 @@ def choices(asked: Clarification) -> str:
 
 
 def as_answered(history: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The history with answers as they were before notes and sources were set under them, without empty messages."""
+    """Return the history without empty messages, and without the notes and sources set under answers."""
     plain = (
         (role, _NOTES.sub("", strip_footnotes(text)).strip() if role == "assistant" else text) for role, text in history
     )

@@ -186,7 +186,7 @@ async def retrieve(name: str, request: Request, service: ServiceOf, user: UserOf
 
 
 def _next_turn(last: Turn | None, question: str) -> int:
-    """The number of the turn that a question is: its thread's next one, or the last one where it answers that."""
+    """Return a question's turn number: the thread's next one, or the last one if the question answers that turn."""
     if last is None:
         return 1
     offered = [Choice.model_validate(each) for each in (last.clarification or {}).get("choices") or []]

@@ -67,7 +67,7 @@ class Claim:
 
 
 def claims(text: str) -> list[Claim]:
-    """The statements of an answer: for each run of marks the last sentence, or clause, before it, without marks."""
+    """Return an answer's statements: for each run of citation marks, the sentence or clause before it."""
     found: list[Claim] = []
     at = 0
     for run in MARKS.finditer(text):
@@ -155,7 +155,7 @@ def attributed(text: str, passages: Mapping[int, Passage]) -> tuple[str, list[st
 def find_citation(
     n: int, rank: int, text: str, quotes: Sequence[tuple[int, str]], passages: Mapping[int, Passage]
 ) -> Citation:
-    """The citation of one passage: the first of its quotes, else of the statements that cite it, that can be found.
+    """Return the citation of one passage: the first of its quotes, else of the statements citing it, that is located.
 
     Args:
         n: The citation's number in the finished answer.

@@ -191,7 +191,7 @@ def key_concepts(question: str, *, terms: Collection[str] = (), frequency: Frequ
 
 
 def _without_terms(question: str, terms: Collection[str]) -> tuple[str, list[str]]:
-    """The question with a mark in the place of each term of several words, and these, after what it quotes itself."""
+    """Return the question with placeholders for multi-word terms, and the terms, after what the question quotes."""
     question = question.replace(_MARK, " ")
     whole = [" ".join(text.split()) for text in _QUOTED.findall(question)]
     rest = _QUOTED.sub(" , ", question)
@@ -307,7 +307,7 @@ def _runs(text: str) -> list[list[str]]:
 
 
 def _phrases(run: list[str]) -> list[list[str]]:
-    """The concepts of a run: grades ("stage 4") and qualities before a noun, the noun phrase, and what follows it."""
+    """Return the concepts of a run: grades ("stage 4"), qualities before a noun, the noun phrase, its complement."""
     for at, token in enumerate(run[:-1]):
         if token.casefold() in _GRADED and _GRADE.fullmatch(run[at + 1]):
             return [*_phrases(run[:at]), run[at : at + 2], *_phrases(run[at + 2 :])]

@@ -116,7 +116,7 @@ def count_held(text: str, strings: Iterable[str]) -> float:
 
 
 def spellings(exact: str) -> list[str]:
-    """The phrases by which an index is asked for a string: with its marks, without them, and between all its parts."""
+    """Return the phrases to look up a string in an index: with its marks, without them, and as all of its parts."""
     runs = _RUN.findall(exact)
     return list(dict.fromkeys((exact, "".join(runs), " ".join(runs))))
 

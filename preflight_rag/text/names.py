@@ -143,7 +143,7 @@ def folded(text: str) -> str:
 
 
 def same_name(a: Sequence[str], b: Sequence[str]) -> bool:
-    """Whether one list of a name's words holds the other, titles aside and initials counted as the names they open."""
+    """Return whether one list of name words contains the other, without titles, initials matching full names."""
     first, second = (_untitled(tokens) for tokens in (a, b))
     fewer, more = sorted((first, second), key=len)
     left = list(more)

@@ -59,7 +59,7 @@ _TOKEN = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 
 
 def polarity(question: str, sentence: str) -> int:
-    """Return whether a sentence says what a question asks for: 1 it does, -1 the opposite, 0 that cannot be told.
+    """Return 1 if a sentence affirms what a question asks, -1 if it denies it, 0 if neither is clear.
 
     Compared are the words that both have: one that is denied in one of them alone makes the sentence the opposite.
     """

@@ -85,12 +85,12 @@ class Overlap:
 
 
 def compared_words(text: str) -> list[str]:
-    """The words, numbers and signs of comparison of a text, as two formats of it have them alike."""
+    """Return the words, numbers and signs of comparison of a text, as two formats of it have them alike."""
     return _TOKEN.findall(_CITATIONS.sub(" ", unicodedata.normalize("NFKC", text)).casefold())
 
 
 def fingerprint(tokens: Sequence[str]) -> np.ndarray:
-    """The marks of a text's words, ascending uint32 without repetition; none for less than a run."""
+    """Return the marks of a text's words, ascending uint32 without repetition; none for less than a run."""
     import numpy as np
 
     runs = _run_hashes(tokens)
@@ -139,7 +139,7 @@ def compare(first: Sequence[str], second: Sequence[str], *, title: Sequence[str]
 
 
 def is_said_in(gap: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether what stands between two runs stands in the other text's gap, too, but for names of sections."""
+    """Return whether what stands between two runs stands in the other text's gap, too, but for names of sections."""
     mine, theirs = _without_sections(gap), _without_sections(other)
     if not mine or "".join(mine) == "".join(theirs):
         return True
@@ -147,7 +147,7 @@ def is_said_in(gap: Sequence[str], other: Sequence[str]) -> bool:
 
 
 def says_other(gap: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether two texts say different things between two runs that they share: a number, a name, a denial.
+    """Return whether two texts say different things between two runs that they share: a number, a name, a denial.
 
     What only one of them has is left out by the other, and says nothing else, unless it denies.
     """
@@ -168,12 +168,12 @@ def says_other(gap: Sequence[str], other: Sequence[str]) -> bool:
 
 
 def holds_words(tokens: Sequence[str], text: Sequence[str]) -> bool:
-    """Whether words, as `compared_words` gives them, follow each other somewhere in a text."""
+    """Return whether words, as `compared_words` gives them, follow each other somewhere in a text."""
     return bool(tokens) and f" {' '.join(tokens)} " in f" {' '.join(text)} "
 
 
 def _numbers(tokens: Sequence[str]) -> Counter[str]:
-    """The numbers of a gap, without those by which captions are counted."""
+    """Return the numbers of a gap, without those by which captions are counted."""
     before = ("", *tokens)
     return Counter(
         token for last, token in zip(before, tokens, strict=False) if token[0].isdigit() and last not in _CAPTIONS
@@ -185,7 +185,7 @@ def _without_sections(tokens: Sequence[str]) -> list[str]:
 
 
 def _run_hashes(tokens: Sequence[str]) -> np.ndarray:
-    """A hash of each `RUN` words that follow each other, (n - RUN + 1,) uint64; the same in every process."""
+    """Return a hash of each `RUN` words that follow each other, (n - RUN + 1,) uint64; the same in every process."""
     import numpy as np
 
     if len(tokens) < RUN:

@@ -75,7 +75,7 @@ def strongest(statement: str, texts: Sequence[str]) -> int | None:
 
 
 def _best_window(wanted: set[str], numbers: set[str], text: str, windows: Sequence[Span]) -> Span | None:
-    """The first of the windows that hold all the numbers and the largest share of the words, if it is large enough."""
+    """Return the first window with all the numbers and the largest share of the words, if large enough."""
     best: tuple[float, Span] | None = None
     for start, end in windows:
         window = text[start:end]
@@ -140,7 +140,7 @@ def _whole_words(text: str, start: int, end: int) -> Span:
 
 
 def quotable(sentence: str) -> list[str]:
-    """A sentence without the list or heading marks it begins with, cut between words where it is very long."""
+    """Return a sentence without the list or heading marks it begins with, cut between words where it is very long."""
     lead = _LEAD.match(sentence)
     rest = sentence[lead.end() :] if lead else sentence
     if lead and lead.group().startswith("#"):
@@ -203,7 +203,7 @@ def is_title(text: str, title: str) -> bool:
 
 
 def _around(text: str, first: int, last: int, start: int, end: int) -> Span:
-    """The part of a stretch around a match in it, cut between words to the length of a quote."""
+    """Return the part of a stretch around a match in it, cut between words to the length of a quote."""
     spare = max(0, _MAX_QUOTE - (end - start))
     if last - first > end - start + spare:
         left = max(first, start - spare // 2)
@@ -215,7 +215,7 @@ def _around(text: str, first: int, last: int, start: int, end: int) -> Span:
 
 
 def _word_start(text: str, at: int, most: int) -> int:
-    """The first word's start at or behind a place, if there is one before `most`."""
+    """Return the first word's start at or behind a place, if there is one before `most`."""
     found = re.compile(r"\s+").search(text, at, most)
     return found.end() if found and found.end() <= most else at
 
@@ -226,12 +226,12 @@ def _word_end(text: str, least: int, at: int) -> int:
 
 
 def plain(quote: str) -> str:
-    """A quote as running text: without emphasis marks, and without the passage's own reference numbers."""
+    """Return a quote as running text: without emphasis marks, and without the passage's own reference numbers."""
     return " ".join(_EMPHASIS.sub("", _REFERENCE.sub("", quote)).split())
 
 
 def elided(quote: str, sentence: str) -> str:
-    """A quote as running text, with an ellipsis where the sentence goes on."""
+    """Return a quote as running text, with an ellipsis where the sentence goes on."""
     before, after = sentence.partition(quote)[::2]
     opens = quote[:1].isupper() or not before
     return f"{'' if opens else '… '}{plain(quote)}{' …' if after else ''}"

@@ -162,7 +162,7 @@ class SentenceFit:
         return self.off_subject(item) or self._opposite(item) or self._former(item)
 
     def _former(self, item: PlacedSentence) -> bool:
-        """Whether a sentence says who leaves an office, or held it where another one says who does."""
+        """Return whether a sentence says who leaves an office, or held it where another one says who does."""
         leaves = _LEAVES.search(item.text) and not _COMES.search(item.text)
         if leaves and _ASKS_HOLDER.search(self.question) and not _ASKS_LEAVING.search(self.question):
             return True
@@ -222,7 +222,7 @@ def _parallel(a: PlacedSentence, b: PlacedSentence, asked: frozenset[str]) -> bo
 
 
 def _has_another(item: PlacedSentence, other: PlacedSentence, term: str) -> bool:
-    """Whether a sentence has something else in the place of a term of another one, as "north" for "south branch".
+    """Return whether a sentence has another word where a term has one, as "north" for "south branch".
 
     What merely says less, as "lies in Abiko" beside "lies in Abiko city", is about the same.
     """

@@ -218,7 +218,7 @@ def _abbreviation_continues(left: str, right: str) -> bool:
 
 
 def _ends_with_initial(left: str) -> bool:
-    """Whether a text ends with somebody's given name and an initial, such as "signed by Richard A."."""
+    """Return whether a text ends with somebody's given name and an initial, such as "signed by Richard A."."""
     before = left[:-2].split()[-1:]
     if not before or not left[:-2].endswith(" "):
         return False

@@ -25,7 +25,7 @@ def lost(message: str, rewritten: str) -> list[str]:
 
 
 def strays(message: str, rewritten: str) -> bool:
-    """Whether a rewrite of a message that stands alone holds less than half of its content words, slips apart."""
+    """Return whether a rewrite of a standalone message keeps less than half of its content words, typos aside."""
     asked, kept_words = words(message), words(rewritten)
     kept = sum(any(word == other or _alike(word, other) for other in kept_words) for word in asked)
     return 2 * kept < len(asked)

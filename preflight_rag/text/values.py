@@ -266,7 +266,7 @@ def _names(sentence: str, asked: frozenset[str]) -> Iterator[tuple[tuple[int, in
 
 
 def same_value(a: TextValue, b: TextValue) -> bool:
-    """Whether two values mean the same: equal numbers, dates that do not contradict each other, names that include."""
+    """Return whether two values mean the same: equal numbers, compatible dates, or a name that contains the other."""
     if a.kind != b.kind:
         return False
     if isinstance(a.key, frozenset) and isinstance(b.key, frozenset):

@@ -244,7 +244,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
                     await connection.execute(statement, {"source": source, "target": target})
 
     async def athreads(self) -> list[str]:
-        """The ids of all threads, the one used last first."""
+        """Return the ids of all threads, the one used last first."""
         query = "select thread_id from checkpoints group by thread_id order by max(written) desc"
         async with self._saver(None) as (_, connection):
             return [row["thread_id"] for row in await (await connection.execute(query)).fetchall()]
@@ -286,7 +286,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
 
 
 def _same_key(table: str) -> str:
-    """The condition that `old` and `new` have one key but for the thread."""
+    """Return the condition that `old` and `new` have one key but for the thread."""
     keys = {
         "checkpoints": ("checkpoint_ns", "checkpoint_id"),
         "checkpoint_blobs": ("checkpoint_ns", "channel", "version"),

@@ -121,7 +121,7 @@ def _migrate(connection: psycopg.Connection[DictRow], name: str) -> None:
 
 
 def schema_versions(connection: psycopg.Connection[DictRow]) -> tuple[int, int] | None:
-    """The versions of our tables and of the checkpoints' in a database; None where neither are there."""
+    """Return the versions of our tables and of the checkpoints' in a database; None where neither are there."""
     found = _number(connection, "preflight_schema", "max(version)", 0), _checkpoints_version(connection)
     return None if found == (0, NO_CHECKPOINTS) else found
 
@@ -147,7 +147,7 @@ def _version(connection: psycopg.Connection[DictRow], name: str) -> int:
 
 
 def _number(connection: psycopg.Connection[DictRow], table: str, what: str, missing: int) -> int:
-    """A number of a table, another one where there is none."""
+    """Return a number of a table, another one where there is none."""
     if _one(connection.execute("select to_regclass(%s) as there", [table]))["there"] is None:
         return missing
     found = _one(connection.execute(f"select {what} as number from {table}"))["number"]  # noqa: S608
@@ -226,7 +226,7 @@ class PostgresDatabase:
             yield statements
 
     def damaged(self, what: str) -> DatabaseCorrupt:
-        """The error for a row that is not as it was written."""
+        """Return the error for a row that is not as it was written."""
         help = "Restore the database from a backup, or delete the thread: `preflight threads delete ID`."
         return DatabaseCorrupt(f"{self.name} cannot be read: {what}", help=help)
 

@@ -119,7 +119,7 @@ def _write_others(root: Path, folder: Path, store: Store, step: Callable[[str], 
 
 
 def _index_before(root: Path) -> Index | None:
-    """The index that is to be replaced, where it is whole."""
+    """Return the index that is to be replaced, where it is whole."""
     try:
         return open_index(root)
     except LibraryError:

@@ -197,7 +197,7 @@ def _approximate(faiss: Any, vectors: Vectors, kind: str) -> tuple[Any, DenseKin
 
 
 def principal_components(vectors: np.ndarray, share: float = EXPLAINED_VARIANCE) -> tuple[np.ndarray, float]:
-    """The first principal components (m, d) float32 of `vectors` (n, d), and the share of the variance they keep.
+    """Return the first principal components (m, d) float32 of `vectors` (n, d), and their share of the variance.
 
     `m` is the least number that keeps `share`, rounded up to whole blocks of 16, which are compared faster.
     """

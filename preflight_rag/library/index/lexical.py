@@ -146,7 +146,9 @@ class LexicalIndex:
             return self._rows(self._searcher.search(disjunction, n, count=False).hits)
 
     def _search_among(self, query: tantivy.Query, n: int, among: np.ndarray) -> ScoredRanking:
-        """The best `n` of the rows `among`: few are looked up as terms, of many the ranking is read until it has them.
+        """Return the best `n` of the rows `among`.
+
+        Few rows are looked up as terms; for many the ranking is read until it has enough of them.
 
         An index that an older version built can only be read so.
         """

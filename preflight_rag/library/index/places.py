@@ -74,7 +74,7 @@ class PassagePlaces:
         return [self._documents[owner] for owner in self._document_of[positions].tolist()]
 
     def retracted(self, positions: np.ndarray) -> np.ndarray:
-        """Return whether the passages at these positions are of retracted publications, (n,)."""
+        """Return, as booleans (n,), which passages at these positions are of retracted publications."""
         found: np.ndarray = self._is_retracted[positions] != 0
         return found
 

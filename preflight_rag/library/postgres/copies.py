@@ -105,7 +105,7 @@ class FoundCopies:
         return {row: tuple(of) for row, of in found.items()}
 
     def document_copies(self) -> list[DocumentCopy]:
-        """All documents that have the text of another one, by id."""
+        """Return all documents that have the text of another one, by id."""
         return [DocumentCopy(*row) for row in self._read(_COPIES, ())] if self.has_tables() else []
 
     def document_rows(self, document_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -181,11 +181,11 @@ class CopyTables(FoundCopies):
             )
 
     def has_uncompared(self) -> bool:
-        """Whether a document waits to be compared with the others."""
+        """Return whether a document waits to be compared with the others."""
         return self._rows("select exists (select from library_document_marks where not compared)") == [(True,)]
 
     def marked(self) -> Iterator[DocumentMarks]:
-        """The marks of all documents, in the order in which they came to the library."""
+        """Yield the marks of all documents, in the order in which they came to the library."""
         last = 0
         while rows := self._rows(_MARKED, [last]):
             for _, name, words, marks, compared in rows:

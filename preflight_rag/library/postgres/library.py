@@ -195,7 +195,7 @@ class PostgresLibrary(StoredCollection):
         return [names[row] for row in rows if row in names]
 
     def without_copies(self, ids: Sequence[str], where: Filter | None = None) -> list[str]:
-        """The passages without those whose text another one has that is searched, and fits the filter.
+        """Return the passages without those whose text another one has that is searched, and fits the filter.
 
         Raises:
             UsageError: No document has a field of the filter.

@@ -33,7 +33,7 @@ FEW = 20_000
 
 @lru_cache(maxsize=1)
 def decoded_lengths() -> tuple[int, ...]:
-    """The length that each code of one byte stands for: exact up to 40, then in ever larger steps, as in Lucene."""
+    """Return the length that each one-byte code stands for: exact up to 40, then in ever larger steps, as in Lucene."""
     found = []
     for code in range(256):
         number = code - 24

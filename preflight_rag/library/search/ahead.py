@@ -24,7 +24,7 @@ IMPORTED_LATER = (
 
 
 def may_be_found_ahead(library: Collection, settings: Settings) -> bool:
-    """Whether searching twice costs next to nothing and asks nobody else: in a folder, with what the package brings."""
+    """Return whether a second search is cheap and asks nobody else: in a folder, with the package's own models."""
     plain = settings.reranker in (FEATURES, NONE) and not settings.pubmed and settings.subtree is None
     return plain and isinstance(library, Library)
 

@@ -183,7 +183,7 @@ def unit_scaled(scores: ArrayLike) -> np.ndarray:
 
 
 def in_order(cosines: ArrayLike) -> np.ndarray:
-    """The candidates' cosines with the query, handed out in the order in which the candidates come: the highest first.
+    """Return the candidates' cosines with the query in descending order, the highest for the first candidate.
 
     What is weighed against redundancy, the cosine of two passages, is then on the scale on which α and w were tuned,
     whatever put the candidates into their order: a second stage, or their age. Candidates that come by their cosines

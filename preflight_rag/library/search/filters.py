@@ -96,7 +96,7 @@ class Condition:
         return self.op in ("!=", "missing")
 
     def predicate(self) -> Predicate:
-        """Return whether one stored value fits; for a negative condition, whether it is one that must not occur."""
+        """Return a predicate of one stored value; for a negative condition, of a value that must not occur."""
         if self.op in ("exists", "missing"):
             return lambda value: value is not None and value != ""
         lower = self.field.lower()

@@ -229,7 +229,7 @@ def _pool(
 
 
 def _read(library: Collection, chosen: Sequence[tuple[int, AnyCandidate]]) -> list[Candidate]:
-    """The candidates that go on, with their texts, and with their ranks in the pool that they were chosen from."""
+    """Return the selected candidates with their texts and their ranks in the pool that they were chosen from."""
     names = [candidate.passage.id for _, candidate in chosen if isinstance(candidate.passage, UnreadPassage)]
     texts = dict(zip(names, library.passages(names), strict=True))
     read = []
@@ -323,7 +323,7 @@ def _joined(pools: Sequence[Sequence[AnyCandidate]]) -> Sequence[AnyCandidate]:
 
 
 def read_filter(settings: Settings) -> tuple[Filter | None, Filter | None]:
-    """The filters of a turn's settings: on what is stored (`where`, `since`, MeSH subtree), and on `found_by`."""
+    """Return the filters of a turn's settings: on stored fields (`where`, `since`, MeSH subtree) and on `found_by`."""
     if not (settings.where or settings.since or settings.subtree):
         return None, None
     from preflight_rag.library.search.filters import Condition, Filter

@@ -189,7 +189,7 @@ def sections(statements: Sequence[Statement]) -> list[list[Statement]]:
 
 
 def can_stand(text: str) -> bool:
-    """Whether a sentence is a whole statement of running text, and no caption, reference, notice or row of a table."""
+    """Return whether a sentence is a whole statement of running text, not a caption, reference, notice or table row."""
     letters = sum(character.isalpha() for character in text)
     return (
         _ENDS.search(text) is not None

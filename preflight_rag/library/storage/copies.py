@@ -105,7 +105,7 @@ class CopyTables(DatabaseFile):
             return self._copies
 
     def document_copies(self) -> list[DocumentCopy]:
-        """All documents that have the text of another one, by id."""
+        """Return all documents that have the text of another one, by id."""
         if not self._has_copies():
             return []
         sql = """SELECT c.document_id, c.of_document, c.share FROM document_copies c
@@ -162,11 +162,11 @@ class CopyTables(DatabaseFile):
             self._connection.executemany("INSERT OR REPLACE INTO document_marks VALUES (?, ?, ?, ?, 0)", found)
 
     def has_uncompared(self) -> bool:
-        """Whether a document waits to be compared with the others."""
+        """Return whether a document waits to be compared with the others."""
         return bool(self._rows("SELECT 1 FROM document_marks WHERE compared = 0 LIMIT 1"))
 
     def marked(self) -> Iterator[DocumentMarks]:
-        """The marks of all documents, in the order in which they came to the library."""
+        """Yield the marks of all documents, in the order in which they came to the library."""
         last = 0
         sql = """SELECT m.rowid, m.document_id, m.words, m.marks, m.compared FROM document_marks m
             WHERE m.rowid > ? ORDER BY m.rowid LIMIT ?"""
@@ -225,7 +225,7 @@ def whole_copies(copies: Sequence[DocumentCopy]) -> dict[str, str]:
 
 
 def _first_of(name: str, originals: Mapping[str, str]) -> str:
-    """The document at the end of a row of copies of copies."""
+    """Return the document at the end of a row of copies of copies."""
     seen = {name}
     while (name := originals[name]) in originals and name not in seen:
         seen.add(name)

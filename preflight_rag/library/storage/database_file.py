@@ -43,7 +43,7 @@ _OPTIONS: dict[str, Any] = {"timeout": BUSY_SECONDS, "isolation_level": None, "c
 
 
 def damaged(path: Path, what: str) -> DatabaseCorrupt:
-    """The error for a database that holds what was never written to it."""
+    """Return the error for a database that holds what was never written to it."""
     folder = path.parent
     return DatabaseCorrupt(
         f"{path} is damaged: {what}",

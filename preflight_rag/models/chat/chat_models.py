@@ -22,7 +22,7 @@ _REASONS = re.compile(r"o\d")
 
 
 def model_name(name: str | None, environ: Mapping[str, str] | None = None) -> str:
-    """The model that a run uses: the name given, else `PREFLIGHT_MODEL`, else OpenAI's when configured, else offline.
+    """Return the model of a run: the given name, else `PREFLIGHT_MODEL`, else OpenAI's when configured, else offline.
 
     Returns:
         `offline` or `provider:name`; `openai:` alone where a server is configured that is to be asked for its model.

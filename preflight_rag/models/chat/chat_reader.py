@@ -110,7 +110,7 @@ class ChatReader:
         return self._calls.takes_option(name)
 
     def sampled(self, options: Mapping[str, Any]) -> ChatReader:
-        """The same reader, whose model's calls have those of the options that reach it, such as `temperature`."""
+        """Return the same reader, with those of the options set that its model's calls take, such as `temperature`."""
         return self._with(self._calls.sampled(options))
 
     def instructed(self, instructions: str) -> ChatReader:
@@ -242,7 +242,7 @@ class ChatReader:
         return Reply(reply.value, before + reply.usage, reply.notes)
 
     async def plural(self, question: str, *, by_rule: bool = True) -> tuple[str, Usage]:
-        """The question in the plural: by rule, else as the model puts it, which may lose no number, code or negation.
+        """Return the question in the plural: by rule, else by the model, which may lose no number, code or negation.
 
         Args:
             question: In the singular.

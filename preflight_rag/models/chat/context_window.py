@@ -83,7 +83,7 @@ class _Window:
 
 
 def window_of(entry: Mapping[str, Any]) -> int | None:
-    """The context window in a server's entry of a model: vLLM, llama.cpp, LM Studio, OpenRouter and Groq say it."""
+    """Return the context window in a server's model entry: vLLM, llama.cpp, LM Studio, OpenRouter and Groq give one."""
     meta = entry.get("meta")
     places = [entry, meta if isinstance(meta, Mapping) else {}]
     found = [place[name] for name in _WINDOWS for place in places if isinstance(place.get(name), int)]

@@ -208,7 +208,7 @@ class ModelCalls:
         return received if text == received.text else replace(received, text=text, notes=(*received.notes, NOTE))
 
     def wants_schema(self) -> bool:
-        """Whether replies are to be asked for by a JSON schema, as far as is known: the model's server may take one."""
+        """Return whether to ask for replies by JSON schema: as far as is known, the model's server accepts one."""
         known = self._shared.speed.takes_schema
         return may_take_schemas(self.chat_model) and takes_options(self.chat_model) and known is not False
 
@@ -413,7 +413,7 @@ class ModelCalls:
                 return message
 
     def _learn(self, error: Exception, *, limited: bool) -> bool:
-        """Whether a call failed for an option that the model does not take, which it is asked without from then on."""
+        """Return whether a call failed for an option that the model does not accept, and that later calls leave out."""
         shared = self._shared
         if refuses_temperature(error):
             plain, asked = without_temperature(self.chat_model), "temperature" in self._sampling

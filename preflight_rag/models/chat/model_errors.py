@@ -52,7 +52,7 @@ def in_our_words(error: Exception, model: str, *, base_url: str | None = None) -
 
 
 def _unusable(error: Exception, model: str, base_url: str | None) -> ModelError:
-    """A reply that a client could make nothing of, or a mistake in code: that of the model, or of whoever made it."""
+    """Return the error for a reply that cannot be parsed, or for a mistake in code: the model's or the caller's."""
     inside = next(modules_of(error.__traceback__), "").partition(".")[0]
     message = first_line(error)
     if "unexpected keyword argument" in message:

@@ -165,7 +165,7 @@ def is_openais(model: AnyModel, provider: str | None = None) -> bool:
 
 
 def may_take_schemas(model: AnyModel) -> bool:
-    """Whether the request for a reply by JSON schema reaches the model: through OpenAI's client, or in this process."""
+    """Return whether a JSON schema reaches the model: through OpenAI's client, or in this process."""
     kinds = {inner._llm_type for inner in models_in(model)}
     return bool(kinds) and kinds <= {"openai-chat", "gguf"}
 

@@ -204,7 +204,7 @@ def open_sentence_transformer(name: str) -> Embedder:
 
 
 def open_prompted(spec: str) -> Embedder:
-    """The embedder "prompts:QUERY|PASSAGE|MODEL": a SentenceTransformer with these prompts in place of any others."""
+    """Return the embedder "prompts:QUERY|PASSAGE|MODEL": a SentenceTransformer with these prompts alone."""
     parts = spec.removeprefix(PROMPTS_PREFIX).split("|")
     if len(parts) != 3 or not parts[2].strip():
         raise EmbedderError(

@@ -163,7 +163,7 @@ class _Texts:
         return places, np.searchsorted(self.lengths.cumsum(), places, side="right"), terms[order]
 
     def titled(self) -> np.ndarray:
-        """Return whether all of the question's terms stand in a text's title, (n,); not where it has none."""
+        """Return, as booleans (n,), which texts' titles contain all of the question's terms; no title contains none."""
         import numpy as np
 
         n = len(self.lengths)
