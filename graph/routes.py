@@ -99,7 +99,7 @@ def after_preflight(state: Routed) -> list[Send] | str:
 
 
 def after_draft(state: Onward) -> list[Send] | str:
-    """Return where the drafting node sent the turn: to its end, to the groups' answer, to a dearer route, or back."""
+    """Return the node that the drafting node chose: the end, the groups' answer, a dearer route, or back."""
     onward = state["onward"]
     if onward == "answer_plain":
         return [Send("answer_plain", _first_partition(state))]

@@ -32,7 +32,7 @@ _plain_calls = BackgroundLoop("preflight-graph")
 
 
 class Node(Protocol):
-    """A node function, as the files of `nodes/` have them; the type of `state` is the view that it reads."""
+    """A node function, as the files of `nodes/` define them; the type of `state` is the view that it reads."""
 
     __name__: str
 

@@ -91,9 +91,9 @@ async def answer_all_passages(state: Chosen, context: Context) -> State:
 
 
 def _needs_support(state: Chosen, decision: Mapping[str, Any]) -> bool:
-    """Return whether an answer counts only where a passage supports it: nothing bears on the question.
+    """Return whether an answer needs a supporting passage, because the passages hardly match the question.
 
-    Of options one has to be chosen, whatever supports it.
+    A question with options gets one of them, supported or not.
     """
     return is_off_topic(decision) and not state["options"]
 
@@ -101,7 +101,7 @@ def _needs_support(state: Chosen, decision: Mapping[str, Any]) -> bool:
 async def _written(
     writing: Awaitable[Reply[Draft]], reading: asyncio.Future[None] | None, options: Sequence[str]
 ) -> Reply[Draft]:
-    """What the model writes, or the beginning of it, once the passages are read beside it."""
+    """Return the model's draft, or the beginning of one, once the passages have been read in parallel."""
     try:
         reply = await writing
     except ModelError as error:
@@ -116,7 +116,7 @@ async def _written(
 
 
 def _compares(state: Chosen, context: Context) -> bool:
-    """Return whether an answer is held against what the passages say; one that goes by rule has been made of that."""
+    """Return whether to compare an answer with the passages' own answers; a rule's answer was made from those."""
     reads = context.extractive is not None and not context.reader.by_rule and not state["options"]
     return reads and len(state["passage_refs"]) > context.settings.partition_size
 

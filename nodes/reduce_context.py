@@ -88,7 +88,7 @@ def _without_extracts(state: Mapped) -> State:
 
 
 def _with_first(state: Mapped, first: Draft, sources: Sequence[Source], *, is_supported: bool) -> State:
-    """Where the passages that a first answer does not cite say nothing of it, it stands."""
+    """Return the state in which a first answer stands: the other passages say nothing about the question."""
     before = state.get("escalations") or []
     step = first_stands(
         before[-1],

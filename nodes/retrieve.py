@@ -23,7 +23,7 @@ from preflight_rag.text.words import words
 
 
 async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
-    """Find the passages that go on, and keep the dense and the lexical ranking that they were fused from."""
+    """Retrieve the passages for the turn, and keep the dense and the lexical ranking that were fused."""
     context = runtime.context
     settings, retrieval, pruned = await asyncio.to_thread(_retrieved, state, context)
     context.has_read(candidate.passage for candidate in retrieval.chosen)

@@ -23,8 +23,8 @@ Write this as one JSON object: "statements" has the statements of the answer in 
 its passages, "quotes" for each passage cited its number and the sentence of it that supports you, word for word. When
 the passages do not hold the answer, "statements" is empty."""
 MOST_SENTENCES, SENTENCE_CHARS = 200, 12_000
-"""What servers take of values in a schema (OpenAI's: 250 of 15,000 characters in all, from then on less); with more, a
-quote is any text and looked for in its passage as in the text form."""
+"""Limits within what servers accept in a schema (OpenAI: 250 values, in all 15,000 characters). Beyond them a quote is
+any text, and looked up in its passage as in the text form."""
 _NUMBER_ENDS = frozenset(",] \t\r\n}")
 
 
@@ -58,7 +58,7 @@ def _sentences(text: str) -> list[str]:
 
 
 class StreamedStatements:
-    """Turns the pieces of a reply in JSON into the statements that it holds; any other reply passes as it is."""
+    """A converter of a streamed JSON reply into the statements in it; any other reply is passed through."""
 
     def __init__(self) -> None:
         self._undecided: str | None = ""

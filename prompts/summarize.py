@@ -50,7 +50,7 @@ def render(
 
 
 def reply_tokens(sections: Sequence[Sequence[Source]], parts: Sequence[Extract] = ()) -> int:
-    """Return room for the summary and the quotes of all sentences; the parts bring theirs."""
+    """Return the token limit for the summary and quotes of all sentences; summaries of parts bring their own quotes."""
     return ANSWER_TOKENS + (0 if parts else QUOTE_TOKENS * sum(len(section) for section in sections))
 
 

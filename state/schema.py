@@ -46,7 +46,7 @@ class Rankings(TypedDict):
 
 
 class DroppedContext(TypedDict):
-    """A context that stands in no group: why, and the rank of the one that stands for it, if there is one."""
+    """A context outside all groups: the reason, and the rank of the context that represents it, if any."""
 
     rank: int
     why: str
@@ -54,7 +54,7 @@ class DroppedContext(TypedDict):
 
 
 class Organisation(TypedDict, total=False):
-    """How the contexts were organised: ranks by group, what was dropped, and further sources by the rank kept."""
+    """The organised contexts: ranks by group, dropped contexts, and further sources by the kept context's rank."""
 
     groups: list[list[int]]
     dropped: list[DroppedContext]
@@ -85,9 +85,9 @@ GroupStatus = Literal["answered", "nothing", "unreadable", "failed"]
 
 
 class GroupDraft(TypedDict):
-    """What one group's contexts gave: `nothing` when the reader says they hold no answer; the option it chose.
+    """The answer of one group's contexts: its option, or `nothing` if the reader says that they have no answer.
 
-    `spared` says of a failed one that the turn may go on without it, as an `Extract` does.
+    `spared` marks a failed group without which the turn may go on, as in an `Extract`.
     """
 
     group: int
@@ -100,7 +100,7 @@ class GroupDraft(TypedDict):
 
 
 class EntryState(TypedDict):
-    """One answer of the turn, with what it is the answer to and the ranks of the contexts that say it."""
+    """One answer of the turn, with its entity and the ranks of the contexts that give it."""
 
     entity: str
     descriptor: str | None

@@ -81,7 +81,7 @@ def ask(
 def _opened(
     library: LibraryPlace, model: str | None, embedder: str | None, settings: dict[str, Any], threads: str | None = None
 ) -> Iterator[Preflight]:
-    """The library; with PubMed none is needed beforehand, what is found makes one, and nothing found makes none."""
+    """Open the library; with PubMed, a missing one is created once a search finds documents."""
     if embedder is None and "extractive_reader" not in settings and library.is_there():
         # Before anything else is imported; of a library with another embedder they are loaded in vain.
         from preflight_rag.models.ahead import load_models_ahead
@@ -98,7 +98,7 @@ def _opened(
 
 
 def _with_way_out(error: PreflightError) -> PreflightError:
-    """Return the error, with the way to an answer that needs no language model, where that is what fails."""
+    """Return the error, with advice on answers that need no language model, if it was the model that failed."""
     from preflight_rag.graph.model_use import is_lost
 
     if is_lost(error):
@@ -187,7 +187,7 @@ def _pick_up(preflight: Preflight, thread: str) -> None:
 
 
 def _turn(preflight: Preflight, question: str, thread: str, *, explain: bool = False) -> None:
-    """One turn; on a terminal the answer's Markdown is drawn as it comes, elsewhere it stays as it is."""
+    """Run one turn; a terminal renders the answer's Markdown as it arrives, a file or pipe gets it unchanged."""
     from preflight_rag.graph.events import StageEvent, TokenEvent
 
     with show.streamed_answer() as stream:

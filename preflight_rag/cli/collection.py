@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from preflight_rag.library.storage.catalogue import CatalogueEntry
 
 NAME_CHARACTERS = 36
-"""Of a file's name beside the bar, whose line stays below 100."""
+"""Characters of a file's name beside the progress bar, whose line stays below 100."""
 MOST_NAMED = 100_000
 """Documents whose names are compared with a given one; a guess."""
 library_commands = typer.Typer(help="Manage the collection of documents.", no_args_is_help=True)
@@ -114,7 +114,7 @@ def ingest(
 
 
 def _with_ray(opened: OwnCollection, workers: int | None, paths: list[Path], **options: Any) -> IngestReport:
-    """Ingest with Ray, which prints on standard output what it has to say of a worker; the report says it, too."""
+    """Ingest with Ray, without its messages about workers on standard output; the report has them, too."""
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
         return opened.ingest_with_ray(paths, workers=workers, **options)
 
@@ -191,7 +191,7 @@ def _in_hand(event: IngestEvent) -> str:
 
 @contextmanager
 def _stops() -> Iterator[Event]:
-    """An event that the first Ctrl-C sets; the second one interrupts. In other threads nothing is changed."""
+    """Yield an event that the first Ctrl-C sets; the second one interrupts. Only the main thread gets a handler."""
     stopped = Event()
 
     def stop(_number: int, _frame: Any) -> None:
@@ -255,7 +255,7 @@ def show_document(
 
 
 def _with_attachments(collection: OwnCollection, found: list[CatalogueEntry]) -> list[CatalogueEntry]:
-    """Return documents, and those that lie inside of the file of one of them."""
+    """Return documents with the attachments that lie inside the file of one of them."""
     entries = {entry.id: entry for entry in found}
     for entry in found:
         inside, _ = collection.catalogue.documents(f"{entry.id}/", limit=MOST_NAMED)

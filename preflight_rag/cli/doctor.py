@@ -63,7 +63,7 @@ class Finding(NamedTuple):
 CLOCK_SECONDS = 2.0
 """Clocks that differ by more are said; a guess: turns of several machines are listed by when they began."""
 SERVER_CONNECTIONS = 44
-"""What one server takes at most, with 32 turns (docs/scaling.md)."""
+"""Most connections of one server, with 32 turns (docs/scaling.md)."""
 
 
 @app.command(epilog="Example: preflight doctor --library my-library")
@@ -132,9 +132,9 @@ def extras() -> Iterator[Finding]:
 
 
 def sqlite() -> Iterator[Finding]:
-    """SQLite's version: before 3.51.3, several writers on one database in WAL mode can corrupt it.
+    """Return the finding on SQLite's version: before 3.51.3, several writers in WAL mode can corrupt a database.
 
-    That of conversations is kept from it (`threads/sqlite_database.py`); documents have one writer at a time.
+    Conversations are protected from that (`threads/sqlite_database.py`); documents have one writer at a time.
     """
     if sqlite3.sqlite_version_info >= SAFE_SQLITE:
         yield Finding("sqlite", "ok", sqlite3.sqlite_version)

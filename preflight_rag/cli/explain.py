@@ -78,7 +78,7 @@ def judgement(statement: Statement) -> str:
 
 
 def _sections(found: Answer) -> Iterator[tuple[str, list[str]]]:
-    """Yield headings with lines, in the order of the turn."""
+    """Yield the headings with lines, in the order of the turn."""
     searched = [f"for: {query}" for query in found.queries]
     searched += [f"spelling: {was} -> {now}" for was, now in found.corrections]
     for rung in found.expressions:
@@ -120,7 +120,7 @@ def _groups(found: Answer) -> Iterator[str]:
 
 
 def _numbers(console: Console, route: RouteDecision) -> None:
-    """The risk and the agreement of the rankings with their limits, and the signals."""
+    """Print the risk and the rankings' agreement with their limits, and the signals."""
     from rich.table import Table
 
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 2), pad_edge=False)

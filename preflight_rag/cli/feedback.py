@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 def question_of(turn: Turn, feedback: Feedback, catalogue: Catalogue) -> dict[str, Any]:
-    """Return a judged turn as a line that `own` reads; what nobody vouches for is left out.
+    """Return a judged turn as a question in the format that `own` reads; unreviewed parts are left out.
 
-    An answer that was called good is the right one, and what it cites are gold contexts; an abstention that was, says
-    that the library cannot answer. Of an answer that was called wrong its short form is a wrong one, and what the
-    person wrote in its place is right.
+    An answer judged good is right, and the contexts that it cites are gold; an abstention judged good means that the
+    library cannot answer. The short form of an answer judged wrong is a wrong answer, and the user's correction is
+    right.
     """
     answer = Answer.model_validate(turn.result)
     options = list(turn.settings.get("options") or [])

@@ -68,7 +68,7 @@ def model_line(name: str) -> None:
 
 
 def answer(found: Answer, *, explain: bool = False, with_text: bool = True, with_way: bool = False) -> None:
-    """The answer, its sources, and what a model took; with `with_way` or `explain`, how the passages were read."""
+    """Print the answer, its sources, and the model's cost; with `with_way` or `explain`, how passages were read."""
     if with_text:
         _text(found.answer)
     if found.choice is not None:
@@ -93,7 +93,7 @@ def answer(found: Answer, *, explain: bool = False, with_text: bool = True, with
 
 
 def _text(markdown: str) -> None:
-    """An answer, drawn where it stands on a terminal."""
+    """Print an answer, on a terminal as rendered Markdown."""
     if sys.stdout.isatty():
         from rich.console import Console
 
@@ -112,7 +112,7 @@ def _sources(found: Answer) -> None:
 
 
 def _spent(found: Answer) -> str:
-    """What the model took."""
+    """Print the model's cost."""
     receipt = found.receipt
     about = "about " if receipt.estimated else ""
     calls = "1 call" if receipt.model_calls == 1 else f"{receipt.model_calls} calls"
@@ -135,7 +135,7 @@ def _missing(found: Answer) -> None:
 
 
 def _source(cited: Sequence[Citation], *, quoted: bool) -> None:
-    """A document with the numbers that cite it, and their quotes where the answer is not made of quotes."""
+    """Return a document with its citation numbers, and its quotes unless the answer consists of quotes."""
     first = cited[0]
     pages = dict.fromkeys(page_name(each.source, each.page) for each in cited)
     saved = f"file saved {first.file_saved}" if first.file_saved else ""
@@ -151,7 +151,7 @@ def _source(cited: Sequence[Citation], *, quoted: bool) -> None:
 
 
 class ShownAnswer:
-    """An answer that is shown while it comes: as it is, where it goes into a file or a pipe."""
+    """An answer that is printed as it arrives; unchanged if the output is a file or a pipe."""
 
     def __init__(self) -> None:
         self.text = ""
@@ -316,7 +316,7 @@ def _left_out(report: ReadReport) -> None:
 
 
 def document(entry: CatalogueEntry, metadata: Mapping[str, Any]) -> None:
-    """A document of the library: what it is, its metadata, what was read of it and what was not."""
+    """Print a document of the library: kind, metadata, which parts were read and which were not."""
     from preflight_rag.ingest.loaders.read_report import counted
 
     echo(entry.title or entry.id)
@@ -344,7 +344,7 @@ def document(entry: CatalogueEntry, metadata: Mapping[str, Any]) -> None:
 
 
 def _passed_over(passed: list[tuple[str, str]], *, names: bool) -> None:
-    """A line for each ending with its reason and, of few, the names; or a line for each file."""
+    """Print a line for each file extension with its reason and a few names; or a line for each file."""
     if names:
         for source, reason in passed:
             echo(f"not read: {source}: {reason}")
@@ -372,7 +372,7 @@ def _field(value: Any) -> str:
 
 
 def documents(found: list[CatalogueEntry], called: dict[str, str], total: int, query: str) -> None:
-    """The documents of a library, one a line where the terminal is wide enough."""
+    """Print the documents of a library, one a line if the terminal is wide enough."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -398,7 +398,7 @@ def documents(found: list[CatalogueEntry], called: dict[str, str], total: int, q
 
 
 def search(found: SearchResult, titles: dict[str, tuple[str, str]]) -> None:
-    """The passages that would go on with their places in all rankings, and what preflight makes of them."""
+    """Print the selected passages with their places in all rankings, and the preflight's numbers."""
     rankings = [_places(ranking) for ranking in (found.fused, found.dense, found.lexical)]
     echo(f"{'':>5} {'fused':>5} {'dense':>5} {'BM25':>5}  passage")
     for hit in found.selected:

@@ -67,7 +67,7 @@ def _from_library(
 
 
 def _show(found: Summary) -> None:
-    """The summary, where each sentence stands, and how much of the document it is."""
+    """Print the summary, each sentence's place, and the summary's share of the document."""
     show.echo(found.summary)
     show.echo(f"\n{found.title or found.document_id} - {found.source}")
     for citation in found.citations:

@@ -30,7 +30,7 @@ ThreadArgument = Annotated[str, typer.Argument(metavar="ID", help="The thread.")
 
 @contextmanager
 def _ledger(library: LibraryPlace, url: str | None) -> Iterator[Ledger]:
-    """The record of a library's turns; where there is one, the library itself need not be whole to read it."""
+    """Open the ledger of a library's turns; an existing ledger can be read even if the library is damaged."""
     from preflight_rag.app import Preflight
     from preflight_rag.threads.sqlite_database import THREADS
     from preflight_rag.threads.thread_store import open_ledger

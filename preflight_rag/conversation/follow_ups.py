@@ -34,8 +34,8 @@ _OF_NOTHING = re.compile(
     r"(?:which|what|how many|how much)(?: [a-z-]+){1,4} (?:was|were)(?: (?:not|also|mainly|actually|finally))?"
     r" (?:[a-z]+ed|given|taken|shown|seen|found|made|done|chosen|held|lost|left|kept|built|set)\W*$"
 )
-"""What was done, of nothing that is named: "which dose was given?", "how many women were included?". Lower case alone,
-since a name says of what."""
+"""Questions about an event that name no subject: "which dose was given?", "how many women were included?". Only lower
+case matches, since a proper name would be a subject."""
 _ANTECEDENT = re.compile(
     r"(?:(?:(?:in|for|at|on) )?(?:which|what|how many)|(?:are|were) there(?: any)?"
     r"|(?:show|list|name|find|give)(?: me)?)"
@@ -51,7 +51,7 @@ _BARE_SUBJECT = re.compile(
     r" (?:do|be|have)\b",
     re.I,
 )
-"""What is asked of one thing, without an article that points to something known: "what does insulin do"."""
+"""A question about one thing without an article that points to something known: "what does insulin do"."""
 _RESEARCHERS = re.compile(
     r"(?:authors|researchers|investigators|scientists|doctors|subjects|participants|volunteers)", re.I
 )
@@ -66,7 +66,7 @@ _ARM = re.compile(
 )
 """Words for the arms of a trial: a fragment that names another arm takes the place of one, whatever its preposition."""
 _COMPARED = re.compile(r"\b(?:placebo|sham|usual care|standard care)\b(?! (?:group|arm))", re.I)
-"""What an arm is compared with, where it stands for its patients: "of placebo patients"."""
+"""The comparator of a study arm where it stands for the arm's patients: "of placebo patients"."""
 _NAME_AT_END = re.compile(r"(?<=[a-z] )(?>(?:[A-Z0-9][\w-]*+ ){0,20})[A-Z0-9][\w-]*+$")
 
 
@@ -89,7 +89,7 @@ _SUBJECT = re.compile(
     r"(?: (?:called|named|located|born|held|made))?$",
     re.I,
 )
-"""What a question asks of one thing: "What was [the annual dividend of 2023]?"."""
+"""The subject of a question about one thing: "What was [the annual dividend of 2023]?"."""
 _OPENING = re.compile(
     rf"(?:(?P<at>{_PREPOSITIONS}) )?(?:(?:how (?:many|much)|which|what) (?P<noun>(?:{_NO_VERB}[\w'’-]+ ){{1,6}}?)"
     rf"|(?:who|what|when|where|why|how|how (?:long|far|old)) )(?=(?:{_AUXILIARY})\b)",
@@ -263,7 +263,7 @@ def _names_subject(text: str) -> bool:
 def _named(message: str, question: str, people: Sequence[str]) -> str:
     """Return the message with the name that its pronoun stands for.
 
-    As it is where there is no such name, or several.
+    The message is returned unchanged where there is no such name, or more than one.
     """
     person = _PERSON.search(message)
     if person:
@@ -410,11 +410,11 @@ def _replaced(question: str, fragment: str) -> str:
 def continued_documents(message: str, made: Rewrite, earlier: EarlierState | None) -> list[str]:
     """Return the id of the document that a follow-up searches first: the one that the last answer cites first.
 
-    None for a message that stands alone, spelling aside, and where the last answer cites nothing.
+    The list is empty for a message that stands alone (typos aside) and where the last answer cites nothing.
 
     Args:
-        message: What was asked.
-        made: The standalone question that became of it.
+        message: The user's message.
+        made: The standalone question that the message was rewritten to.
         earlier: The last answer.
     """
     spoken = " ".join(message.split())
@@ -426,9 +426,10 @@ def continued_documents(message: str, made: Rewrite, earlier: EarlierState | Non
 
 
 def new_names(message: str) -> list[str]:
-    """What a follow-up itself brings in, by which it may speak of another document than the last answer.
+    """Return the terms by which a follow-up may refer to another document than the last answer.
 
-    These are names, and the only word of a question without a pronoun: "What does insulin do?" may be about anything.
+    These are the names in the message, and the only content word of a question without a pronoun: "What does insulin
+    do?" may be about any document.
     """
     rest = _LEAD_IN.sub("", message, count=1)
     clause = _CLAUSE.match(rest)
@@ -455,7 +456,7 @@ def adds_nothing(message: str, earlier: EarlierState) -> bool:
 
 
 def points_nowhere(question: str) -> bool:
-    """Return whether a question says "she" or "it" of what nothing before it names."""
+    """Return whether a question has a "she" or "it" that nothing before it in the question refers to."""
     personal = _IMPERSONAL.sub(" ", question)
     pointer = _PRONOUN.search(personal)
     if pointer is None or _stands_alone(question):

@@ -45,10 +45,11 @@ _DATE = re.compile(r"\d{4}(?:-\d\d){0,2}")
 
 @dataclass
 class ComposedAnswer:
-    """One answer: that of context `rank`, quoted at `span`; `ranks` are all contexts that give it.
+    """One answer of a composed reply: given by context `rank`, and quoted at `span`.
 
-    `noted` answers are those of the comparison, not of a group's reply. An answer is `verified` when the quote given
-    for it, else words that say it, stand in the passage and hold a number of it, if it has one.
+    `ranks` are all contexts that give this answer. `noted` is set for answers that come from the comparison of
+    contexts, not from a group's reply. An answer is `verified` when its quote, or else words that state it, are in the
+    passage, and, if the answer has numbers, one of them with them.
     """
 
     rank: int
@@ -125,7 +126,7 @@ def compose(groups: Groups) -> ComposedDraft:
 
 
 def _items(draft: GroupDraft, groups: Groups, gaps: list[dict[str, str]]) -> list[ComposedAnswer]:
-    """Return the answers of one group; a context that none of them cites contributes the answer in its note."""
+    """Return the answers of one group, with the noted answer of each context that no answer of the group cites."""
     items: dict[int, ComposedAnswer] = {}
     loose: list[ComposedAnswer] = []
     for statement, ranks in _statements(draft, groups):
@@ -153,7 +154,7 @@ def _items(draft: GroupDraft, groups: Groups, gaps: list[dict[str, str]]) -> lis
 
 
 def _without_echoes(items: Sequence[ComposedAnswer]) -> list[ComposedAnswer]:
-    """Return the items without repetitions: items that cite no context of their group and say what another one says."""
+    """Return the items without repetitions: without those that cite no context and repeat another item's answer."""
     own = [item for item in items if item.rank]
     return [
         item
@@ -175,7 +176,7 @@ def _about(draft: GroupDraft, groups: Groups) -> tuple[str, str | None]:
 def _statements(draft: GroupDraft, groups: Groups) -> Iterable[tuple[str, list[int]]]:
     """Yield the statements of a group's text with the ranks they cite.
 
-    Without marks, those of the context that says it.
+    A statement without citation marks gets the rank of the context that states it.
     """
     for line in draft["text"].splitlines():
         cited, at = [], 0
@@ -246,8 +247,8 @@ def _verify(item: ComposedAnswer, groups: Groups) -> None:
 def _quote(rank: int, answer: str, quotes: Sequence[str], groups: Groups, *, noted: bool) -> Span | None:
     """Return where a context states an answer: a quote given for it, else the sentence that supports or contains it.
 
-    Where the answer is the comparison's own (`noted`), the sentence that holds what was noted, or that is nearest to
-    the question, serves too.
+    An answer that comes from the comparison (`noted`) may also be located by the sentence with the noted words, or by
+    the sentence nearest to the question.
     """
     text = groups.text(rank)
     spans = [span for quote in quotes if (span := locate(quote, text))]
@@ -300,7 +301,7 @@ def _paragraphs(items: Sequence[ComposedAnswer], groups: Groups) -> list[str]:
 def _sides(items: Sequence[ComposedAnswer], groups: Groups, *, least: int) -> list[list[ComposedAnswer]]:
     """Return sets of at least `least` items whose contexts are counterfactual.
 
-    Equal answers are not set against each other.
+    Items with equal answers never count as opposed.
     """
     found: list[list[ComposedAnswer]] = []
     for item in items:
@@ -415,7 +416,7 @@ def _line(item: ComposedAnswer, groups: Groups) -> str:
 
 
 def undescribed(a: ContextNote, b: ContextNote) -> bool:
-    """Return whether two contexts answer differently for one name, and only one of them has a descriptor."""
+    """Return whether two contexts answer differently for one name, and only one context has a descriptor."""
     if not (a.answer and b.answer and a.entity) or (a.descriptor is None) == (b.descriptor is None):
         return False
     return a.entity.casefold() == b.entity.casefold() and not same_answer(a.answer, b.answer)

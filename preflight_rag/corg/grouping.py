@@ -36,13 +36,13 @@ def organise(
 
     Args:
         contexts: All contexts, best-ranked first.
-        relations: Of the relevant ones.
+        relations: Relations between the relevant contexts.
         relevant: Contexts with an answer.
         described: Contexts with a descriptor.
         keep_duplicates: Leave duplicated contexts in (ablation).
         keep_undescribed: Leave ambiguous contexts without descriptor in (ablation).
-        no_grouping: Make one group of all (ablation).
-        seed: Of duplicated contexts keep a random one, as the paper does, instead of the best-ranked one.
+        no_grouping: Put all contexts into one group (ablation).
+        seed: Keep a random one of duplicated contexts, as the paper does, instead of the best-ranked one.
     """
     place = {n: i for i, n in enumerate(contexts)}
     kept, dropped = _standing(
@@ -77,7 +77,7 @@ def _standing(
     undescribed: bool,
     seed: int | None,
 ) -> tuple[list[int], list[DroppedContext]]:
-    """Return the contexts that stay, and those represented by a directly related one that stays: no answer is lost."""
+    """Return the contexts to keep, and the dropped ones with the kept context that represents each of them."""
     kinds = {frozenset((relation.a, relation.b)): relation.kind for relation in relations}
     order = list(relevant)
     if seed is not None:

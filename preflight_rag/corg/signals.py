@@ -52,17 +52,21 @@ WEIGHTS = Path(__file__).with_name("signals.json")
 
 MOST_PASSAGES = 24
 MARGIN = 0.25
-"""How far below the best passage's nearness a passage may lie and still bear on the question."""
+"""Greatest difference between the best passage's similarity and another passage's for the latter to count as relevant.
+"""
 LEAST_COLLECTION = 100
 """Number of sentences that document frequencies are taken over at least."""
 WITHIN = 0.35
-"""How far below a passage's nearest sentence's share of the question the sentence with its answer may lie."""
+"""Greatest difference, in the share of question words, between a passage's nearest sentence and the one with its
+answer."""
 MOST_SENTENCES = 8
 LONGEST_SENTENCE = 600
 CANDIDATES = 2
 """Answer candidates of a sentence that are compared: those nearest to the question's words."""
 NAME_WEIGHT = 0.4
-"""What different names count against different numbers or dates: many names stand near a question by chance."""
+"""Weight of a difference between names, relative to one between numbers or dates: many names are near a question by
+chance.
+"""
 SHINGLE = 3
 COPIED = 0.5
 """Least share of the shorter passage's shingles in the other one at which they are copies."""
@@ -197,12 +201,10 @@ def measure(
 def answering(
     question: str, read: Sequence[ContextFeatures], sources: Sequence[Source], extractive: ExtractiveReader
 ) -> Signal:
-    """Return the signal `answers`.
+    """Return the signal `answers`: the likelihood of the best answer that differs from the likeliest and is elsewhere.
 
-    It is the likelihood of the best answer that differs from the likeliest one and stands in another document.
-
-    Passages are read whole, as the reader that answers reads them afterwards: so each is read once. Of one document
-    none is read, since there is no other that could say something else.
+    "Elsewhere" means in another document; passages of a single document are not read at all. Passages are read whole,
+    as the answering reader reads them later, so that its cache has them.
     """
     if len(read) < 2:
         return Signal()
@@ -224,9 +226,9 @@ def answering(
 
 
 def statement_of(text: str, passage: PassageReading, kind: Kind) -> tuple[float, Statement] | None:
-    """How likely a passage answers, and its answer: the best span, or to a yes/no question the likelier of both.
+    """Return how likely a passage answers, and its answer: the best span, or the likelier verdict of a yes/no question.
 
-    What holds no figure is no answer where one is asked for.
+    A span without a figure is no answer to a question for a figure.
     """
     if passage.best is None or (kind in ("date", "number") and not values(passage.best.text, kind, "")):
         return None

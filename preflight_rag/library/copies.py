@@ -45,14 +45,14 @@ LEAST_PASSAGE = 12
 LEAST_VERBATIM = 0.8
 """Part of a passage's words that have to stand in runs; the rest are names of sections and the like."""
 QUOTING = 1.3
-"""How many times as long a document is that quotes another one: what stands around the quote is its own."""
+"""Least ratio of the length of a document that quotes another to that other's: the text around the quote is its own."""
 SHORT_DOCUMENT = 60
 """Words up to which two documents have to have one title, too: of rows and cards the title says whose text it is."""
 MOST_COMPARED = 8
 """Documents that one is compared with, those with the most marks in common first; a guess."""
 NEIGHBOURS = 3
-"""Of all documents that have a mark, each is compared with the first and so many before it: a form letter's are in
-thousands. A guess."""
+"""A document is compared with the first and this many preceding documents of a mark: a form letter's marks are in
+thousands of documents. A guess."""
 GROUP = 64
 """Documents whose copies are written at once; a guess."""
 
@@ -62,16 +62,16 @@ class KnowsCopies(Protocol):
     """A collection that knows which of its passages hold the same text."""
 
     def without_copies(self, ids: Sequence[str], where: Filter | None = None) -> list[str]:
-        """Return the passages without those whose text another one has that is searched, and fits the filter."""
+        """Return the passages without those whose text another passage has that is searched and fits the filter."""
         ...
 
     def also_in(self, quotes: Mapping[str, str]) -> dict[str, list[CopyPlace]]:
-        """By passage, the documents that hold its quote word for word and are not searched for it."""
+        """Return, by passage, the documents with the same quote, word for word, that searches leave out."""
         ...
 
 
 class FoundCopyStore(Protocol):
-    """What was found of copies, as the tables of a folder's library and of one in PostgreSQL keep it."""
+    """The tables of copies that were found, in a folder's library or in PostgreSQL."""
 
     def document_copies(self) -> list[DocumentCopy]:
         """Return all documents that have the text of another one, by id."""
@@ -83,20 +83,20 @@ class FoundCopyStore(Protocol):
         """`(row, text)` of the passages of documents in their order, by document."""
 
     def documents_of(self, passage_ids: Sequence[str]) -> dict[str, str]:
-        """By passage, its document; of those that exist."""
+        """Return the document of each existing passage, by passage."""
 
 
 class CopyStore(FoundCopyStore, Protocol):
     """The tables of copies for the one who writes them."""
 
     def passage_copies(self) -> Mapping[int, tuple[int, ...]]:
-        """By row, the rows of the passages that hold the same text."""
+        """Return, by row, the rows of the passages with the same text."""
 
     def make_copy_tables(self) -> None:
         """Make the tables where there are none yet."""
 
     def forget_changed(self) -> None:
-        """Forget the marks and copies of documents that were changed or removed; what stood in for them waits anew."""
+        """Delete the marks and copies of changed or removed documents; their own copies are compared anew."""
 
     def documents_without_marks(self) -> Iterable[list[tuple[str, int]]]:
         """`(id, number of the version)` of documents without marks, some at a time, each group to be given them."""
@@ -151,7 +151,7 @@ class _Read:
 
     @cached_property
     def rank(self) -> tuple[int, int, int, str]:
-        """What decides which of two documents is searched: the lesser one. No two documents have the same."""
+        """The sort key that decides which of two documents is searched, the lesser one; it is unique."""
         known = [self.row["authors"] not in ("", "[]"), self.metadata.get("date_from") == "metadata"]
         known += [bool(self.metadata.get(name)) for name in ("journal", "doi", "pmid", "pmcid")]
         return -sum(known), len(self.tokens), min(self.rows), self.row["id"]
@@ -194,7 +194,7 @@ def _marks_of(store: CopyStore, documents: Sequence[tuple[str, int]]) -> Iterato
 
 
 def _candidates(store: CopyStore) -> dict[str, list[str]]:
-    """By document that waits to be compared, those with which it shares enough marks, the most first."""
+    """Return, by document waiting for comparison, the documents that share enough marks with it, the most first."""
     import numpy as np
 
     names, lengths, new, blobs = [], [], [], []
@@ -320,11 +320,11 @@ def _covered(copy: _Read, kept: _Read, overlap: Overlap) -> Iterator[tuple[int, 
 
 @dataclass
 class Copies:
-    """Which passages are not searched because others have their text.
+    """The passages that are not searched because other passages have their text.
 
     Attributes:
-        of: By row, the rows of the passages that have its text, as the database says.
-        searched: Of some rows, those that are in the index, and fit the filter where there is one.
+        of: By row, the rows of the passages with its text, as the database has them.
+        searched: The rows among some given ones that are in the index, and fit the filter if there is one.
     """
 
     of: Mapping[int, tuple[int, ...]]
@@ -332,7 +332,7 @@ class Copies:
     _is_hidden: dict[int, bool] = field(default_factory=dict)
 
     def hidden(self, rows: Sequence[int]) -> list[bool]:
-        """Of each row whether it is not searched: all that it says is in passages that are."""
+        """Return, for each row, whether it is not searched because searched passages contain all of its text."""
         import numpy as np
 
         new = [row for row in rows if row not in self._is_hidden]
@@ -344,7 +344,7 @@ class Copies:
         found = set(wanted[self.searched(wanted)].tolist()) if len(wanted) else set()
 
         def has(row: int, behind: frozenset[int] = frozenset()) -> bool:
-            """Return whether what a passage says is found, by itself or by those that have its text."""
+            """Return whether a search finds a passage's text, in the passage itself or in its copies."""
             if row in found:
                 return True
             others = self.of.get(row, ())
@@ -372,11 +372,11 @@ class Copies:
 
 
 def also_in(store: FoundCopyStore, quotes: Mapping[str, str]) -> dict[str, list[CopyPlace]]:
-    """By passage, the other documents of its text that hold a quote of it word for word.
+    """Return, by passage, the other documents of its text that contain its quote word for word.
 
     Args:
         store: The library's database.
-        quotes: By passage, what is quoted of it.
+        quotes: The quote of each passage, by passage.
     """
     documents = store.documents_of(list(quotes))
     related = {name: _related(name, store.document_copies()) for name in set(documents.values())}
@@ -399,7 +399,7 @@ def also_in(store: FoundCopyStore, quotes: Mapping[str, str]) -> dict[str, list[
 
 
 def _related(name: str, copies: Sequence[DocumentCopy]) -> list[str]:
-    """Return the documents that have the text of one, or whose text it has, by whatever way; ordered by id."""
+    """Return the documents that are copies of one, or that it is a copy of, directly or not; ordered by id."""
     found, left = {name}, [name]
     while left:
         one = left.pop()

@@ -42,7 +42,7 @@ class InternReport:
 
 
 def known_documents(store: FoundDocumentStore, documents: Sequence[Document]) -> dict[str, str]:
-    """Return for each document that the library has already its id there, by the document's own id."""
+    """Return the library's id of each document that it already has, by the document's own id."""
     settings = store.meta("splitter") or {}
     by_source = store.documents_from([document.source for document in documents])
     found = {}

@@ -34,7 +34,7 @@ class HasSpeed(Protocol):
     """A reader that may know how fast it reads and writes."""
 
     def speed(self) -> Speed | None:
-        """Return tokens a second, or None where nothing was measured."""
+        """Return the tokens a second, or None where nothing was measured."""
         ...
 
 

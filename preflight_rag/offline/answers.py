@@ -74,26 +74,26 @@ MAX_JUDGED = 4
 
 @dataclass(frozen=True)
 class ClaimableAnswer:
-    """An answer that may be claimed, with the probability that it is right."""
+    """An answer that is certain enough to be claimed, with the probability that it is right."""
 
     group: AnswerGroup
     confidence: float
 
 
 class JudgedAnswers:
-    """The answers of some passages that rank first, and how likely each is right.
+    """The answers of the first passages, each with the probability that it is right.
 
-    Whether the sentence around an answer supports it takes a reading of its own, which moves that probability by a
-    bounded amount only. So it is read where it may decide what is shown, and nowhere else: few answers come near a
-    claim, and of the several documents that COrg compares each has answers to judge.
+    Whether the sentence around an answer supports it takes an extra reading, and that moves the probability by a
+    bounded amount only. So the sentence is read only where it may change what is shown: few answers come near a claim,
+    and COrg has answers to judge for each document that it compares.
 
     Args:
-        extractive: What reads.
+        extractive: The extractive reader.
         question: The standalone question.
-        read: The passages.
+        read: The passages that were read.
         terms: The question's words, weighted.
-        fit: Which sentences say what is asked for; answers of others are never claimed.
-        several: Whether several answers are asked for.
+        fit: The sentences that match the question; answers of other sentences are never claimed.
+        several: Whether the question asks for several answers.
     """
 
     def __init__(
@@ -222,7 +222,7 @@ class AnswerReader:
         return [ReadPassage(source, reading) for source, reading in zip(ordered, readings, strict=True)]
 
     def draft(self, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Draft:
-        """Return the answer of all passages where it is likely right, else what comes nearest to one, or nothing."""
+        """Return an answer from all passages if it is likely right, else the nearest evidence, or nothing."""
         sources = narrowed(question, sources)
         if not options and language_of(question) not in READ_LANGUAGES:
             quotes = named_lines(question, sources) or unread_quotes(question, sources, self.sentences)
@@ -272,9 +272,9 @@ class AnswerReader:
         return (claim.confidence or 0.0) if claim and same_answer(claim.short, answer) else 0.0
 
     def extract(self, question: str, sources: Sequence[Source]) -> Extract:
-        """Return the sentences around the answers of the passages that answer; where none does, of the likeliest one.
+        """Return the sentences around the answers of the answering passages, else around the likeliest answer.
 
-        What `reduce` makes of them is judged over all partitions, so each hands something on.
+        `reduce` judges the answers of all partitions together, so each partition has to hand on something.
         """
         read = self.read(question, sources)
         several = form_of(question) == "list"
@@ -308,14 +308,14 @@ class AnswerReader:
         return JudgedAnswers(self.extractive, question, read, terms, fit, several=several)
 
     def _lead(self, question: str, terms: QuestionTerms, lead: str) -> str:
-        """What stands above evidence: which names and topics of the question no document has, else `lead`."""
+        """Return the line above evidence: the question's names and topics that no document has, else `lead`."""
         missing = topics_nowhere(question, self.library, terms)
         return not_mentioned(missing) if missing else lead
 
     def _unclaimed(
         self, question: str, read: Sequence[ReadPassage], judgement: JudgedAnswers, fit: SentenceFit, lead: str
     ) -> Draft:
-        """Return the sentences that come nearest to an answer, and no claim; NOTHING where they hardly bear on it."""
+        """Return the sentences nearest to an answer, without a claim; NOTHING if they hardly match the question."""
         sources = [item.source for item in read]
         lead = ABOUT_THIS if lead == CLOSEST and asks_for_lines(question) else lead
         if fields := named_fields(question, sources):

@@ -20,12 +20,12 @@ from preflight_rag.text.words import words
 
 
 def compare(question: str, fit: SentenceFit, lead: str) -> Draft | None:
-    """Return the one of two things that a question asks for, or what is said of each; None of another question.
+    """Return the answer to a question that compares two things, or a sentence on each; None for any other question.
 
     Args:
-        question: What was asked.
+        question: The question.
         fit: The sentences of the passages.
-        lead: What stands above sentences that are shown without a claim.
+        lead: The line above sentences that are shown without a claim.
     """
     asked = comparison_of(question)
     if asked is None:

@@ -39,8 +39,9 @@ WEIGHTS = Path(__file__).with_name("confidence.json")
 AGREES = 0.3
 """Least probability of answering at which a passage of another document counts as giving the same answer; a guess."""
 RIVAL = 0.15
-"""How far below an answer's share of the question's words that of another one's sentence may lie for that to be its
-rival: a sentence about another drug is none. A guess."""
+"""Greatest difference, in the share of question words, between an answer's sentence and a rival's: a sentence about
+another drug is no rival. A guess.
+"""
 LEAST_LETTERS = 4
 """Letters of a word that is said to stand nowhere; a guess."""
 SUPPORTED = "supported"
@@ -134,11 +135,11 @@ def question_terms(question: str, library: HasVocabulary | None, sources: Sequen
 
 
 def topics_nowhere(question: str, library: HasVocabulary | None, terms: QuestionTerms) -> list[str]:
-    """Return the names and topics of a question that stand in no document of a library, as the question has them.
+    """Return the names and topics of a question that no document of a library contains, as the question writes them.
 
-    Of none where the library's words are not known; short words and words that ask are not looked up. A topic is a word
-    that stands by itself behind an article or a preposition, or that "What is ...?" asks for; any other one may be a
-    verb of the question's phrasing.
+    The list is empty where the library's vocabulary is not known; short words and question words are not looked up. A
+    topic is a word that stands by itself behind an article or a preposition, or that "What is ...?" asks about; any
+    other word may be a verb of the question's phrasing.
     """
     if library is None or library.vocabulary is None:
         return []

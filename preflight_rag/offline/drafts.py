@@ -42,7 +42,7 @@ class Drafts:
 
     @cached_property
     def contexts(self) -> ContextReader:
-        """What reads whole contexts and compares them; most questions compare none."""
+        """The reader of whole contexts, which also compares them; made at first use: few questions need it."""
         from preflight_rag.offline.relations import ContextReader
 
         # Not by way of `self`: the two would refer to each other, and keep their models in memory.
@@ -65,11 +65,9 @@ class Drafts:
         return replace(self._answers.extract(question, sources), sources=tuple(sources))
 
     def reduce(self, question: str, extracts: Sequence[Extract], options: Sequence[str]) -> Draft:
-        """Return the answer of the passages behind the extracts.
+        """Return the answer from the passages behind the extracts; for missing passages, from the extracts' sentences.
 
-        Of an extract without them, its sentences are the passages.
-
-        Sentences are ranked alone either way, so without an extractive reader those of the extracts are enough.
+        Sentences are ranked one by one either way, so without an extractive reader the extracts' sentences are enough.
         """
         if self._answers is None:
             return self.draft(question, [source for extract in extracts for source in extracted(extract)], options)

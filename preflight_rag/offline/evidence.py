@@ -39,7 +39,7 @@ SIMILARITY_WEIGHT = 0.65
 EXTRACT_THRESHOLD = 0.30
 """Least score of a sentence that a partition hands on."""
 MARGIN = 0.10
-"""How far below the best sentence's score a further sentence may lie and still be quoted."""
+"""Greatest difference from the best sentence's score for a further sentence to be quoted."""
 MAX_QUOTED = 3
 """Sentences of one answer; set by hand."""
 MAX_EXTRACTED = 4
@@ -53,29 +53,30 @@ those handed on to `reduce`, score as they do among all."""
 
 NOTHING = Draft(NOT_ANSWERED, found=False)
 SPAN_BONUS = 0.2
-"""What a sentence gains as evidence that holds the best span of a passage that surely answers. This and the next three
-were chosen on the development part of `preflight eval trust`, where the right passage was then among the first three
-for 83 of 100 questions, without the next two for 79."""
+"""Bonus of a sentence with the best span of a passage that surely answers. This constant and the next three were chosen
+on the development part of `preflight eval trust`, where the right passage was then among the first three for 83 of 100
+questions, without the next two for 79."""
 BEARING = 0.3
-"""What a sentence gains for the probabilities that its passage answers and that it is relevant, as the reader says."""
+"""Bonus of a sentence, times the reader's probabilities that its passage answers and is relevant."""
 FURTHER_DOWN = 0.06
-"""What it loses for the logarithm of its passage's place in the search's order."""
+"""Penalty of a sentence, times the logarithm of its passage's search rank."""
 MISFIT = 0.5
-"""What it loses where it is about another subject, or says the opposite of what is asked for. Set on the half of
-`tests/one_word_pairs.py` that was looked at."""
+"""Penalty of a sentence about another subject, or with the opposite of what the question asks. Set on the tuning half
+of `tests/one_word_pairs.py`."""
 NO_FIGURE = 0.3
-"""What it loses where a number or a date is asked for and it has no figure. Set on the tuning part of
-`tests/conversation/follow_ups.jsonl`."""
+"""Penalty of a sentence without a figure where the question asks for a number or a date. Set on the tuning part of
+`tests/conversation/follow_ups.jsonl`.
+"""
 MAX_COMPARED = 16
 """Sentences that are embedded for evidence; with 32 it was no better."""
 VERDICTS = frozenset({"yes", "no", "maybe"})
 
 _TITLE_SHARE = 0.5
-"""What a term in the title alone counts, of one in the sentence; set by hand."""
+"""Weight of a term in the title alone, relative to one in the sentence; set by hand."""
 _SAME_WORDS = 0.8
 """Share of common terms from which two sentences may say the same; a guess."""
 _TAKES_PART = re.compile(r"\bt(?:ak(?:e|es|ing|en)|ook) part\b", re.I)
-"""What reports call participating, in words that no sentence about participants has."""
+"""Expressions for participating in a study that a sentence about participants does not use."""
 _MOST = re.compile(r"\b(?:largest|biggest|greatest|highest|smallest|lowest|main|most|least) \w+ of\b", re.I)
 """Asks for a thing, though the word behind it may be one for figures: "the largest cost of the branch" is repairs."""
 _FIGURE = re.compile(
@@ -124,7 +125,7 @@ class SentenceReader:
         self.embedder, self.threshold = embedder, threshold
 
     def draft(self, question: str, sentences: Sequence[Sentence], options: Sequence[str]) -> Draft:
-        """Return one to three sentences, best first; with options, the one that agrees best with them."""
+        """Return one to three sentences, best first; with options, the option that agrees best with them."""
         ranked = self.rank(question, sentences)
         if not ranked or ranked[0].score < self.threshold:
             return Draft(NOT_ANSWERED, found=False)
@@ -186,9 +187,9 @@ def weighted(similarity: float, share: float, weight: float = SIMILARITY_WEIGHT)
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:
-    """Return vectors divided by their lengths.
+    """Return the vectors scaled to unit length.
 
-    Embedders that are compared by inner product do not return unit vectors.
+    Embedders whose vectors are compared by inner product do not return unit vectors.
     """
     lengths = (vectors**2).sum(axis=-1, keepdims=True) ** 0.5
     unit: np.ndarray = vectors / (lengths + (lengths == 0))
@@ -196,9 +197,9 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
 
 
 def _lexical_shares(question: frozenset[str], sentences: Sequence[Sentence]) -> list[float]:
-    """Return share of the question's terms that each sentence holds, by inverse document frequency.
+    """Return the share of the question's terms in each sentence, weighted by inverse document frequency.
 
-    A title's count half.
+    A term in the title alone counts half.
     """
     found = Counter(term for sentence in sentences for term in sentence.terms & question)
     count = max(len(sentences), LEAST_COLLECTION)
@@ -256,7 +257,7 @@ def extracted(extract: Extract) -> list[Source]:
 
 
 def agreeing(ranked: Sequence[ScoredSentence], *, least: float) -> list[list[ScoredSentence]]:
-    """Return the first sentences that say different things, each with those of other sources that say the same."""
+    """Return the first sentences with different statements, each with the agreeing sentences of other sources."""
     groups: list[list[ScoredSentence]] = []
     for item in ranked:
         group = next((group for group in groups if same_statement(group[0].sentence, item.sentence)), None)
@@ -317,7 +318,7 @@ def nearest_quotes(
 
 
 def _is_shown(sentence: str, shown: Mapping[int, str]) -> bool:
-    """Return whether a sentence is among those that are shown, be it from another format of the document."""
+    """Return whether a sentence is already shown, be it from another format of the same document."""
     own = compared_words(sentence)
     return any(own == compared_words(other) for other in shown.values())
 
@@ -355,12 +356,12 @@ def of_versions(quotes: Sequence[tuple[int, str]], fit: SentenceFit, lead: str) 
 
 
 def evidence(quotes: Sequence[tuple[int, str]], lead: str, why: str = "") -> Draft:
-    """Return quotes, one a paragraph, under a line that says what they are; it claims nothing. NOTHING where none is.
+    """Return quotes, one a paragraph, under a line that introduces them, without a claim; NOTHING without quotes.
 
     Args:
-        quotes: What is shown, with the numbers of the passages.
-        lead: The line.
-        why: Why nothing is claimed, in a sentence.
+        quotes: The quotes, with the numbers of their passages.
+        lead: The line above the quotes.
+        why: A sentence on why nothing is claimed.
     """
     if not quotes:
         return NOTHING

@@ -31,7 +31,7 @@ _ASKED = re.compile(
     re.IGNORECASE,
 )
 _GROUP = frozenset(words("arm group treatment drug dose dosage cohort therapy regimen intervention medication product"))
-"""What a group of people may be called in a question where the table's header has its name alone."""
+"""Words that a question may use for a group of people where the table's header has only the group's name."""
 _NO_GROUP = re.compile(
     r"\b(?:total|overall|all|both|combined|pooled|p|p[- ]?values?|differences?|changes?|ci|contrasts?|ratio|vs|versus"
     r"|range|sd|se|median|units?|notes?)\b",
@@ -46,7 +46,7 @@ _GENERAL = frozenset(
 """Words of a label that leave what the row is about as it is."""
 _COUNTS = re.compile(r"\b(?:most|fewest)\b", re.IGNORECASE)
 _ALIKE = {"dropout": frozenset(words("discontinued discontinuations withdrawn withdrew withdrawals dropped"))}
-"""What tables call what people ask for."""
+"""Words of tables for words of questions."""
 _SIZE = re.compile(r"\(n\s?[=:][^()]{0,40}\)", re.IGNORECASE)
 _COUNTED = re.compile(r"^(?:number|no\.?|n)(?: \(%\))? of (?:patients|subjects|participants|people), ", re.IGNORECASE)
 _FIGURE = re.compile(r"[-−–]?\d[\d,]*(?:\.\d+)?")
@@ -55,14 +55,14 @@ _PERCENT = re.compile(r"\((\d+(?:\.\d+)?)\s?%?\)")
 
 @dataclass(frozen=True)
 class Extreme:
-    """What a question wants the most or the least of.
+    """A question for the group with the most or the least of something.
 
     Attributes:
-        group: Index terms of what the groups are called.
-        what: Those of what they have.
-        most: Whether the most is asked for.
-        shared: Whether a percentage is asked for.
-        counted: Whether a number of people or events is.
+        group: Index terms of the word for the groups.
+        what: Index terms of the measured quantity.
+        most: Whether the question asks for the most.
+        shared: Whether it asks for a percentage.
+        counted: Whether it asks for a number of people or events.
     """
 
     group: frozenset[str]
@@ -80,7 +80,7 @@ class _Line:
 
 
 def extreme_of(question: str) -> Extreme | None:
-    """What a question wants the most or the least of; None of another question."""
+    """Return the question's group and measured quantity; None for a question that is not about the most or least."""
     match = _ASKED.fullmatch(" ".join(question.split()).rstrip("?!. "))
     if match is None:
         return None
@@ -92,12 +92,12 @@ def extreme_of(question: str) -> Extreme | None:
 
 
 def table_extreme(question: str, sources: Sequence[Source], lead: str) -> Draft | None:
-    """Return the group of a table that has the most or the least, or the rows to see it in; None where no table has it.
+    """Return a table's group with the most or the least, or the rows to see it in; None if no table has them.
 
     Args:
-        question: What was asked.
-        sources: Passages, of which the lines that are rows of tables are read.
-        lead: What stands above rows that are shown without a claim.
+        question: The question.
+        sources: Passages; their lines that are rows of tables are read.
+        lead: The line above rows that are shown without a claim.
     """
     asked = extreme_of(question)
     if asked is None:
@@ -154,7 +154,7 @@ def _groups(asked: Extreme, line: _Line) -> list[Cell]:
 
 
 def _name(cell: Cell) -> str:
-    """What a group is called: its column's name without what is counted in all of them, and without its size."""
+    """Return a group's name: its column's name without the unit that all columns share and the group's size."""
     return _SIZE.sub("", _COUNTED.sub("", cell.column)).strip(" ,")
 
 

@@ -127,7 +127,7 @@ def _says_more(sentence: str, most: int, first: str, needed: frozenset[str], que
 
 
 def _worth(field: _Field, asked: frozenset[str], needed: frozenset[str]) -> float:
-    """How well a question names a field: by its words in the line, in those above it, around it; by a short line."""
+    """Return how well a field matches a question: by its line, the lines above and around it, and its brevity."""
     own = sum(1.0 + (term in needed) for term in sorted(field.terms & asked))
     near = (len(needed & field.near) + len(needed & field.around)) / len(needed)
     return round(own + near + 0.2 / max(1, len(field.terms)), 4)

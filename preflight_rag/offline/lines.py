@@ -60,7 +60,7 @@ def stands_alone(line: str) -> bool:
 
 
 def definite_strings(question: str, sources: Sequence[Source]) -> tuple[str, ...]:
-    """Return the question's exact strings that one of the passages holds, and that name one thing each."""
+    """Return the question's exact strings that a passage contains and that identify one thing each."""
     strings = [each for each in exact_strings(question) if any(holds(source.text, each) for source in sources)]
     texts = [source.text for source in sources] if strings else []
     return tuple(each for each in strings if is_definite(each, texts))

@@ -57,14 +57,14 @@ class OfflineReader:
 
     @cached_property
     def drafts(self) -> Drafts:
-        """What drafts, made at the first one."""
+        """The writer of drafts, made at first use."""
         from preflight_rag.offline.drafts import Drafts
 
         return Drafts(self.embedder, self.extractive, self.threshold, self._library)
 
     @property
     def contexts(self) -> ContextReader:
-        """What reads whole contexts and compares them."""
+        """The reader of whole contexts, which also compares them; made at first use."""
         return self.drafts.contexts
 
     async def rewrite(self, *, message: str, history: Sequence[Message]) -> Reply[Rewrite]:
@@ -98,7 +98,7 @@ class OfflineReader:
         return Reply(await self._in_thread(lambda drafts: drafts.relate(question, pivot, others)))
 
     async def answer_group(self, *, question: str, sources: Sequence[Source], plural: bool) -> Reply[Draft]:
-        """Return the answer of each context that answers; with `plural`, behind the name of what it is about."""
+        """Return the answer of each context that answers; with `plural`, prefixed with the name of its entity."""
         return Reply(await self._in_thread(lambda drafts: drafts.group_draft(question, sources, plural)))
 
     async def summarize(
@@ -125,7 +125,7 @@ class OfflineReader:
         return Reply(condense(summary, messages))
 
     def count_tokens(self, text: str) -> int:
-        """Return word pieces of the embedder's tokenizer."""
+        """Return the number of word pieces by the embedder's tokenizer."""
         return self.embedder.count_tokens(encodable(text))
 
     def rank(self, question: str, sentences: Sequence[Sentence]) -> list[ScoredSentence]:

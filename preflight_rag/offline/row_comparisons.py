@@ -35,7 +35,7 @@ _MORE_FIRST = re.compile(
     r"|less|fewer|lower|smaller) (?P<first>[\w -]{1,80}?) than (?:in )?(?P<second>[\w -]{1,40})",
     re.IGNORECASE,
 )
-"""What has "more sales than returns", or "higher sales in 2022 than in 2021"."""
+"""Comparisons such as "more sales than returns", or "higher sales in 2022 than in 2021"."""
 _NEGATED = re.compile(r"\b(?:not|no|never|without|except|neither|nor)\b|n['’]t\b", re.IGNORECASE)
 _USUAL = (
     (frozenset(words("reorder minimum safety")), frozenset(words("stock quantity hand available inventory count qty"))),
@@ -43,7 +43,7 @@ _USUAL = (
     (frozenset(words("target goal quota plan")), frozenset(words("actual result sold achieved reached sales"))),
     (frozenset(words("limit maximum capacity")), frozenset(words("value measured load used usage actual"))),
 )
-"""What people leave unsaid beside a column: an item is below its reorder level by its stock."""
+"""Columns that a question leaves out beside the one that it names: an item is below its reorder level by its stock."""
 _GENERAL = frozenset(
     words("go went gone run ran come came fall fell fallen drop dropped get got stand lie currently now")
 )
@@ -143,7 +143,7 @@ def _terms(text: str) -> frozenset[str]:
 
 
 def _named(cells: Sequence[Cell], terms: frozenset[str]) -> int | None:
-    """Return the place of the only column that has all of some words; of several the one that has no others."""
+    """Return the place of the only column with all of some words; of several, the one without other words."""
     places = [place for place, cell in enumerate(cells) if place and terms <= _terms(cell.column)]
     exact = [place for place in places if terms == _terms(cells[place].column)]
     if len(exact) == 1:

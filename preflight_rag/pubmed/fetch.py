@@ -31,7 +31,7 @@ PER_DATABASE = 20
 
 @dataclass(frozen=True)
 class _Source:
-    """One kind of document, the filter that an expression needs to find it, and how many one request fetches."""
+    """A kind of document, with the filter that restricts an expression to it, and the number fetched by one request."""
 
     origin: str
     database: Database
@@ -138,7 +138,7 @@ def fetch_documents(
 
 
 class _Search:
-    """Asks one source for one rung, and records it; after NCBI's first failure, later rungs are not asked."""
+    """A search of one source; it records each rung, and skips later rungs after NCBI's first failure."""
 
     def __init__(
         self,

@@ -108,7 +108,7 @@ class Mesh:
         return self._get(rows[0][0] if rows else term.strip().upper())
 
     def synonyms(self, term: str) -> tuple[str, ...]:
-        """Return other terms for the same: heading and entry terms in natural order; empty for an unknown term."""
+        """Return a term's synonyms: heading and entry terms in natural order; empty for an unknown term."""
         found = self.descriptor(term)
         if found is None:
             return ()
@@ -125,7 +125,7 @@ class Mesh:
         return [*names, SearchTerm(found.name, phrase=True, tag=MESH_TAG)]
 
     def under(self, subtree: str) -> frozenset[str]:
-        """Return headings of a subtree, its root included.
+        """Return the headings of a subtree, its root included.
 
         Args:
             subtree: A heading or entry term, or a tree number such as C04.

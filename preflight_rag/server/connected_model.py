@@ -27,7 +27,7 @@ FILE = "model.json"
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """What was entered; `repr` shows no key."""
+    """A model as entered by a user; `repr` hides the key."""
 
     base_url: str
     model: str
@@ -35,7 +35,7 @@ class ModelEntry:
 
     @classmethod
     def read(cls, folder: Path) -> ModelEntry | None:
-        """What is kept in a library's folder, or None where there is nothing that can be read."""
+        """Return the model stored in a library's folder, or None if none can be read."""
         try:
             found = json.loads((folder / FILE).read_text(encoding="utf-8"))
             return cls(str(found["base_url"]), str(found["model"]), SecretStr(str(found["key"])))

@@ -18,16 +18,16 @@ def service_of(request: Request) -> Service:
 
 
 def user_of(request: Request) -> User:
-    """Who asks, as the gate has found."""
+    """Return the authenticated user, as the gate has stored it."""
     found: User = request.state.user
     return found
 
 
 def writer_of(request: Request) -> User:
-    """Who asks, if they may change documents.
+    """Return the authenticated user, if they may change documents.
 
     Raises:
-        Refused: They may not.
+        Refused: The user may not change documents.
     """
     user = user_of(request)
     if not user.write:

@@ -72,6 +72,6 @@ class Overviews:
             return {}
 
     async def close(self) -> None:
-        """Begin no further one, and wait for the one that is being made, which ends after its question."""
+        """Begin no further overview, and wait for the current one, which ends after its question."""
         self._closing = True
         await asyncio.gather(*self._made.values(), return_exceptions=True)

@@ -66,7 +66,7 @@ def _with_marks(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _lower_headings(state: StateCore) -> None:
-    """An answer stands below the page's own headings."""
+    """Lower an answer's headings below the page's own."""
     for token in state.tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(int(token.tag[1]) + 2, 6)}"

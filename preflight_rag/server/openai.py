@@ -134,7 +134,7 @@ class SamplingBody(BaseModel):
         return {name: value for name, value in given.items() if value is not None}
 
     def ignored(self) -> tuple[str, ...]:
-        """Return names of what was given and means nothing to a library."""
+        """Return the names of what was given and means nothing to a library."""
         return tuple(name for name in MEANINGLESS if getattr(self, name, None))
 
     def check_tools(self) -> None:

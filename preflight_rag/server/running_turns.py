@@ -36,7 +36,7 @@ class QueuedTurn:
 Event = ProgressEvent | StageEvent | TokenEvent | Answer | Clarification
 Outcome = Answer | Clarification | Exception | StoppedTurn
 Item = Event | QueuedTurn | Outcome
-"""What is known of a turn, one thing after the other; an `Outcome` comes last."""
+"""An item of a turn's stream; an `Outcome` is the last one."""
 
 
 def is_last(item: Item | None) -> TypeIs[Outcome]:
@@ -60,7 +60,7 @@ class Listener:
             self._items.put_nowait(item)
 
     def take(self, seconds: float, item: Item) -> None:
-        """Hear an item."""
+        """Deliver an item to this listener."""
         self._items.put_nowait((seconds, item))
 
     async def get(self, seconds: float | None = None) -> Item | None:
@@ -198,7 +198,7 @@ class RunningTurns:
 
     @asynccontextmanager
     async def slot(self, report: Callable[[QueuedTurn], None]) -> AsyncIterator[None]:
-        """A place among the turns that run at once; where there is none yet, that is reported."""
+        """Wait for a place among the turns that run at once; report the wait."""
         if self._slots.locked():
             report(QueuedTurn(len(self._turns) - 1))
         async with self._slots:
@@ -210,7 +210,7 @@ class RunningTurns:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a turn is being taken, or waits."""
+        """Whether a turn is running or waiting."""
         return bool(self._turns)
 
     def of(self, thread_id: str) -> RunningTurn | None:

@@ -31,7 +31,7 @@ class TokenBuckets:
         self._shared = shared
 
     def of(self, user: str) -> tuple[SharedBudget, ...]:
-        """Who pays for a user's calls."""
+        """Return the budget for a user's calls."""
         buckets = (
             Bucket(self._shared, f"tokens of {user}", self._user, "your"),
             Bucket(self._shared, "tokens", self._server, "this server's"),

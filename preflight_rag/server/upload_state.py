@@ -163,7 +163,7 @@ class KeptFiles:
         self._awaited: Counter[Path] = Counter()
 
     def size(self) -> int:
-        """Return bytes of all files; folders may come and go meanwhile, at which `Path.rglob` raises."""
+        """Return the bytes of all files; folders may come and go meanwhile, at which `Path.rglob` raises."""
         size = 0
         for root, _, names in os.walk(self.folder):
             for name in names:
@@ -180,7 +180,7 @@ class KeptFiles:
             return kept
 
     def read(self, path: Path) -> None:
-        """An upload has done with a file."""
+        """Record that an upload no longer needs a file."""
         with self._lock:
             self._awaited[path] -= 1
             self._awaited += Counter()  # without those that nobody waits for

@@ -300,7 +300,7 @@ class UploadIngest:
                 twin.move(state.stage, note=state.note)
 
     def _notes_on_copies(self, done: IngestReport) -> list[tuple[str, str]]:
-        """Of each file that has the text of another document, or whose text another one has, which one that is."""
+        """Return notes on files whose text another document has, naming that document."""
         name = names_of(self._library).name
         return [
             (path, copy_note(copy, name))
@@ -311,7 +311,7 @@ class UploadIngest:
 
 
 def forget_unused(service: Service, files: Sequence[ReceivedFile]) -> None:
-    """An upload has ended: remove those of its files of which no document came."""
+    """Remove the files of an ended upload from which no document was made."""
     for received in files:
         if received.path is not None:
             service.kept_files.read(received.path)
@@ -350,7 +350,7 @@ class _Form(MultiPartParser):
         self._is_whole = False
 
     def on_end(self) -> None:
-        """The form has been received to its end."""
+        """Record that the form has been received to its end."""
         self._is_whole = True
 
     async def _body(self, request: Request) -> AsyncGenerator[bytes, None]:
@@ -403,7 +403,7 @@ async def receive(kept: KeptFiles, request: Request) -> list[ReceivedFile]:
 
 
 def _not_kept(error: OSError) -> Refused:
-    """Return why files that were sent could not be written; paths of the server are in its log alone."""
+    """Return the error for files that could not be written; the server's paths are in its log alone."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return _disk_full()
     log.error("an upload could not be kept", exc_info=error)

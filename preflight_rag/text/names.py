@@ -39,7 +39,7 @@ RANKS = frozenset(
 
 
 def surface_name(question: str) -> str:
-    """Return the name that a question asks about: what it puts in quotation marks, else its longest run of capitals."""
+    """Return the name that a question asks about: its quoted words, else its longest capitalised run."""
     quoted = _QUOTED.search(question)
     if quoted:
         return " ".join((quoted[1] or quoted[2]).split())
@@ -50,7 +50,7 @@ def surface_name(question: str) -> str:
 
 
 def subject_of(question: str) -> str:
-    """What a question asks about: the name in it, else, in lower case, what it asks a property or an amount of."""
+    """Return the subject of a question: its name, or, in lower case, the thing whose property or amount is asked."""
     if name := surface_name(question):
         return name
     found = _PROPERTY_OF.search(question) or _AMOUNT_OF.match(question.strip())
@@ -98,7 +98,7 @@ def tokens(text: str) -> Name:
 
 
 def position(name: Name, within: Name) -> int:
-    """Return where a name stands in a sequence of words, or -1."""
+    """Return the position of a name in a sequence of words, or -1."""
     if not name:
         return 0
     at = -1
@@ -113,15 +113,15 @@ def position(name: Name, within: Name) -> int:
 def speaks_of(name: str, title: str, text: str) -> bool:
     """Return whether a context may be about a name.
 
-    It is about something else if its document has a title, and title and text hold no more than half of the name's
-    words. Without a title, what the document is about is not known.
+    A context is about something else if its document has a title, and title and text contain no more than half of the
+    name's words. Without a title, the document's subject is unknown.
     """
     wanted = frozenset(words(name))
     return not wanted or not title or 2 * len(wanted & frozenset(words(f"{title}\n{text}"))) > len(wanted)
 
 
 def proper_terms(text: str) -> frozenset[str]:
-    """Return terms of the names and numbers of a text."""
+    """Return the terms of the names and numbers of a text."""
     tokens = re.findall(r"\S+", text)
     inner = (token for before, token in pairwise(["", *tokens]) if token[:1].isupper() or token[:1].isdigit())
     return frozenset(term for token in inner for term in words(token))
@@ -137,7 +137,7 @@ def abbreviates(short: str, name: str) -> bool:
 
 
 def folded(text: str) -> str:
-    """Casefolded text without accents."""
+    """Return the text casefolded and without accents."""
     plain = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
     return plain.replace("&", " and ")
 

@@ -169,9 +169,9 @@ def quote_around(text: str, start: int, end: int) -> Span:
 
 
 def trim_quote(text: str, start: int, end: int, wanted: Collection[str]) -> Span:
-    """Return where the part of a long quote stands that holds most of some index terms; a short quote as it is.
+    """Return the span of a long quote's part with most of some index terms; a short quote is returned whole.
 
-    A model may quote a paragraph, and text without full stops is one sentence.
+    A model may quote a paragraph, and a text without full stops is one sentence.
     """
     if end - start <= _MAX_QUOTE:
         return start, end

@@ -80,7 +80,7 @@ class PlacedSentence:
 
 
 class SentenceFit:
-    """Which sentences of some passages say what is asked for of what is asked about.
+    """The sentences of some passages that answer the question about its own subject.
 
     Args:
         question: The standalone question.
@@ -135,7 +135,7 @@ class SentenceFit:
         return not self.denying or any(self._polarity(item) > 0 for item in found)
 
     def better(self, n: int, quote: str) -> list[PlacedSentence]:
-        """Return sentences like a stretch that fit where it does not; those with most of the question's words first."""
+        """Return fitting sentences similar to a stretch that does not fit, those with most question words first."""
         asked = self._at(n, quote)
         return [
             item
@@ -146,7 +146,7 @@ class SentenceFit:
         ]
 
     def off_subject(self, item: PlacedSentence) -> bool:
-        """Return whether a sentence says nearly what another one does of something else than what is asked about."""
+        """Return whether a sentence repeats another one nearly word for word about another subject."""
         for other in self._rivals:
             more = other.covered > item.covered
             if not (more or other.placed & self._terms > item.placed & self._terms):
@@ -224,7 +224,7 @@ def _parallel(a: PlacedSentence, b: PlacedSentence, asked: frozenset[str]) -> bo
 def _has_another(item: PlacedSentence, other: PlacedSentence, term: str) -> bool:
     """Return whether a sentence has another word where a term has one, as "north" for "south branch".
 
-    What merely says less, as "lies in Abiko" beside "lies in Abiko city", is about the same.
+    A shorter sentence, as "lies in Abiko" beside "lies in Abiko city", is about the same thing.
     """
     if term not in other.terms:
         return term not in other.placed or bool(item.placed - other.placed)

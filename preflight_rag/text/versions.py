@@ -53,7 +53,7 @@ def are_versions(a: Source, b: Source) -> bool:
 
 
 def newest_first(sources: Sequence[Source]) -> list[Source]:
-    """Return the documents in an order in which none stands before one that replaces it; else as they were."""
+    """Return the documents so that none precedes one that replaces it; otherwise in their order."""
     left, ordered = list(sources), []
     while left:
         free = [one for one in left if not any(supersedes(other, one) for other in left if other is not one)]
@@ -80,12 +80,12 @@ def change(newer: str, older: str) -> tuple[str, str] | None:
 
 
 def versions_lead(latest: Source, newer: str, older: str) -> str:
-    """Return the line above what versions of a document say: the figure that changed and when, where there is just one.
+    """Return the line above versions of a document: the figure that changed and when, if there is exactly one.
 
     Args:
         latest: The newest version.
-        newer: What it says.
-        older: What the version before it says.
+        newer: The sentence of the newest version.
+        older: The sentence of the version before it.
     """
     year, both = version_name(latest), change(newer, older)
     return changed(*both, year) if both and year.isdigit() else VERSIONS
@@ -103,9 +103,9 @@ def _name(title: str) -> tuple[str, ...]:
 
 
 def _place(source: Source) -> tuple[str, tuple[int, ...], str]:
-    """Return what versions of one title are ordered by: the year in it, the number in it, the date.
+    """Return the sort key of versions of one title: the year in it, the number in it, the date.
 
-    The unknown is least.
+    Unknown parts sort first.
     """
     title = source.title.replace("_", " ")
     year, number = _YEAR.search(title), _VERSION.search(title)
@@ -113,7 +113,7 @@ def _place(source: Source) -> tuple[str, tuple[int, ...], str]:
 
 
 def _says_so(newer: Source, older: Source) -> bool:
-    """Return whether a document's front matter or text says that it replaces another one."""
+    """Return whether a document's front matter or text states that it replaces another."""
     file, title = PurePath(older.source or older.document_id).name.casefold(), older.title.casefold().strip()
     for named in newer.replaces:
         if named.casefold().strip() in (title, file, PurePath(file).stem, older.document_id.casefold()):

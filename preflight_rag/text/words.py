@@ -116,7 +116,7 @@ def _token_words(token: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 17)
 def _word_terms(token: str, shouted: bool) -> tuple[str, ...]:
-    """Return terms of a plain or hyphenated word."""
+    """Return the terms of a plain or hyphenated word."""
     parts = re.split("[-‐]", token)
     if 1 < len(parts) <= _MAX_COMPOUND:
         joined = "".join(parts)
@@ -126,7 +126,7 @@ def _word_terms(token: str, shouted: bool) -> tuple[str, ...]:
 
 
 def _plain(part: str, *, acronym: bool = False) -> list[str]:
-    """Return terms of a word without hyphens; CJK runs become bigrams, single Greek letters their names."""
+    """Return the terms of a word without hyphens; CJK runs become bigrams, single Greek letters their names."""
     head, *tail = _APOSTROPHE.split(part)
     folded = _fold(head if len(head) > 1 else head + "".join(tail))
     if folded.isascii():
@@ -170,7 +170,7 @@ def _stemmer() -> tantivy.TextAnalyzer:
 
 
 def encodable(text: str) -> str:
-    """Return text of the same length without lone surrogates, which no tokenizer takes."""
+    """Return a text of the same length without lone surrogates, which no tokenizer accepts."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -196,5 +196,5 @@ def without_controls(text: str) -> str:
 
 
 def on_one_line(name: str) -> str:
-    """Return a name as it can be printed on one line: a file's may hold line ends and what a terminal obeys."""
+    """Return a name for printing on one line: a file's name may contain line ends and terminal controls."""
     return name.translate(_ESCAPED)

@@ -273,7 +273,7 @@ class Ledger:
         return self._update(id, {"status": status, "error": error, **_route(decision), **spent})
 
     def ask(self, id: str, *, clarification: Clarification, receipt: Mapping[str, Any]) -> Turn:
-        """Record that a turn asks the person a question before it answers, and what it has cost so far."""
+        """Record the question that a turn asks the user before it answers, and the turn's cost so far."""
         return self._update(id, asking(clarification, receipt))
 
     def reopen(self, id: str) -> Turn:
@@ -307,9 +307,9 @@ class Ledger:
         return turn if turn is not None and turn.status == "running" else None
 
     def threads(self, query: str | None = None) -> list[ThreadSummary]:
-        """Return all threads, the one used last first.
+        """Return all threads, the last used first.
 
-        With a query, those whose title, questions or answers hold it.
+        With a query, only those whose title, questions or answers contain it.
         """
         newest = """
             select newest.thread_id as thread_id, spans.turns as turns, newest.question as question,
@@ -426,7 +426,7 @@ class Ledger:
                 )
 
     def feedback(self, thread_id: str | None = None) -> list[tuple[Turn, Feedback]]:
-        """Return the turns that have a verdict, in the order in which they were asked.
+        """Return the turns with the user's verdict, in the order of their questions.
 
         Without `thread_id`, those of all threads.
         """

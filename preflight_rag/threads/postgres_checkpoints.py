@@ -97,7 +97,7 @@ _COPY = {
         "",
     ),
 }
-"""By table: its columns, those that a copy takes over, and their order."""
+"""The columns to copy of each table, by table, and the tables' order."""
 _TABLES = (
     *("checkpoints", "checkpoint_blobs", "checkpoint_writes"),
     *("turns", "thread_titles", "thread_forks", "feedback"),
@@ -106,7 +106,7 @@ _TABLES = (
 
 @dataclass
 class TurnConnection:
-    """The connection of a turn that runs; its steps use it one after the other."""
+    """The connection of a running turn, which its steps use one after the other."""
 
     connection: psycopg.AsyncConnection[DictRow]
     in_use: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -146,7 +146,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        """As LangGraph's, last written first; the saver can be used while the result is read."""
+        """List checkpoints as LangGraph's saver does, last written first; the saver stays usable during iteration."""
         thread_id = str(config["configurable"]["thread_id"]) if config else None
         async with self._saver(thread_id) as (saver, connection):
             row = await (await connection.execute(_CLOCK_WENT_BACK, [thread_id])).fetchone()
@@ -164,7 +164,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
             yield each
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """As LangGraph's, where no checkpoint is named the one of the thread that was written last."""
+        """Return a checkpoint as LangGraph's saver does; without a given id, the thread's last written one."""
         names = config["configurable"]
         thread_id, namespace = str(names["thread_id"]), names.get("checkpoint_ns", "")
         async with self._saver(thread_id) as (saver, connection):
@@ -188,7 +188,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """As LangGraph's; of texts what PostgreSQL cannot keep is replaced."""
+        """Store a checkpoint as LangGraph's saver does, without characters that PostgreSQL rejects."""
         values = {name: storable_text(value) for name, value in checkpoint["channel_values"].items()}
         stored = cast(Checkpoint, {**checkpoint, "channel_values": values})
         async with self._saver(str(config["configurable"]["thread_id"])) as (saver, _):
@@ -197,7 +197,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """As LangGraph's."""
+        """Store writes as LangGraph's saver does."""
         async with self._saver(str(config["configurable"]["thread_id"])) as (saver, _):
             await saver.aput_writes(config, whole_results(writes), task_id, task_path)
 
@@ -207,7 +207,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
             await saver.adelete_thread(str(thread_id))
 
     async def prune_turn(self, thread_id: str, keep_turns: int = 0) -> int:
-        """Remove a thread's intermediate steps and their writes, and say how many steps went.
+        """Remove a thread's intermediate steps and their writes, and return the number of removed steps.
 
         What stays is what `SqliteCheckpointer.prune_turn` keeps. To be called by who holds the thread: a value that a
         running turn has just written, for a checkpoint that it has not written yet, would go with the others.
@@ -276,7 +276,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
                     yield AsyncPostgresSaver(connection, serde=self.serde), connection
 
     async def _remove(self, which: str, values: Sequence[Any], thread_id: str | None = None) -> int:
-        """Delete checkpoints, their writes, and the values that no other one has, in one transaction."""
+        """Delete checkpoints, their writes, and the values that no other checkpoint has, in one transaction."""
         statement = _REMOVE.format(which=which)
         async with self._saver(thread_id) as (_, connection), connection.transaction():
             rows = await (await connection.execute(statement, values)).fetchall()

@@ -34,7 +34,7 @@ from preflight_rag.threads.locks import POLL_SECONDS
 OTHER_CONNECTIONS = 4
 """Most connections for the ledger, and as many for checkpoints that no running turn writes; a guess."""
 MIGRATION_SECONDS = 60.0
-"""How long another process is waited for that makes the tables; a guess, they are made in less than a second."""
+"""Timeout for another process that creates the tables; a guess: creating them takes less than a second."""
 WRITE_BEHIND = "set synchronous_commit = off"
 _NAMED = re.compile(r":([a-z_]+)")
 T = TypeVar("T")
@@ -57,7 +57,7 @@ _HOLDS = """
 
 
 def _make_tables(connection: psycopg.Connection[DictRow]) -> None:
-    """The ledger's tables, and the order in which checkpoints were written."""
+    """Create the ledger's tables, and the column for the order in which checkpoints were written."""
     icu = connection.execute("select 1 from pg_collation where collname = 'und-x-icu'").fetchone()
     for statement in (
         f"create table if not exists turns ({_TURN_COLUMNS})",
@@ -84,7 +84,7 @@ def _make_tables(connection: psycopg.Connection[DictRow]) -> None:
 NO_CHECKPOINTS = -1
 """The version of tables that are not there: LangGraph counts from 0."""
 MIGRATIONS = (_make_tables,)
-"""What brings the tables to version 1, 2, …; the number is in the table `preflight_schema`."""
+"""Functions that bring the tables to version 1, 2, …; the number is in the table `preflight_schema`."""
 
 
 def _migrate(connection: psycopg.Connection[DictRow], name: str) -> None:
@@ -212,13 +212,13 @@ class PostgresDatabase:
 
     @contextmanager
     def reading(self) -> Iterator[_Statements]:
-        """A connection, to read."""
+        """Yield a connection for reading."""
         with translated_errors(self.name), self._pool.connection() as connection:
             yield _Statements(cast("psycopg.Connection[DictRow]", connection))
 
     @contextmanager
     def writing(self, thread_id: str = "") -> Iterator[_Statements]:
-        """A transaction; others that name the same thread wait for its end."""
+        """Yield a transaction; others that name the same thread wait for its end."""
         with self.reading() as statements, statements._connection.transaction():
             if thread_id:
                 lock = "select pg_advisory_xact_lock(hashtextextended('ledger ' || current_schema() || :thread_id, 0))"

@@ -47,7 +47,7 @@ from preflight_rag.threads.sqlite_database import (
 
 VACUUM_TRIES, VACUUM_SECONDS = 10, 0.1  # a statement that another turn has begun ends within milliseconds: guesses
 CLOSING_BUSY_MILLISECONDS = 1000
-"""How long closing waits for another reader of the file (a guess); what is not merged then, the next close merges."""
+"""Timeout for other readers of the file on closing (a guess); the next close merges the rest of the log."""
 
 # LangGraph's ids begin with the time of day, so a clock that was set back gives a new checkpoint a lower id than an old
 # one. What was written last is therefore kept beside the checkpoints, in a number that only grows. Triggers write it,

@@ -52,14 +52,14 @@ if TYPE_CHECKING:
 RECORD = "borrowed"
 """Under this name a folder's database records whose documents it keeps; older folders have it too."""
 FETCH = 32
-"""How many documents a vector store is asked for; a guess, twice what a turn reads."""
+"""Number of documents to request from a vector store; a guess, twice what a turn reads."""
 GROUP = 32
 """Passages that are embedded at once, between two looks at the clock; a guess."""
 
 ScoredDocument: TypeAlias = tuple[LangChainDocument, float | None]
 """A document with the score that a vector store gives it; a retriever gives none."""
 Source: TypeAlias = VectorStore | RetrieverLike
-"""Where documents come from: a vector store, a retriever, or another `Runnable` from a text to documents."""
+"""A source of documents: a vector store, a retriever, or another `Runnable` from a text to documents."""
 
 
 @dataclass
@@ -149,7 +149,7 @@ class ExternalLibrary(FolderCollection):
         return self._writer.intern(documents, deadline=deadline, index=False)
 
     def search(self, query: SearchQuery | str) -> Rankings:
-        """Ask the retriever, store what it gives, and rank it by its order, by words, and by both.
+        """Ask the retriever, store its documents, and rank them by its order, by words, and by both.
 
         Where a returned document is longer than a passage, its passage nearest to the question takes its place, and
         its others follow after the first of every document. A filter chooses among what was returned. The retriever's
@@ -175,7 +175,7 @@ class ExternalLibrary(FolderCollection):
         return f"{count} of the passages that {self.name} returned fit the filter: {where}"
 
     def _ranked(self, query: SearchQuery, returned: _Returned) -> Rankings:
-        """Return both rankings of what was returned, fused."""
+        """Return the fusion of both rankings of the returned documents."""
         depth = query.depth
         passages = {passage.id: passage for group in returned.passages for passage in group}
         near = {}
@@ -288,16 +288,16 @@ class ExternalLibrary(FolderCollection):
 
 
 class RetrieverAdapter:
-    """A retriever or a vector store as something that can be asked from any thread.
+    """A retriever or a vector store that can be called from any thread.
 
-    What can only be asked asynchronously runs on one event loop of its own, so that its connections live on.
+    Asynchronous sources run on one event loop of their own, so that their connections persist.
 
     Args:
         source: A `VectorStore`, a `BaseRetriever`, or another `Runnable` from a text to documents.
-        fetch: How many documents a vector store is asked for; a retriever decides itself.
+        fetch: Number of documents to request from a vector store; a retriever decides itself.
 
     Raises:
-        UsageError: It is neither.
+        UsageError: The source is neither.
     """
 
     def __init__(self, source: Source, fetch: int) -> None:

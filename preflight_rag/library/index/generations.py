@@ -136,7 +136,7 @@ class Index:
         return ScoredRanking(self.rows[found.keys], found.scores)
 
     def search_lexical(self, query: str, n: int, *, among: np.ndarray | None = None) -> ScoredRanking:
-        """Return rows and BM25 of the best `n` passages, best first, of those at the positions `among`."""
+        """Return the rows and BM25 of the best `n` passages, best first, of those at the positions `among`."""
         return self.lexical.ranked(query, n, among=None if among is None else self.rows[among])
 
 
@@ -272,12 +272,12 @@ def entry_of(path: Path) -> dict[str, Any]:
 
 
 class CurrentIndex:
-    """The index that the manifest names; another one is opened as soon as it is swapped in, by whatever process.
+    """The index that the manifest names; when any process swaps in another one, that one is opened.
 
     Args:
-        store: The database that the index is made of.
+        store: The database that the index is built from.
         root: The library's index folder.
-        rebuild: Builds the index anew and swaps it in.
+        rebuild: Function that builds the index anew and swaps it in.
     """
 
     def __init__(self, store: Store, root: Path, rebuild: Callable[[], None]) -> None:

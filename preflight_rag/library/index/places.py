@@ -79,7 +79,7 @@ class PassagePlaces:
         return found
 
     def lately(self, ids: Sequence[str]) -> list[int] | None:
-        """Return the positions of passages that a recent search has named; None where one of them was not."""
+        """Return the positions of passages that a recent search returned; None if one of them is not among these."""
         known = self._lately
         found = [known[name] for name in ids if name in known]
         return found if len(found) == len(ids) else None

@@ -150,7 +150,7 @@ class TermIndex:
 def _gathered(
     values: np.ndarray, starts: np.ndarray, positions: Sequence[int] | np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return parts of an array, one after the other, and their lengths."""
+    """Return the parts of an array, concatenated, and their lengths."""
     import numpy as np
 
     chosen = np.asarray(positions, dtype=np.int64)
@@ -302,7 +302,7 @@ class _Numbers:
 
 
 def _blocks(numbers: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield an array in parts, so that what is worked out of it does not take its memory once more."""
+    """Yield an array in blocks, so that work on it does not need its memory a second time."""
     for start in range(0, len(numbers), BLOCK):
         yield numbers[start : start + BLOCK]
 

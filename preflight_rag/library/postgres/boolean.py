@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from preflight_rag.library.postgres.store import PostgresStore
 
 MOST_READ = 20_000
-"""Where more passages have all words of a phrase, these need not: to read so many takes two seconds or more."""
+"""Passages with all words of a phrase up to which the phrase itself is checked: reading more takes two seconds or
+longer."""
 
 
 def matching_passages(store: PostgresStore, expression: Expression) -> ScoredRanking:
-    """Return rows and scores of all passages that fit an expression, best first, ties by row.
+    """Return the rows and scores of all passages that fit an expression, best first, ties by row.
 
     Raises:
         LibraryEmpty: There is no passage to find.
@@ -66,7 +67,7 @@ class _Matching:
         return ScoredRanking.of([]) if found is None else ScoredRanking.sorted(found.rows, found.scores)
 
     def _of(self, expression: Expression) -> _Fitting | None:
-        """Return the passages that fit; None where nothing in it can be looked for, as in one of stop words."""
+        """Return the passages that fit; None if the expression has nothing to look up, such as only stop words."""
         if isinstance(expression, SearchTerm):
             return self._term(expression)
         parts = [self._of(part) for part in expression.parts]
@@ -128,7 +129,7 @@ class _Fitting:
     scores: np.ndarray
 
     def without(self, others: Sequence[_Fitting]) -> _Fitting:
-        """These, without those that fit one of the others."""
+        """Return these passages without those that fit one of the others."""
         import numpy as np
 
         kept = np.ones(len(self.rows), dtype=bool)
@@ -138,7 +139,7 @@ class _Fitting:
 
 
 def _all(parts: Sequence[_Fitting]) -> _Fitting:
-    """Return passages that fit every part."""
+    """Return the passages that fit every part."""
     import numpy as np
 
     rows = parts[0].rows
@@ -149,7 +150,7 @@ def _all(parts: Sequence[_Fitting]) -> _Fitting:
 
 
 def _any(parts: Sequence[_Fitting]) -> _Fitting:
-    """Return passages that fit a part."""
+    """Return the passages that fit a part."""
     import numpy as np
 
     rows, places = np.unique(np.concatenate([part.rows for part in parts]), return_inverse=True)

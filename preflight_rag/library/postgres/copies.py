@@ -83,7 +83,7 @@ Row = tuple[Any, ...]
 
 
 class FoundCopies:
-    """What was found of copies; keeps `FoundCopyStore`.
+    """The copies that were found, as `FoundCopyStore`.
 
     Args:
         read: Returns the rows that a statement reads.
@@ -97,7 +97,7 @@ class FoundCopies:
         return self._read("select to_regclass('library_passage_copies') is not null", ()) == [(True,)]
 
     def passage_copies(self) -> Mapping[int, tuple[int, ...]]:
-        """By row, the rows of the passages that hold the same text."""
+        """Return, by row, the rows of the passages with the same text."""
         found: dict[int, list[int]] = {}
         if self.has_tables():
             for row, of_row in self._read("select row, of_row from library_passage_copies order by row, of_row", ()):
@@ -122,12 +122,12 @@ class FoundCopies:
         return found
 
     def documents_of(self, passage_ids: Sequence[str]) -> dict[str, str]:
-        """By passage, its document; of those that exist."""
+        """Return the document of each existing passage, by passage."""
         return dict(self._read(_DOCUMENTS_OF, [list(map(storable_text, passage_ids))]))
 
 
 class CopyTables(FoundCopies):
-    """The tables, for the one process that writes them; keeps `CopyStore`. The caller has begun a transaction."""
+    """The tables of copies for the one process that writes them, as `CopyStore`. The caller has begun a transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -145,7 +145,7 @@ class CopyTables(FoundCopies):
                 self._connection.execute(statement)
 
     def forget_changed(self) -> None:
-        """Forget the marks and copies of documents that were changed or removed; what stood in for them waits anew."""
+        """Delete the marks and copies of changed or removed documents; their own copies are compared anew."""
         gone = [key for (key,) in self._rows(_GONE)]
         if not gone:
             return
@@ -218,12 +218,12 @@ class CopyTables(FoundCopies):
 
 
 def link(connection: Connection, wait_seconds: float) -> list[DocumentCopy]:
-    """Find the copies among published documents that are new since the last time; what was found of them.
+    """Find and store the copies among documents published since the last call.
 
-    Where another process has been at it for too long, what is left is found after the next publication.
+    If another process holds the task for too long, the rest is found after the next publication.
 
     Args:
-        connection: Of a run that has published what it wrote.
+        connection: The connection of a run that has published its documents.
         wait_seconds: How long to wait for another process.
     """
     deadline = time.monotonic() + wait_seconds

@@ -172,11 +172,11 @@ def best_by_bm25(
 
     Args:
         lists: By term, its list in each piece.
-        terms: Of the query, in its order.
-        n: How many.
-        passages: How many there are in all pieces.
-        length: Terms of all of them.
-        dead: Rows (m,) that nobody sees any more, which are in the lists still.
+        terms: The query's terms, in order.
+        n: Number of passages to return.
+        passages: Number of passages in all pieces.
+        length: Total number of terms in them.
+        dead: Rows (m,) that are no longer visible but still in the lists.
         among: Rows to choose from, ascending; BM25's statistics stay those of the whole collection.
     """
     import numpy as np
@@ -205,7 +205,7 @@ def _largest(scores: np.ndarray, n: int) -> float:
 def _scored(
     lists: Mapping[str, Sequence[bytes]], terms: Sequence[str], passages: int, average: float, dead: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Of each term, rows and what it adds to their scores."""
+    """Return, for each term, its rows and its contribution to their scores."""
     import numpy as np
 
     for term in terms:
@@ -249,7 +249,7 @@ def bm25(weight: float, counts: np.ndarray, codes: np.ndarray, average: float) -
 def _summed(scored: Sequence[tuple[np.ndarray, np.ndarray]], n: int | None) -> tuple[np.ndarray, np.ndarray]:
     """Return each row once, ascending, with the sum of its scores.
 
-    With `n` at least those that are among the `n` best.
+    With `n`, rows outside the `n` best may be missing.
     """
     import numpy as np
 

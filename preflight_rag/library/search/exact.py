@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 LOOKED_THROUGH = 64
 """Passages that an index gives for a question's strings, whose letters are then compared. A guess."""
 LOOKED_FURTHER = 2000
-"""As many where none of those has the letters: of A-18 an index knows the number alone. A guess."""
+"""Number of passages to look through if none of the first has the exact letters: an index knows only the number of
+A-18. A guess."""
 MOST_ERRORS = 6
 """Passages with lines of errors that go first; a guess, below half of what a turn reads."""
 

@@ -244,7 +244,7 @@ def _tails(value: object) -> list[str]:
 
 
 def _folders(value: object) -> list[str]:
-    """Return names of the folders that lead to a file: every run of them, and the whole path."""
+    """Return the names of the folders that lead to a file: every run of them, and the whole path."""
     if not isinstance(value, str) or not _PATH.match(value):
         return []
     parts = [part for part in _BETWEEN.split(value) if part][:-1]
@@ -369,7 +369,7 @@ Fits: TypeAlias = Callable[[str, Any], bool]
 
 
 class FilterValues(Protocol):
-    """What filters ask of a collection, wherever that is. A row is a passage's number there."""
+    """The values that filters need from a collection of any kind. A row is a passage's number there."""
 
     def state(self) -> tuple[int, int]:
         """Return numbers that grow when documents, or their tags, change."""
@@ -378,12 +378,12 @@ class FilterValues(Protocol):
         """Return all rows."""
 
     def rows_by_column(self, name: str, fits: Fits) -> set[int]:
-        """Return rows whose value in one of `COLUMNS`, of their own or of their document, fits."""
+        """Return the rows whose value in one of `COLUMNS`, of their own or of their document, fits."""
 
     def rows_by_key(self, key: str, fits: Fits) -> set[int]:
-        """Return rows whose value under a key of their metadata, or their document's, fits.
+        """Return the rows whose value under a key of their metadata, or their document's, fits.
 
-        In any case of its letters.
+        The key's case is ignored.
         """
 
     def rows_by_undated_key(self, key: str, fits: Fits) -> set[int]:
@@ -393,7 +393,7 @@ class FilterValues(Protocol):
         """Return all keys of metadata."""
 
     def dates(self) -> list[tuple[object, int]]:
-        """Return dates of documents, or their metadata's year, and how many have each."""
+        """Return the dates of documents, or their metadata's year, and how many have each."""
 
 
 class SqliteValues:
@@ -403,7 +403,7 @@ class SqliteValues:
         self._store = store
 
     def state(self) -> tuple[int, int]:
-        """Return numbers of the last write of a document, and of tags."""
+        """Return the numbers of the last write of a document, and of tags."""
         return self._store.generation(), self._store.tagged()
 
     def rows(self) -> set[int]:
@@ -411,15 +411,15 @@ class SqliteValues:
         return {row[0] for row in self._store.select(_ROWS)}
 
     def rows_by_column(self, name: str, fits: Fits) -> set[int]:
-        """Return rows whose value in a column fits."""
+        """Return the rows whose value in a column fits."""
         return {row[0] for row in self._store.select(_COLUMNS[name], (), fits=fits)}
 
     def rows_by_key(self, key: str, fits: Fits) -> set[int]:
-        """Return rows whose value under a key of metadata fits."""
+        """Return the rows whose value under a key of metadata fits."""
         return {row[0] for sql in (_DOCUMENT_KEY, _PASSAGE_KEY) for row in self._store.select(sql, (key,), fits=fits)}
 
     def rows_by_undated_key(self, key: str, fits: Fits) -> set[int]:
-        """Return rows of documents without a date whose value under a key fits."""
+        """Return the rows of documents without a date whose value under a key fits."""
         return {row[0] for row in self._store.select(_UNDATED_KEY, (key,), fits=fits)}
 
     def keys(self) -> set[str]:
@@ -427,12 +427,12 @@ class SqliteValues:
         return {row[0] for row in self._store.select(_KEYS)}
 
     def dates(self) -> list[tuple[object, int]]:
-        """Return dates of documents, and how many have each."""
+        """Return the dates of documents, and how many have each."""
         return [(row[0], row[1]) for row in self._store.select(_DATES)]
 
 
 class FilterIndex:
-    """Which rows of a collection fit a filter; the last few answers are kept until a document is written."""
+    """The rows of a collection that fit a filter; the last few answers are cached until a document is written."""
 
     def __init__(self, values: FilterValues) -> None:
         self._values = values
@@ -458,13 +458,13 @@ class FilterIndex:
         return rows
 
     def undated(self) -> int:
-        """Return number of documents without a date in a known form."""
+        """Return the number of documents without a date in a known form."""
         return sum(count for date, count in self._values.dates() if known_date(date) is None)
 
     def fields(self) -> list[str]:
-        """Return names of the fields that a condition may name, in the order of the alphabet.
+        """Return the names of the fields that a condition may name, in alphabetical order.
 
-        Case makes no difference.
+        Names are case-insensitive.
         """
         keys = self._values.keys() - set(_NOT_FIELDS)
         folded = {name.casefold(): name for name in sorted({*COLUMNS, "year", *keys})}
@@ -479,7 +479,7 @@ class FilterIndex:
         return np.array(sorted(rows.difference(*unwanted)), dtype=np.int64)
 
     def _rows_with(self, condition: Condition | AnyOf) -> set[int]:
-        """Return rows of the passages that have a value which the condition's predicate fits."""
+        """Return the rows of the passages that have a value which the condition's predicate fits."""
         if isinstance(condition, AnyOf):
             return set().union(*map(self._rows_of_any, condition.conditions))
         fits, name = _of_json(_of_path(condition)), condition.name.lower()
@@ -493,7 +493,7 @@ class FilterIndex:
         return found
 
     def _rows_of_any(self, condition: Condition) -> set[int]:
-        """Return rows of the passages for which one condition of several holds."""
+        """Return the rows of the passages for which one condition of several holds."""
         rows = self._rows_with(condition)
         return self._values.rows() - rows if condition.is_negative else rows
 
@@ -512,9 +512,9 @@ class FilterIndex:
 
 
 def _of_path(condition: Condition) -> Predicate:
-    """Return the condition's predicate.
+    """Return the predicate of a condition on a path.
 
-    Of an id it is asked about shorter names, too, of a folder about those of a file.
+    For an id it also matches shorter names, for a folder the files below it.
     """
     fits, name = condition.predicate(), condition.name.lower()
     if name == "id":

@@ -154,7 +154,7 @@ def _retrieved(
     found_by: Filter | None,
     live: _Live,
 ) -> Retrieval:
-    """Return what `retrieve_passages` gives, of what NCBI had; all of it from one generation of the index."""
+    """Return the result of `retrieve_passages`, with the given documents of NCBI, from one index generation."""
     from preflight_rag.models.reranking.feature_reranker import FeatureReranker
 
     try:
@@ -204,7 +204,7 @@ class _Relevance:
                 self._by_id[candidate.passage.id] = max(score, self._by_id.get(candidate.passage.id, score))
 
     def of(self, candidates: Sequence[AnyCandidate]) -> dict[str, float]:
-        """Return the scores of those candidates that have one, by the ids of their passages."""
+        """Return the scores of the candidates that have one, by passage id."""
         found = {}
         for candidate in candidates:
             score = self._by_id.get(candidate.passage.id)
@@ -280,11 +280,11 @@ def _retracted_last(pool: Sequence[AnyCandidate]) -> Sequence[AnyCandidate]:
 
 
 def _shared(pool: Sequence[AnyCandidate], settings: Settings) -> Sequence[AnyCandidate]:
-    """Return the candidates, of which the first k hold no more of one document than its share where others are as near.
+    """Return the candidates with a bounded share of each document among the first k, if others are as near.
 
-    Else whoever plants one document with many passages on a question fills all that a reader is given. Its last
-    passages change places with the first of other documents that lie nearly as close to the question (`NEAR`); where
-    the library has none, as on most questions about one document, all stays as it is. Selectors of diversity choose
+    Otherwise whoever plants one document with many passages on a question fills all of a reader's input. The document's
+    last passages change places with the first of other documents that are nearly as close to the question (`NEAR`);
+    where the library has none, as on most questions about one document, nothing changes. Selectors of diversity choose
     for themselves.
     """
     most, given = ceil(settings.k * settings.document_share), Counter[str]()

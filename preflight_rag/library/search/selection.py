@@ -95,7 +95,7 @@ def arrange(
     score: Callable[[Item], Any] | None = None,
     place: Callable[[Item], Any] | None = None,
 ) -> list[int]:
-    """Return indices of the items in prompt order; each index once.
+    """Return the indices of the items in prompt order; each index once.
 
     Args:
         items: Any sequence.

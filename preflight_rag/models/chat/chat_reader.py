@@ -56,9 +56,9 @@ if TYPE_CHECKING:
 G = TypeVar("G", Source, Extract)
 V = TypeVar("V")
 DEFAULT_FORM: ReplyForm = "schema"
-"""Of extracts and relations where nobody says; which is better was measured with small models (docs/RESULTS.md)."""
+"""Default format of extracts and relations; which format is better was measured with small models (docs/RESULTS.md)."""
 ANSWER_FORM: ReplyForm = "text"
-"""Of answers with their quotes where nobody says."""
+"""Default format of answers with their quotes."""
 
 
 class ChatReader:
@@ -163,7 +163,7 @@ class ChatReader:
         return await self._fitting(sources, ask)
 
     async def extract(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Extract]:
-        """Return what one partition says, and what it answers by itself."""
+        """Return the evidence in one partition, and the answer that the partition gives by itself."""
 
         async def ask(some: Sequence[Source]) -> Reply[Extract]:
             schema = map_context.schema([source.n for source in some]) if self._by_schema() else None
@@ -286,7 +286,7 @@ class ChatReader:
         return Reply(short, usage)
 
     def context_window(self) -> int | None:
-        """Return tokens that the model reads and writes in one call, where that is known."""
+        """Return the tokens that the model reads and writes in one call, or None if unknown."""
         return self.window.tokens()
 
     def speed(self) -> Speed | None:
@@ -294,7 +294,7 @@ class ChatReader:
         return self._calls.speed()
 
     def count_tokens(self, text: str) -> int:
-        """Return tokens of a text, estimated (about four characters each)."""
+        """Return the tokens of a text, estimated (about four characters each)."""
         return count_tokens_approximately([HumanMessage(text)])
 
     async def _draft(
@@ -395,7 +395,7 @@ def _leaks(note: ContextNote, prompt: Sequence[BaseMessage]) -> bool:
 
 
 def _problem_of(made: Rewrite | None, message: str, history: Sequence[Message]) -> str:
-    """Return why a model's rewrite cannot stand for the message, as the end of a sentence; empty where it can."""
+    """Return why a model's rewrite cannot replace the message, as the end of a sentence; empty if it can."""
     if made is None:
         return "could not be read"
     if missing := lost(message, made.question):
@@ -420,7 +420,7 @@ def _completed(made: Rewrite, message: str) -> Rewrite:
 
 
 async def _after(before: Usage, work: Awaitable[V]) -> V:
-    """Return what comes of a call; if it fails, what the calls before it have cost counts as its own."""
+    """Return the result of a call; if the call fails, add the cost of the calls before it to its error."""
     try:
         return await work
     except ModelError as error:

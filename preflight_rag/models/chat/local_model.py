@@ -82,7 +82,7 @@ class LoadedModel:
 
     @classmethod
     def of(cls, path: Path, context: int | None = None) -> LoadedModel:
-        """Return the model of a file; one that is open in this process with that context is taken.
+        """Return the model of a file; a model that this process has open with that context size is reused.
 
         Raises:
             LocalModelError: It cannot be loaded.
@@ -342,7 +342,7 @@ class LocalModel(BaseChatModel):
 
 
 def _usage(counts: Mapping[str, Any]) -> UsageMetadata:
-    """Return what llama.cpp counted."""
+    """Return the token counts of llama.cpp."""
     cached = (counts.get("prompt_tokens_details") or {}).get("cached_tokens", 0)
     return UsageMetadata(
         input_tokens=counts["prompt_tokens"],

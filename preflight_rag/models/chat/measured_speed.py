@@ -26,7 +26,8 @@ MOST = 100
 LEAST_READ, LEAST_WRITTEN = 150, 8
 """Tokens below which a call says nothing of a speed: the way to the server takes most of its time. Guesses."""
 WEIGHT = 0.3
-"""Of a new measurement against those before it; set by hand, so that three busy minutes are not forgotten at once."""
+"""Weight of a new measurement against the earlier ones; set by hand, so that three busy minutes are not forgotten at
+once."""
 WORTH_KEEPING = 0.1
 """Share by which a speed changes before it is written again."""
 _lock = threading.Lock()
@@ -61,9 +62,9 @@ class MeasuredSpeed:
         return self._speed
 
     def has_read(self, tokens: int, seconds: float) -> None:
-        """Take in how fast it read the prompt of a call that was given up before it wrote anything.
+        """Record how fast the model read the prompt of a call that was given up before its first word.
 
-        The call that follows finds most of that prompt read already, and says nothing of the speed of reading.
+        The server has cached most of that prompt by the next call, which therefore says nothing about reading speed.
         """
         self._reading = tokens, seconds
 
@@ -94,7 +95,7 @@ class MeasuredSpeed:
 
 
 def _speed_of(entry: object) -> Speed | None:
-    """Return what an entry of the file says; None where it is not one."""
+    """Return the speed of a file's entry; None for an invalid entry."""
     if not isinstance(entry, Mapping):
         return None
     values = [entry.get("reads"), entry.get("writes")]
@@ -112,7 +113,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _write(path: Path, model: str, entry: Mapping[str, Any]) -> None:
-    """Replace one entry in one step; where that cannot be written, the next process measures again."""
+    """Replace one entry atomically; if the file cannot be written, the next process measures again."""
     with _lock:
         entries = _read(path)
         before = entries.pop(model, None)

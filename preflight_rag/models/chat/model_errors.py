@@ -109,7 +109,7 @@ def _named_failure(error: Exception, model: str, base_url: str | None) -> ModelE
 
 
 def _causes(error: BaseException | None) -> set[str]:
-    """Return the names of an error and of those that it comes from: packages between wrap them in their own."""
+    """Return the class names of an error and its causes: packages in between wrap errors in their own."""
     names = set()
     while error is not None:
         names.add(type(error).__name__)

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from time import perf_counter
 
 READ_SHARE = 0.5
-"""Of the time that is left, what reading a prompt may take: writing needs the rest. A guess."""
+"""Share of the remaining time that reading a prompt may take: writing needs the rest. A guess."""
 SILENT_SHARE = 0.4
 """Of the time that is left, after which a model that has said nothing is given up: what remains has to be enough for
 less to read. A guess."""

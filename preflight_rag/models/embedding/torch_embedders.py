@@ -104,7 +104,7 @@ class TorchBackend:
         self.dimension = int(self.encode_query("dimension").shape[0])
 
     def encode(self, texts: Sequence[str], progress: Progress | None) -> np.ndarray:
-        """Return vectors of passages, of length 1."""
+        """Return the vectors of passages, of length 1."""
         return _in_chunks(texts, lambda chunk: self._model.encode_document(list(chunk), **_ENCODE_OPTIONS), progress)
 
     def encode_query(self, text: str) -> np.ndarray:
@@ -127,7 +127,7 @@ class MedCPTEncoder:
         self.dimension = int(self._model.config.hidden_size)
 
     def encode(self, texts: Sequence[PassageInput], progress: Progress | None) -> np.ndarray:
-        """Return vectors of texts and of (title, text) pairs, in their order."""
+        """Return the vectors of texts and of (title, text) pairs, in their order."""
         return _in_chunks(texts, self._encode_batches, progress, scale=False)
 
     def encode_query(self, text: str) -> np.ndarray:
@@ -227,7 +227,7 @@ def open_pair(spec: str) -> Embedder:
 
 
 def normalize(vectors: Any) -> np.ndarray:
-    """Return rows as float32, scaled to length 1; a row of zeros stays."""
+    """Return the rows as float32, scaled to length 1; a row of zeros stays."""
     import numpy as np
 
     rows = np.asarray(vectors, dtype=np.float32)
