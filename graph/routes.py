@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from functools import update_wrapper
+from itertools import chain
 from typing import Any, Literal
 
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -177,7 +178,7 @@ def _partitions(state: Routed | Onward) -> list[Send]:
 def _passages(contexts: list[int], state: Organised) -> list[int]:
     """Return the ranks of the passages that the contexts consist of."""
     parts = {note["rank"]: list(note.get("ranks") or [note["rank"]]) for note in state["contexts"]}
-    return [rank for n in contexts for rank in parts[n]]
+    return list(chain.from_iterable(parts[n] for n in contexts))
 
 
 def _of(ranks: list[int], refs: list[PassageRef]) -> list[PassageRef]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 
 from langgraph.runtime import Runtime
 
@@ -110,7 +111,7 @@ def _begun(error: ModelError, extracts: Sequence[Extract], options: Sequence[str
 
 def _found_so_far(error: ModelError, extracts: Sequence[Extract]) -> Reply[Draft]:
     """Return the partitions' extracts one below the other, as evidence: nobody has weighed them."""
-    quotes = tuple(quote for extract in extracts for quote in extract.quotes)
+    quotes = tuple(chain.from_iterable(extract.quotes for extract in extracts))
     text = "\n\n".join([FOUND_SO_FAR, *(extract.text for extract in extracts)])
     used_up = isinstance(error, BudgetUsedUp)
     draft = Draft(text, quotes, claims=False, incomplete="budget" if used_up else "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from itertools import chain
 
 from langgraph.runtime import Runtime
 
@@ -27,7 +28,7 @@ async def relate_contexts(state: Related, runtime: Runtime[Context]) -> State:
     sources = {source.n: source for source in contexts_of(await context.sources(refs), size, most)}
     ranks = {n: tuple(part.n for part in source.parts) for n, source in sources.items()}
     tokens = {n: sum(size[rank] for rank in parts) + CONTEXT_OVERHEAD for n, parts in ranks.items()}
-    unread = sorted(size.keys() - {rank for parts in ranks.values() for rank in parts})
+    unread = sorted(size.keys() - set(chain.from_iterable(ranks.values())))
 
     def report(done: int) -> None:
         note = f"comparing documents: {done} of {len(sources)}"

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 from preflight_rag.prompts.replies import is_statements, object_schema
@@ -41,7 +42,7 @@ def schema(sources: Sequence[Source]) -> dict[str, Any]:
 def _quote(sources: Sequence[Source], numbers: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a quote: of each passage its own sentences, where they are not too many."""
     own = {source.n: _sentences(source.text) for source in sources}
-    texts = [text for each in own.values() for text in each]
+    texts = list(chain.from_iterable(own.values()))
     if len(texts) > MOST_SENTENCES or sum(map(len, texts)) > SENTENCE_CHARS or not all(own.values()):
         return object_schema(passage=numbers, quote={"type": "string"})
     return {

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from string import whitespace
 from typing import Any
 
@@ -119,7 +120,7 @@ def statements_as_text(reply: str, between: str = " ") -> str:
     if not is_statements(reply):
         return reply
     statements, quotes = [], []
-    for part in (part for value in json_values(reply) for part in _parts(value)):
+    for part in chain.from_iterable(map(_parts, json_values(reply))):
         if "statement" in part:
             marks = "".join(f"[{n}]" for n in part.get("passages") or () if isinstance(n, int))
             text = without_marks(" ".join(str(part["statement"]).split())).rstrip(" .")
@@ -147,11 +148,11 @@ def _begun_statement(reply: str) -> str:
 def _parts(value: Any) -> list[dict[str, Any]]:
     """Return the statements and quotes in a value: in the whole reply, or in the complete parts of a cut-off one."""
     if isinstance(value, list):
-        return [part for each in value for part in _parts(each)]
+        return list(chain.from_iterable(map(_parts, value)))
     if not isinstance(value, dict):
         return []
     if "statements" in value or "quotes" in value:
-        return [part for name in ("statements", "quotes") for part in _parts(value.get(name) or [])]
+        return list(chain.from_iterable(_parts(value.get(name) or []) for name in ("statements", "quotes")))
     return [value]
 
 

@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -88,7 +89,7 @@ def doctor(
         "library": lambda: collection(library),
         "conversations": lambda: conversations(library, threads),
     }
-    findings = [finding for name, check in checks.items() for finding in _guarded(name, check)]
+    findings = list(chain.from_iterable(_guarded(name, check) for name, check in checks.items()))
     if json:
         show.as_json([finding._asdict() for finding in findings])
     else:

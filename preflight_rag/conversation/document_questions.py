@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import chain, zip_longest
 
 from preflight_rag.conversation.suggestions import parts, topic_of
 from preflight_rag.library.storage.cards import card_id
@@ -183,7 +183,7 @@ def _of_sentences(passages: Sequence[Passage]) -> dict[str, list[Candidate]]:
     """Return the questions that can be made of sentences, grouped by the rule that made them."""
     found: dict[str, list[Candidate]] = {name: [] for name in _RULES}
     reached = 0
-    lower = {word for passage in passages for word in re.findall(r"\b[a-z]+\b", passage.text)}
+    lower = set(chain.from_iterable(re.findall(r"\b[a-z]+\b", passage.text) for passage in passages))
     for passage in passages:
         for start, end in sentence_spans(passage.text):
             if passage.start + start < reached:

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
+from itertools import chain, combinations
 
 from preflight_rag.corg.agreement import numbers_of, same_answer
 from preflight_rag.corg.comparability import Statement, about_different_things, is_short, sentence_around, sure
@@ -101,7 +101,7 @@ class Groups:
 def compose(groups: Groups) -> ComposedDraft:
     """Return the answer of all groups; not found when no group has one."""
     gaps: list[dict[str, str]] = []
-    items = _without_echoes([item for draft in groups.drafts for item in _items(draft, groups, gaps)])
+    items = _without_echoes(list(chain.from_iterable(_items(draft, groups, gaps) for draft in groups.drafts)))
     quotes: dict[tuple[int, str], None] = {}
     for item in items:
         _verify(item, groups)
@@ -140,13 +140,13 @@ def _items(draft: GroupDraft, groups: Groups, gaps: list[dict[str, str]]) -> lis
             context = groups.contexts[own[0]]
             answer = _without_label(statement, context)
             items[own[0]] = ComposedAnswer(own[0], context.entity, context.descriptor, answer, [own[0], *ranks])
-    cited = {rank for item in items.values() for rank in item.ranks}
+    cited = set(chain.from_iterable(item.ranks for item in items.values()))
     for rank in draft["ranks"]:
         if rank not in cited and (noted := _noted(rank, draft, groups)):
             items[rank] = noted
             gaps.append(_gap(draft, f"context {rank} is missing in the group's answer; what was noted of it stands"))
     for item in items.values():
-        extra = [rank for kept in item.ranks for rank in groups.further(kept)]
+        extra = list(chain.from_iterable(map(groups.further, item.ranks)))
         item.ranks = list(dict.fromkeys([*item.ranks, *extra]))
     if loose and items:
         gaps += [_gap(draft, f"{item.answer[:80]!r} cites no context of its group") for item in loose]
@@ -307,7 +307,7 @@ def _sides(items: Sequence[ComposedAnswer], groups: Groups, *, least: int) -> li
     for item in items:
         # An answer may contradict several sides that were apart so far: they become one contradiction.
         touching = [side for side in found if any(_against(item, other, groups) for other in side)]
-        joined = [other for side in touching for other in side]
+        joined = list(chain.from_iterable(touching))
         found = [side for side in found if side not in touching] + [[*joined, item]]
     return [side for side in found if len(side) >= least]
 

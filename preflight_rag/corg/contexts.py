@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from preflight_rag.state.reading import Draft, Source
@@ -123,4 +124,4 @@ def by_context(draft: Draft, contexts: Sequence[Source]) -> Draft:
 
 def passages_of(contexts: Sequence[Source]) -> list[Source]:
     """Return the passages of which contexts consist."""
-    return [part for context in contexts for part in context.parts or (context,)]
+    return list(chain.from_iterable(context.parts or (context,) for context in contexts))

@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import combinations, pairwise
+from itertools import chain, combinations, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -280,7 +280,7 @@ def readings(question: str, refs: Sequence[PassageRef], passages: Sequence[Sourc
     worded = [wording(source.title, source.text) for source in sources]
     shared = [[asked & terms for _, terms in each.sentences] for each in worded]
     titles = [asked & each.title for each in worded]
-    found = Counter(term for title, terms in zip(titles, shared, strict=True) for term in title.union(*terms))
+    found = Counter(chain.from_iterable(title.union(*terms) for title, terms in zip(titles, shared, strict=True)))
     weights = {term: math.log(1 + LEAST_COLLECTION / (0.5 + found[term])) for term in sorted(asked)}
     total = sum(weights.values()) or 1.0
 

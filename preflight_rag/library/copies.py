@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -142,7 +142,7 @@ class _Read:
 
     @cached_property
     def tokens(self) -> list[str]:
-        return [word for passage in self.words for word in passage]
+        return list(chain.from_iterable(self.words))
 
     @cached_property
     def starts(self) -> list[int]:
@@ -189,7 +189,7 @@ def link_copies(store: CopyStore) -> list[DocumentCopy]:
 def _marks_of(store: CopyStore, documents: Sequence[tuple[str, int]]) -> Iterator[tuple[str, int, int, bytes]]:
     texts = store.passage_texts([name for name, _ in documents])
     for name, generation in documents:
-        tokens = [word for _, text in texts.get(name, []) for word in compared_words(text)]
+        tokens = list(chain.from_iterable(compared_words(text) for _, text in texts.get(name, [])))
         yield name, generation, len(tokens), fingerprint(tokens).astype("<u4").tobytes()
 
 
@@ -242,7 +242,7 @@ def _compare_group(
     """Compare some documents with their candidates, but for pairs that are done, and store what was found."""
     pairs = {frozenset((one, other)) for one in group for other in candidates.get(one, ())} - done
     done |= pairs
-    read = _read(store, sorted({name for pair in pairs for name in pair}))
+    read = _read(store, sorted(set(chain.from_iterable(pairs))))
     pairs = {pair for pair in pairs if pair <= read.keys()}
     # The best of those that are searched comes first: what it covers of a document needs no other.
     ordered = sorted((sorted((read[name] for name in pair), key=lambda each: each.rank) for pair in pairs),
@@ -340,7 +340,7 @@ class Copies:
         while left:
             left = [of for row in left for of in self.of[row] if of in self.of and of not in behind]
             behind.update(left)
-        wanted = np.array(sorted({of for row in behind for of in self.of[row]}), np.int64)
+        wanted = np.array(sorted(set(chain.from_iterable(self.of[row] for row in behind))), np.int64)
         found = set(wanted[self.searched(wanted)].tolist()) if len(wanted) else set()
 
         def has(row: int, behind: frozenset[int] = frozenset()) -> bool:
@@ -380,7 +380,7 @@ def also_in(store: FoundCopyStore, quotes: Mapping[str, str]) -> dict[str, list[
     """
     documents = store.documents_of(list(quotes))
     related = {name: _related(name, store.document_copies()) for name in set(documents.values())}
-    others = sorted({other for each in related.values() for other in each})
+    others = sorted(set(chain.from_iterable(related.values())))
     if not others:
         return {}
     texts = {name: [word for _, text in passages for word in compared_words(text)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from preflight_rag.ingest.identity import content_hash
@@ -75,7 +76,7 @@ def add_until(run: Ingestion, documents: Sequence[Document], end: float) -> list
 def passages_of(store: PassageReader, document_ids: Sequence[str]) -> tuple[Passage, ...]:
     """Return all passages of documents, in the order of the documents and of their texts."""
     names = store.passage_ids(document_ids)
-    found = store.passages([name for document in document_ids for name in names.get(document, [])])
+    found = store.passages(list(chain.from_iterable(names.get(document, []) for document in document_ids)))
     return tuple(found[name] for document in document_ids for name in names.get(document, []) if name in found)
 
 

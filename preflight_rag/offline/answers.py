@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.models.reading.extractive_reader import READ_LANGUAGES, ExtractiveReader
@@ -106,7 +107,7 @@ class JudgedAnswers:
         *,
         several: bool,
     ) -> None:
-        found = [item for part in read for item in answers_of(part, several=several)]
+        found = list(chain.from_iterable(answers_of(part, several=several) for part in read))
         self._extractive, self._question, self._model, self._fit = extractive, question, confidence_model(), fit
         self.groups = grouped(found + self._of_better_sentences(found))[: MAX_LISTED if several else MAX_JUDGED]
         self._relevance = max((item.bearing for item in read), default=0.0)
@@ -280,7 +281,7 @@ class AnswerReader:
         several = form_of(question) == "list"
         answering = self._answering(read)
         if answering:
-            found = [item for read_ in answering for item in self._kept(read_, several=several)]
+            found = list(chain.from_iterable(self._kept(read_, several=several) for read_ in answering))
             return _extract(sorted(found, key=lambda item: (-item.probability, item.source.n)))
         near = [item for item in read if item.reading.spans]
         best = max(near, key=lambda item: (item.reading.answerable, -item.source.n), default=None)
@@ -333,7 +334,7 @@ class AnswerReader:
 
     def _chosen(self, question: str, answering: Sequence[ReadPassage], options: Sequence[str]) -> Draft:
         """Return the option that the passages support best, with the answer closest to it as its evidence."""
-        groups = grouped([item for read in answering for item in answers_of(read)])
+        groups = grouped(list(chain.from_iterable(map(answers_of, answering))))
         answers = [(group.text, group.confidence) for group in groups]
         choice = self.chooser.choose(question, answering, options, answers)
         equal = next((group for group in groups if same_answer(group.text, choice)), None)
@@ -370,7 +371,7 @@ def _claimed(sure: Sequence[ClaimableAnswer], *, several: bool) -> Draft | None:
 
 def _drafted(judged: Sequence[ClaimableAnswer], *, several: bool) -> Draft:
     groups = [item.group for item in judged]
-    quotes = dict.fromkeys(quote for group in groups for quote in group.quotes())
+    quotes = dict.fromkeys(chain.from_iterable(group.quotes() for group in groups))
     short = "; ".join(group.text for group in groups) if several else groups[0].text
     text = _listed(groups) if several and len(groups) > 1 else "\n\n".join(group.line() for group in groups)
     sure = min(item.confidence for item in judged) if several else judged[0].confidence

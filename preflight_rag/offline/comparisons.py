@@ -7,6 +7,7 @@ hold all other words of the question and one figure each, of one unit. By rule, 
 from __future__ import annotations
 
 from collections.abc import Collection
+from itertools import chain
 
 from preflight_rag.offline.evidence import evidence
 from preflight_rag.state.reading import Draft
@@ -58,7 +59,7 @@ def _of_one(
 ) -> list[PlacedSentence]:
     """Return the sentences about one thing alone that hold most of the question's other words."""
     own, rival = frozenset(name), frozenset(other)
-    every = [item for items in fit.sentences.values() for item in items]
+    every = list(chain.from_iterable(fit.sentences.values()))
     about = [item for item in every if own - rival <= item.covered and not (rival - own) & item.covered]
 
     def shared_words(item: PlacedSentence) -> tuple[int, int]:

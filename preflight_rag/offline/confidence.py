@@ -16,6 +16,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -129,7 +130,7 @@ def question_terms(question: str, library: HasVocabulary | None, sources: Sequen
         weights[term] = round(min(1.0, math.log(1 + max(total, found, 1) / (0.5 + found)) / most), 4)
         if not found:
             unseen.add(term)
-    named = frozenset(term for name in surface_names(question) for term in words(" ".join(name)))
+    named = frozenset(chain.from_iterable(words(" ".join(name)) for name in surface_names(question)))
     numbers = frozenset(term for term in weights if any(map(str.isdigit, term)))
     return QuestionTerms(weights, (named | numbers) & weights.keys(), frozenset(unseen))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from preflight_rag.corg.agreement import same_answer
@@ -70,8 +71,8 @@ class Drafts:
         Sentences are ranked one by one either way, so without an extractive reader the extracts' sentences are enough.
         """
         if self._answers is None:
-            return self.draft(question, [source for extract in extracts for source in extracted(extract)], options)
-        behind = [source for extract in extracts for source in extract.sources or extracted(extract)]
+            return self.draft(question, list(chain.from_iterable(map(extracted, extracts))), options)
+        behind = list(chain.from_iterable(extract.sources or extracted(extract) for extract in extracts))
         return self.draft(question, behind, options)
 
     def group_draft(self, question: str, sources: Sequence[Source], plural: bool) -> Draft:

@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from preflight_rag.state.reading import Draft, Extract, Source
@@ -201,7 +202,7 @@ def _lexical_shares(question: frozenset[str], sentences: Sequence[Sentence]) -> 
 
     A term in the title alone counts half.
     """
-    found = Counter(term for sentence in sentences for term in sentence.terms & question)
+    found = Counter(chain.from_iterable(sentence.terms & question for sentence in sentences))
     count = max(len(sentences), LEAST_COLLECTION)
     weights = {term: math.log(1 + count / (0.5 + found[term])) for term in sorted(question)}
     total = sum(weights.values()) or 1.0
@@ -220,7 +221,7 @@ def sentences_of(sources: Sequence[Source]) -> list[Sentence]:
     """Sentences of all sources; headings, titles, questions and fragments only where a source has nothing else."""
     found: list[Sentence] = []
     for source in sources:
-        quotes = [quote for span in sentence_spans(source.text) for quote in quotable(source.text[slice(*span)])]
+        quotes = list(chain.from_iterable(quotable(source.text[slice(*span)]) for span in sentence_spans(source.text)))
         title = words(source.title)
         own = [quote for quote in quotes if quote.endswith((".", "。")) or words(quote) != title] or quotes
         stating = [quote for quote in own if not quote.endswith(("?", "？")) and len(words(quote)) > 2]

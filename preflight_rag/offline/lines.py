@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 
 from preflight_rag.state.reading import Source
 from preflight_rag.text.exact import count_held, exact_strings, holds, is_definite, others_like
@@ -109,7 +110,7 @@ def named_lines(question: str, sources: Sequence[Source]) -> list[tuple[int, str
 def asks_for_lines(question: str) -> bool:
     """Return whether a question wants what stands on a string, or errors, and nothing more of it."""
     strings = exact_strings(question)
-    left = set(words(question)) - {term for each in strings for term in words(each)}
+    left = set(words(question)) - set(chain.from_iterable(map(words, strings)))
     return asks_errors(question) or (bool(strings) and len(left) < 2)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 from preflight_rag.state.reading import Draft, Earlier, Extract, Message, RelationReply, Reply, Rewrite, Source, Talk
@@ -108,7 +109,7 @@ class OfflineReader:
         from preflight_rag.text.quotes import plain
 
         if parts:
-            quotes = tuple(quote for part in parts for quote in part.quotes)
+            quotes = tuple(chain.from_iterable(part.quotes for part in parts))
             return Reply(Draft("\n\n".join(part.text for part in parts), quotes))
         text = "\n\n".join(" ".join(f"{plain(item.text)} [{item.n}]" for item in section) for section in sections)
         return Reply(Draft(text, tuple((item.n, item.text) for section in sections for item in section)))

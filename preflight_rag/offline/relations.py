@@ -19,6 +19,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -233,7 +234,7 @@ def of_document(parts: Sequence[ContextReading]) -> ContextReading:
     best = max(parts, key=lambda part: (part.on_subject, part.typed, part.worth))
     if len(parts) == 1:
         return best
-    others = [answer for part in parts if part is not best for answer in part.answers]
+    others = list(chain.from_iterable(part.answers for part in parts if part is not best))
     return replace(
         best,
         also=tuple(others),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from preflight_rag.offline.evidence import evidence
 from preflight_rag.state.reading import Draft, Source
@@ -120,7 +121,7 @@ def compared_rows(question: str, sources: Sequence[Source], lead: str) -> Draft 
     first, second = columns
     sizes = [(_figure(line.cells[first]), _figure(line.cells[second])) for line in lines]
     known = [(line, one, other) for line, (one, other) in zip(lines, sizes, strict=True) if one and other]
-    if len(known) < len(lines) or len({unit for _, one, other in known for unit in (one[1], other[1])}) > 1:
+    if len(known) < len(lines) or len(set(chain.from_iterable((one[1], other[1]) for _, one, other in known))) > 1:
         return _shown(lines, lead)
     fitting = [line for line, one, other in known if (one[0] > other[0] if asked.above else one[0] < other[0])]
     names = lines[0].cells[first].column, lines[0].cells[second].column

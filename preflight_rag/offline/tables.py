@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import chain
 
 from preflight_rag.offline.cell_checks import STATISTIC, YEAR, CellNames, asked_of, may_be_claimed
 from preflight_rag.state.reading import Source
@@ -258,14 +259,14 @@ def _terms(text: str) -> frozenset[str]:
 
 def _weights(asked: frozenset[str], lines: Sequence[_Line]) -> dict[str, float]:
     """Inverse document frequency of the question's terms over the rows; in which cell of a row does not matter."""
-    counts = Counter(term for line in lines for term in asked & line.all)
+    counts = Counter(chain.from_iterable(asked & line.all for line in lines))
     return {term: math.log(1 + (len(lines) + 1) / (0.5 + counts[term])) for term in sorted(asked)}
 
 
 def _title_shares(asked: frozenset[str], lines: Sequence[_Line]) -> dict[str, float]:
     """Return how much of what the question says of titles each title has: words of few titles count more."""
     terms = {line.source.title: _terms(line.source.title) & asked for line in lines}
-    counts = Counter(term for found in terms.values() for term in found)
+    counts = Counter(chain.from_iterable(terms.values()))
     weights = {term: math.log(1 + len(terms) / count) for term, count in counts.items()}
     total = sum(weights.values()) or 1.0
     return {title: sum(weights[term] for term in sorted(found)) / total for title, found in terms.items()}

@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -138,7 +139,11 @@ class RiskModel:
             raise ValueError(f"unknown feature {min(unknown)!r}")
         if model.event not in EVENTS:
             raise ValueError(f"unknown event {model.event!r}")
-        numbers = (model.bias, model.threshold, *(n for t in terms.values() for n in (t.weight, t.mean, t.scale)))
+        numbers = (
+            model.bias,
+            model.threshold,
+            *chain.from_iterable((t.weight, t.mean, t.scale) for t in terms.values()),
+        )
         if not all(map(math.isfinite, numbers)) or any(term.scale <= 0 for term in terms.values()):
             raise ValueError("a number is out of range")
         return model

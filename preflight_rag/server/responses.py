@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 from uuid import uuid4
 
@@ -90,7 +91,7 @@ class ResponsesBody(SamplingBody):
             self.max_output_tokens,
             self.sampling(),
             (*self.ignored(), *sorted(passed_over)),
-            tuple(kind for each in self.messages()[-1:] for kind in each.skipped()),
+            tuple(chain.from_iterable(each.skipped() for each in self.messages()[-1:])),
         )
 
 

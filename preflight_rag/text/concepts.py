@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
+from itertools import chain
 
 from preflight_rag.state.reading import Rewrite
 from preflight_rag.text.boolean import Operation, parse
@@ -373,7 +374,7 @@ def _parts(question: str) -> tuple[str, list[str]]:
             re.sub(r"(?<!\s)\s++and\s*+$", "", part.strip(" ,;")) for part in numbered[1:]
         ]
     sentences = [part for part in question.split("?") if part.strip(" .!\"'”)")]
-    parts = [part for sentence in sentences for part in _AND_ASKS.split(sentence)]
+    parts = list(chain.from_iterable(map(_AND_ASKS.split, sentences)))
     return "", parts
 
 

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from preflight_rag.text.words import STOP_WORDS, words
 
@@ -124,7 +124,7 @@ def proper_terms(text: str) -> frozenset[str]:
     """Return the terms of the names and numbers of a text."""
     tokens = re.findall(r"\S+", text)
     inner = (token for before, token in pairwise(["", *tokens]) if token[:1].isupper() or token[:1].isdigit())
-    return frozenset(term for token in inner for term in words(token))
+    return frozenset(chain.from_iterable(map(words, inner)))
 
 
 def abbreviates(short: str, name: str) -> bool:

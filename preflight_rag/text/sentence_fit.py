@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from preflight_rag.state.reading import Source
 from preflight_rag.text.negation import denies, polarity
@@ -101,7 +101,7 @@ class SentenceFit:
 
     @cached_property
     def _rivals(self) -> list[PlacedSentence]:
-        every = [sentence for found in self.sentences.values() for sentence in found]
+        every = list(chain.from_iterable(self.sentences.values()))
         return sorted(every, key=lambda item: (-len(item.covered), item.source.n, item.start))[:MOST_RIVALS]
 
     def misfits(self, n: int, quote: str) -> bool:
@@ -118,7 +118,7 @@ class SentenceFit:
 
     def replacements(self, n: int, quote: str) -> list[PlacedSentence]:
         """Return the sentences of newer versions of the document that say something like a stretch of a passage."""
-        return [other for item in self._at(n, quote) for other in self._newer(item)]
+        return list(chain.from_iterable(map(self._newer, self._at(n, quote))))
 
     def other_subject(self, n: int, quote: str) -> bool:
         """Return whether a stretch of a passage is about another subject."""

@@ -12,6 +12,7 @@ import re
 import threading
 import unicodedata
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def words_by_token(text: str) -> list[str]:
 
     A token is a stretch without space, read behind a word in lower case, so that capitals alone make no acronym.
     """
-    return [term for token in text.split() for term in _token_words(token)]
+    return list(chain.from_iterable(map(_token_words, text.split())))
 
 
 def passage_terms(title: str, text: str) -> list[str]:
@@ -121,8 +122,8 @@ def _word_terms(token: str, shouted: bool) -> tuple[str, ...]:
     if 1 < len(parts) <= _MAX_COMPOUND:
         joined = "".join(parts)
         if any(char.isdigit() for char in joined) and not joined.isdigit():
-            return (_fold(joined)[:_MAX_LENGTH], *(term for part in parts if len(part) > 2 for term in _plain(part)))
-    return tuple(term for part in parts for term in _plain(part, acronym=not shouted and part in _ACRONYMS))
+            return (_fold(joined)[:_MAX_LENGTH], *chain.from_iterable(_plain(part) for part in parts if len(part) > 2))
+    return tuple(chain.from_iterable(_plain(part, acronym=not shouted and part in _ACRONYMS) for part in parts))
 
 
 def _plain(part: str, *, acronym: bool = False) -> list[str]:

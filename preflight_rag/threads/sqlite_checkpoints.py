@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -450,7 +451,7 @@ def _all_rows(connection: sqlite3.Connection, rows: Sequence[Sequence[Any]], sta
     for start in range(0, len(rows), at_once):
         some = rows[start : start + at_once]
         marks = ", ".join([f"({', '.join('?' * len(some[0]))})"] * len(some))
-        connection.execute(statement.format(name, marks), [value for row in some for value in row])
+        connection.execute(statement.format(name, marks), list(chain.from_iterable(some)))
 
 
 class _TransactionLock(asyncio.Lock):

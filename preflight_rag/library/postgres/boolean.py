@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from preflight_rag.library.index.lexical import MAX_TERMS, open_analyser, term_places
@@ -160,7 +161,7 @@ def _any(parts: Sequence[_Fitting]) -> _Fitting:
 def _leaves(expression: Expression) -> list[SearchTerm]:
     if isinstance(expression, SearchTerm):
         return [expression]
-    return [leaf for part in expression.parts for leaf in _leaves(part)]
+    return list(chain.from_iterable(map(_leaves, expression.parts)))
 
 
 def _times(phrase: Sequence[tuple[int, str]], text: Sequence[tuple[int, str]]) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Any
 
 import psycopg
@@ -199,7 +200,7 @@ class CopyTables(FoundCopies):
         passages: Mapping[int, Sequence[int]],
     ) -> None:
         """Store what was found of some documents, which are compared by that."""
-        names = {*compared, *(name for each in documents for name in (each.document_id, each.of_document))}
+        names = {*compared, *chain.from_iterable((each.document_id, each.of_document) for each in documents)}
         keys: dict[str, int] = dict(self._rows(_KEYS, [sorted(names)]))  # type: ignore[arg-type]
         self.has_changed |= bool(documents)
         with self._connection.cursor() as cursor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 from preflight_rag.databases.postgres import storable_text
@@ -95,12 +96,14 @@ class PostgresValues:
 
 def _fitting(found: Iterable[tuple[Any, ...]], fits: Fits, kind: str) -> set[int]:
     """Return the numbers that stand beside values which fit."""
-    return {number for value, numbers in found if fits("null" if value is None else kind, value) for number in numbers}
+    return set(
+        chain.from_iterable(numbers for value, numbers in found if fits("null" if value is None else kind, value))
+    )
 
 
 def _fitting_json(found: Iterable[tuple[Any, ...]], fits: Fits) -> set[int]:
     """Return the rows whose values, stored as JSON, pass."""
-    return {number for text, numbers in found if fits(*_typed(text)) for number in numbers}
+    return set(chain.from_iterable(numbers for text, numbers in found if fits(*_typed(text))))
 
 
 def _typed(text: str) -> tuple[str, Any]:

@@ -12,6 +12,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from preflight_rag.library.index.lexical import MAX_TERMS, open_analyser
@@ -147,7 +148,7 @@ def query_terms(query: str) -> list[str]:
 def terms_of(passages: Iterable[tuple[str, str]]) -> set[str]:
     """Return all terms of `(title, text)`."""
     analyser = open_analyser()
-    return {term for title, text in passages for term in analyser.analyze(whole_text(title, text))}
+    return set(chain.from_iterable(analyser.analyze(whole_text(title, text)) for title, text in passages))
 
 
 def without_rows(stored: bytes, rows: np.ndarray) -> bytes:

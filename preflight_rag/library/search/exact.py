@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, cast
 
 from preflight_rag.library.collection import PhraseSearch
@@ -51,7 +52,7 @@ def exact_first(
     strings, errors = exact_strings(question), asks_errors(question)
     if not (strings or errors) or not isinstance(library, PhraseSearch):
         return pool
-    phrases = [spelling for each in strings for spelling in spellings(each)]
+    phrases = list(chain.from_iterable(map(spellings, strings)))
     first = _holding(
         library,
         phrases,

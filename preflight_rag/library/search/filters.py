@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
+from itertools import chain
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
@@ -226,7 +227,7 @@ def _holds(condition: Condition, metadata: Mapping[str, object]) -> bool:
     values = _entries(folded.get(name, folded.get(condition.field.lower())))
     if name == "id":
         values += [folded[key] for key in ("document_id", "passage_id") if key in folded]
-        values += [tail for value in values for tail in _tails(value)]
+        values += list(chain.from_iterable(map(_tails, values)))
     elif name == "folder" and values == [None]:
         values = list(_folders(folded.get("source"))) or values
     elif name == "date" and values == [None]:

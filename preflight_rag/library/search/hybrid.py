@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, TypeVar, overload
 
 from preflight_rag.library.copies import Copies
@@ -299,7 +300,7 @@ class _Names:
             index.whole_at = state if is_same else None
             if is_same:
                 return
-        rows = sorted({row for ranking in rankings for row in ranking.tolist()})
+        rows = sorted(set(chain.from_iterable(ranking.tolist() for ranking in rankings)))
         if self._index.places is None:
             self._read = whole(self._store, rows, self._store.identities(rows))
         elif not self._store.holds(rows):

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -126,7 +126,7 @@ class Speller:
     def suspects(self, text: str) -> list[SuspectWord]:
         """Return words that neither the library nor general English knows and that may be slips, in order."""
         found = [suspect for suspect in _plain_words(text) if not _protected(suspect)]
-        forms = {form for suspect in found for form in _forms(suspect.word)}
+        forms = set(chain.from_iterable(_forms(suspect.word) for suspect in found))
         unknown = {form for form in self.vocabulary.unknown(forms) if not is_english(form)}
         return [suspect for suspect in found if unknown.issuperset(_forms(suspect.word))]
 

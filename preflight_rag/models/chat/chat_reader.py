@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -186,7 +187,7 @@ class ChatReader:
 
         reply = await self._fitting(extracts, ask)
         draft = reduce_context.settled(reply.value)
-        quotes = draft.quotes or tuple(quote for extract in extracts for quote in extract.quotes)
+        quotes = draft.quotes or tuple(chain.from_iterable(extract.quotes for extract in extracts))
         return Reply(replace(draft, quotes=quotes), reply.usage, reply.notes)
 
     async def relate(
@@ -265,7 +266,7 @@ class ChatReader:
         prompt = summarize.render(title=title, sections=sections, parts=parts, instructions=self._instructions)
         received = await self._calls.ask(prompt, limit=summarize.reply_tokens(sections, parts))
         draft = summarize.parse(received.text)
-        quotes = draft.quotes or tuple(quote for part in parts for quote in part.quotes)
+        quotes = draft.quotes or tuple(chain.from_iterable(part.quotes for part in parts))
         return Reply(replace(draft, quotes=quotes), received.usage, received.notes)
 
     async def converse(self, *, message: str, talk: Talk, history: Sequence[Message], earlier: Earlier) -> Reply[Draft]:
