@@ -290,7 +290,9 @@ class RunningTurn:
         rows = self.start.spent
         if self.start.given is None or self.start.goes_on:
             rows = _spent_rows(await self.snapshot())
-        counted = {name: sum(row[name] for row in rows) for name in ("calls", "input_tokens", "output_tokens")}
+        counted = {}
+        for name in ("calls", "input_tokens", "output_tokens"):
+            counted[name] = sum(row[name] for row in rows)
         return Usage(**counted)
 
 

@@ -122,7 +122,9 @@ def _found_so_far(error: ModelError, extracts: Sequence[Extract]) -> Reply[Draft
 def _with_sources(state: Mapped, extracts: Sequence[Extract], sources: Sequence[Source]) -> list[Extract]:
     """Return the extracts with the passages that they were made of: a reader may answer from these."""
     by_rank, parts = {source.n: source for source in sources}, state["partitions"]
-    return [
-        replace(extract, sources=tuple(by_rank[rank] for rank in sorted(parts[extract.partition - 1])))
-        for extract in extracts
-    ]
+    extracts_with_sources = []
+    for extract in extracts:
+        extracts_with_sources.append(
+            replace(extract, sources=tuple(by_rank[rank] for rank in sorted(parts[extract.partition - 1])))
+        )
+    return extracts_with_sources

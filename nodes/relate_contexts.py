@@ -35,12 +35,12 @@ async def relate_contexts(state: Related, runtime: Runtime[Context]) -> State:
         runtime.stream_writer(progress("relate_contexts", note, done, len(sources)))
 
     related = await relate_all(context.reader, state["standalone_question"], sources, tokens, settings, settled=report)
+    gaps = []
+    for n, error in [*related.gaps, *((rank, NOT_COMPARED) for rank in unread)]:
+        gaps.append({"stage": "relate_contexts", "item": str(n), "error": error})
     return {
         "contexts": [replace(note, ranks=ranks[note.rank]).dump() for note in related.contexts],
         "relations": [relation.model_dump(exclude={"documents", "announced"}) for relation in related.relations],
-        "gaps": [
-            {"stage": "relate_contexts", "item": str(n), "error": error}
-            for n, error in [*related.gaps, *((rank, NOT_COMPARED) for rank in unread)]
-        ],
+        "gaps": gaps,
         "spent": [{"stage": "relate_contexts", **usage.model_dump()} for usage in related.spent],
     }

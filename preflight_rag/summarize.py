@@ -307,7 +307,9 @@ async def _read(
         groups = _parts(extracts, lambda part: reader.count_tokens(part.text) + SOURCE_TOKENS, prompt_tokens)
         if len(groups) == len(read_parts):
             groups = [extracts]
-        flat = [[extract for run in group for extract in run] for group in groups]
+        flat = []
+        for group in groups:
+            flat.append([extract for run in group for extract in run])
         drafts = await asyncio.gather(
             *(read("reduce_summary", n, sections=(), parts=group) for n, group in enumerate(flat))
         )

@@ -92,7 +92,10 @@ def parse(reply: str) -> Rewrite | None:
     if not 0 < len(question) <= LONGEST_REPLY:
         return None
     parts = [_unquoted(text) for text in sections["part"]]
-    named = [text.strip() for line in sections["concept"] for text in re.split(r"[;|]|,(?![^(]{0,200}\))", line)]
+    named = []
+    for line in sections["concept"]:
+        for text in re.split(r"[;|]|,(?![^(]{0,200}\))", line):
+            named.append(text.strip())
     concepts = [_unquoted(text) for text in named]
     searches = [text.strip(" `*") for text in sections["search"]]
     return Rewrite(

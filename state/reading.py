@@ -84,7 +84,12 @@ class Source:
 def _named(metadata: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the titles that a document's metadata lists as replaced, one or several."""
     found = [metadata.get(name) for name in ("replaces", "supersedes")]
-    return tuple(str(one) for value in found if value for one in (value if isinstance(value, list) else [value]))
+    titles = []
+    for value in found:
+        if value:
+            for one in value if isinstance(value, list) else [value]:
+                titles.append(str(one))
+    return tuple(titles)
 
 
 Role = Literal["user", "assistant", "summary", "sources"]

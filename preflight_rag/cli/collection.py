@@ -224,7 +224,11 @@ def list_documents(
 
     with open_library(library) as collection:
         found, total = collection.catalogue.documents(find, limit=limit)
-        shown = {name for each in found for name in (each.id, each.copy_of) if name}
+        shown = set()
+        for each in found:
+            for name in (each.id, each.copy_of):
+                if name:
+                    shown.add(name)
         called = {name: names_of(collection).name(name) for name in shown}
     if json:
         rows = [_entry_json(each) for each in found]

@@ -100,7 +100,9 @@ def narrowed(organisation: Organisation, contexts: Sequence[ContextNote], labels
         return labelled(by_rank[rank].entity, by_rank[rank].descriptor).casefold() in folded
 
     folded = {label.casefold() for label in labels}
-    kept = [[rank for rank in group if wanted(rank)] for group in organisation["groups"]]
+    kept = []
+    for group in organisation["groups"]:
+        kept.append([rank for rank in group if wanted(rank)])
     gone = [rank for group in organisation["groups"] for rank in group if not wanted(rank)]
     dropped = [*organisation["dropped"], *(DroppedContext(rank=rank, why=NOT_CHOSEN, kept=None) for rank in gone)]
     sources = {rank: more for rank, more in organisation["sources"].items() if int(rank) not in gone}

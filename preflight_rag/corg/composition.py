@@ -156,11 +156,11 @@ def _items(draft: GroupDraft, groups: Groups, gaps: list[dict[str, str]]) -> lis
 def _without_echoes(items: Sequence[ComposedAnswer]) -> list[ComposedAnswer]:
     """Return the items without repetitions: without those that cite no context and repeat another item's answer."""
     own = [item for item in items if item.rank]
-    return [
-        item
-        for item in items
-        if item.rank or not any(item.answer == o.answer and set(item.ranks) <= set(o.ranks) for o in own)
-    ]
+    distinct = []
+    for item in items:
+        if item.rank or not any(item.answer == o.answer and set(item.ranks) <= set(o.ranks) for o in own):
+            distinct.append(item)
+    return distinct
 
 
 def _about(draft: GroupDraft, groups: Groups) -> tuple[str, str | None]:
@@ -233,7 +233,11 @@ def _on_subject(rank: int, groups: Groups) -> bool:
 
 
 def _verify(item: ComposedAnswer, groups: Groups) -> None:
-    quotes = [quote for draft in groups.drafts for rank, quote in draft["quotes"] if rank == item.rank]
+    quotes = []
+    for draft in groups.drafts:
+        for rank, quote in draft["quotes"]:
+            if rank == item.rank:
+                quotes.append(quote)
     item.ranks = list(dict.fromkeys(item.ranks))
     item.span = _quote(item.rank, item.answer, quotes, groups, noted=item.noted)
     if item.span:
@@ -306,7 +310,10 @@ def _sides(items: Sequence[ComposedAnswer], groups: Groups, *, least: int) -> li
     found: list[list[ComposedAnswer]] = []
     for item in items:
         # An answer may contradict several sides that were apart so far: they become one contradiction.
-        touching = [side for side in found if any(_against(item, other, groups) for other in side)]
+        touching = []
+        for side in found:
+            if any(_against(item, other, groups) for other in side):
+                touching.append(side)
         joined = list(chain.from_iterable(touching))
         found = [side for side in found if side not in touching] + [[*joined, item]]
     return [side for side in found if len(side) >= least]
@@ -352,7 +359,10 @@ def _contradiction(items: Sequence[ComposedAnswer], groups: Groups) -> list[str]
     if any(_are_versions(a, b, groups) for a, b in combinations(ordered, 2)):
         ordered.sort(key=lambda item: place.get(item.rank, len(place)))
     versions = [item for item in ordered if any(_are_versions(item, other, groups) for other in ordered)]
-    announced = [item for item in ordered if any(_announced(item, other, groups) for other in ordered)]
+    announced = []
+    for item in ordered:
+        if any(_announced(item, other, groups) for other in ordered):
+            announced.append(item)
     announced = [item for item in announced if item not in versions]
     rest = [item for item in ordered if item not in announced and item not in versions]
     out = []
@@ -439,7 +449,11 @@ def undescribed_answers(contexts: Mapping[int, ContextNote], relations: Sequence
     for pair in unclear + against:
         touching = [side for side in sides if side & pair]
         sides = [side for side in sides if side not in touching] + [pair.union(*touching)]
-    return [_paragraph([notes[n] for n in sorted(side)]) for side in sides if any(pair <= side for pair in unclear)]
+    paragraphs = []
+    for side in sides:
+        if any(pair <= side for pair in unclear):
+            paragraphs.append(_paragraph([notes[n] for n in sorted(side)]))
+    return paragraphs
 
 
 def _paragraph(notes: Sequence[ContextNote]) -> str:

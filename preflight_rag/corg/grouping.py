@@ -115,7 +115,10 @@ def _groups(kept: Sequence[int], apart: Sequence[tuple[int, int]]) -> list[list[
         colours = nx.equitable_color(graph, count)
     else:
         colours = _evened(graph, colours, count)
-    return [[n for n in kept if colours[n] == colour] for colour in range(count)]
+    groups = []
+    for colour in range(count):
+        groups.append([n for n in kept if colours[n] == colour])
+    return groups
 
 
 def _fewest_colours(graph: nx.Graph) -> dict[int, int]:
@@ -158,7 +161,9 @@ def _evened(graph: nx.Graph, colours: Mapping[int, int], count: int) -> dict[int
     moved = True
     while moved:
         moved = False
-        sizes = [sum(colour == c for colour in even.values()) for c in range(count)]
+        sizes = []
+        for c in range(count):
+            sizes.append(sum(colour == c for colour in even.values()))
         by_size = sorted(range(count), key=sizes.__getitem__)
         for n in sorted(even, key=lambda n: (graph.degree[n], n)):
             to = next((c for c in by_size if all(even[other] != c for other in graph[n])), None)

@@ -127,7 +127,11 @@ async def relate_all(
         replies = await asyncio.gather(*(compare(pivot, part) for part in parts))
         reply = merged([each.value for each in replies])
         found.spent.extend(each.usage for each in replies)
-        found.gaps.extend((pivot, note) for each in replies for note in each.notes)
+        notes = []
+        for each in replies:
+            for note in each.notes:
+                notes.append((pivot, note))
+        found.gaps.extend(notes)
         unread = [n for n in others if n not in reply.kinds]
         found.gaps.extend((n, f"how it relates to context {pivot} could not be read: none") for n in unread)
         graph.absorb(pivot, others, reply, parts)

@@ -315,7 +315,11 @@ def bearing(read: Sequence[ContextFeatures]) -> list[ContextFeatures]:
 def on_subject(question: str, read: Sequence[ContextFeatures]) -> list[ContextFeatures]:
     """Return the passages except those whose nearest sentences are about something other than the question."""
     fit = SentenceFit(question, [reading.source for reading in read])
-    return [item for item in read if not all(fit.other_subject(item.source.n, text) for _, text in _nearest(item))]
+    on_subject = []
+    for item in read:
+        if not all(fit.other_subject(item.source.n, text) for _, text in _nearest(item)):
+            on_subject.append(item)
+    return on_subject
 
 
 def _nearest(read: ContextFeatures) -> list[tuple[float, str]]:
@@ -326,7 +330,9 @@ def _nearest(read: ContextFeatures) -> list[tuple[float, str]]:
 def naming(question: str, read: Sequence[ContextFeatures]) -> list[ContextFeatures]:
     """Return the passages that contain the most names of the question."""
     names = surface_names(question)
-    counts = [sum(position(name, reading.tokens) >= 0 for name in names) for reading in read]
+    counts = []
+    for reading in read:
+        counts.append(sum(position(name, reading.tokens) >= 0 for name in names))
     return [reading for reading, count in zip(read, counts, strict=True) if count == max(counts)]
 
 

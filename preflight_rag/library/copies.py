@@ -233,19 +233,29 @@ def _candidates(store: CopyStore) -> dict[str, list[str]]:
         for one, other in ((left, right), (right, left)):
             if new[one]:
                 found.setdefault(names[one], []).append((-count, names[other]))
-    return {name: [other for _, other in sorted(others)[:MOST_COMPARED]] for name, others in found.items()}
+    candidates = {}
+    for name, others in found.items():
+        candidates[name] = [other for _, other in sorted(others)[:MOST_COMPARED]]
+    return candidates
 
 
 def _compare_group(
     store: CopyStore, group: Sequence[str], candidates: Mapping[str, Sequence[str]], done: set[frozenset[str]]
 ) -> list[DocumentCopy]:
     """Compare some documents with their candidates, but for pairs that are done, and store what was found."""
-    pairs = {frozenset((one, other)) for one in group for other in candidates.get(one, ())} - done
+    pairs_of_group = set()
+    for one in group:
+        for other in candidates.get(one, ()):
+            pairs_of_group.add(frozenset((one, other)))
+    pairs = pairs_of_group - done
     done |= pairs
     read = _read(store, sorted(set(chain.from_iterable(pairs))))
     pairs = {pair for pair in pairs if pair <= read.keys()}
     # The best of those that are searched comes first: what it covers of a document needs no other.
-    ordered = sorted((sorted((read[name] for name in pair), key=lambda each: each.rank) for pair in pairs),
+    by_rank = []
+    for pair in pairs:
+        by_rank.append(sorted((read[name] for name in pair), key=lambda each: each.rank))
+    ordered = sorted(by_rank,
                      key=lambda pair: (pair[1].rank, pair[0].rank))  # fmt: skip
     documents: list[DocumentCopy] = []
     passages: dict[int, list[int]] = {}

@@ -77,7 +77,12 @@ def passages_of(store: PassageReader, document_ids: Sequence[str]) -> tuple[Pass
     """Return all passages of documents, in the order of the documents and of their texts."""
     names = store.passage_ids(document_ids)
     found = store.passages(list(chain.from_iterable(names.get(document, []) for document in document_ids)))
-    return tuple(found[name] for document in document_ids for name in names.get(document, []) if name in found)
+    stored_passages = []
+    for document in document_ids:
+        for name in names.get(document, []):
+            if name in found:
+                stored_passages.append(found[name])
+    return tuple(stored_passages)
 
 
 def _groups(documents: Sequence[Document]) -> Iterator[list[Document]]:

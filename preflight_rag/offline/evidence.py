@@ -132,7 +132,10 @@ class SentenceReader:
             return Draft(NOT_ANSWERED, found=False)
         groups = agreeing(ranked, least=max(self.threshold, ranked[0].score - MARGIN))
         choice = self.choose(question, [group[0] for group in groups], options) if options else None
-        quotes = {(item.sentence.n, item.sentence.text): None for group in groups for item in group}
+        quotes = {}
+        for group in groups:
+            for item in group:
+                quotes[(item.sentence.n, item.sentence.text)] = None
         return Draft("\n\n".join(statement(group) for group in groups), tuple(quotes), choice=choice)
 
     def extract(self, question: str, sentences: Sequence[Sentence]) -> Extract:
@@ -345,7 +348,10 @@ def of_versions(quotes: Sequence[tuple[int, str]], fit: SentenceFit, lead: str) 
         lead: The line above quotes of which none is outdated.
     """
     newer = {(n, quote): fit.replacements(n, quote) for n, quote in quotes}
-    texts = {item.text for found in newer.values() for item in found}
+    texts = set()
+    for found in newer.values():
+        for item in found:
+            texts.add(item.text)
     shown = [(n, quote) for n, quote in quotes if newer[n, quote] or any(text in quote for text in texts)]
     outdated = [(n, quote) for n, quote in shown if newer[n, quote]]
     if not outdated:

@@ -100,7 +100,10 @@ def named_lines(question: str, sources: Sequence[Source]) -> list[tuple[int, str
         return _best([(count_held(line.text, strings), line) for line in lines])
     if asks_errors(question):
         asked = set(words(question)) - ERROR_WORDS
-        errors = {(source.n, line) for source in sources for line in error_lines(source.text, question)}
+        errors = set()
+        for source in sources:
+            for line in error_lines(source.text, question):
+                errors.add((source.n, line))
         found = [(1.0 + len(asked & set(words(line.text))), line) for line in lines if (line.n, line.text) in errors]
         if found:
             return _best(found)

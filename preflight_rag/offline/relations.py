@@ -166,7 +166,10 @@ class ContextReader:
     def read_all(self, question: str, sources: Sequence[Source]) -> list[ContextReading]:
         """Return the readings of contexts for a question, in order; passages not in the cache are read in one batch."""
         parts = [source.parts or (source,) for source in sources]
-        keys = [(question, part.title, part.text) for of_one in parts for part in of_one]
+        keys = []
+        for of_one in parts:
+            for part in of_one:
+                keys.append((question, part.title, part.text))
         read = iter(self._readings.get(keys, self._read))
         return [of_document([next(read) for _ in of_one]) for of_one in parts]
 

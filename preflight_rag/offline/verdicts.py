@@ -189,7 +189,10 @@ class VerdictReader:
         ranked = self.sentences.rank(question, sentences_of([item.source for item in chosen]))
         if verdict_options(options):
             return self.sentences.choose(question, ranked, options)
-        pairs = [(f"{question} {option}", item.source.title, item.source.text) for option in options for item in chosen]
+        pairs = []
+        for option in options:
+            for item in chosen:
+                pairs.append((f"{question} {option}", item.source.title, item.source.text))
         verdicts = [reading.verdict or (0.0, 0.0, 1.0) for reading in self.extractive.read(pairs)]
         likeness = self.sentences.agreement(question, options, ranked) if ranked else [0.0] * len(options)
 

@@ -382,7 +382,11 @@ def differing(answers: Sequence[str], options: Sequence[str] = ()) -> tuple[str,
     """
     given = list(dict.fromkeys(answer for answer in answers if answer))
     apart = [(a, b) for a, b in combinations(given, 2) if (a != b if options else not same_answer(a, b))]
-    return tuple(answer for answer in given if any(answer in pair for pair in apart))
+    different = []
+    for answer in given:
+        if any(answer in pair for pair in apart):
+            different.append(answer)
+    return tuple(different)
 
 
 def contradiction(draft: Draft, answers: Sequence[str]) -> Escalation | None:

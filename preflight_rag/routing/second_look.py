@@ -174,7 +174,10 @@ def second_partitions(
     if elsewhere is not None:
         return [sorted(elsewhere.likeliest[:size])]
     left = uncited(draft, sources)
-    return [[left[place - 1] for place in part] for part in partition(len(left), size, most)]
+    passages_by_part = []
+    for part in partition(len(left), size, most):
+        passages_by_part.append([left[place - 1] for place in part])
+    return passages_by_part
 
 
 def first_extract(draft: Draft, sources: Sequence[Source]) -> Extract | None:

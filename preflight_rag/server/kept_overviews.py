@@ -67,7 +67,10 @@ class Overviews:
         try:
             found = json.loads(self._path.read_text(encoding="utf-8"))
             questions = found["questions"] if found["generation"] == generation else {}
-            return {str(name): [str(each) for each in kept] for name, kept in questions.items()}
+            texts = {}
+            for name, kept in questions.items():
+                texts[str(name)] = [str(each) for each in kept]
+            return texts
         except (OSError, ValueError, KeyError, TypeError, AttributeError):  # none yet, or not as it was written
             return {}
 

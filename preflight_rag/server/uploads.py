@@ -302,12 +302,12 @@ class UploadIngest:
     def _notes_on_copies(self, done: IngestReport) -> list[tuple[str, str]]:
         """Return notes on files whose text another document has, naming that document."""
         name = names_of(self._library).name
-        return [
-            (path, copy_note(copy, name))
-            for copy in done.copies
-            for path in (copy.document_id, copy.of_document)
-            if path in self._states
-        ]
+        notes = []
+        for copy in done.copies:
+            for path in (copy.document_id, copy.of_document):
+                if path in self._states:
+                    notes.append((path, copy_note(copy, name)))
+        return notes
 
 
 def forget_unused(service: Service, files: Sequence[ReceivedFile]) -> None:

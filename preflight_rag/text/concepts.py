@@ -170,7 +170,10 @@ def key_concepts(question: str, *, terms: Collection[str] = (), frequency: Frequ
         frequency: How many passages of the library fit an expression.
     """
     rest, whole = _without_terms(question, terms)
-    phrases = [_without_genitive(" ".join(phrase)) for run in _runs(rest) for phrase in _phrases(run)]
+    phrases = []
+    for run in _runs(rest):
+        for phrase in _phrases(run):
+            phrases.append(_without_genitive(" ".join(phrase)))
     found = [whole[int(phrase[1:])] if phrase.startswith(_MARK) else phrase for phrase in phrases]
     everything = [*(text for text in whole if text not in found), *found]
     concepts = list({text.casefold(): text for text in reversed(everything)}.values())[::-1]

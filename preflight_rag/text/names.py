@@ -71,7 +71,10 @@ def surface_names(question: str) -> list[Name]:
             found.append(_trimmed(run))
             run = []
     found += [_unranked(name) for name in found]
-    named = {name for name in found if any(not token.isdigit() for token in name)}
+    named = set()
+    for name in found:
+        if any(not token.isdigit() for token in name):
+            named.add(name)
     return sorted(named, key=lambda name: (-len(name), name))
 
 

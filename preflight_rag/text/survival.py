@@ -27,7 +27,10 @@ def lost(message: str, rewritten: str) -> list[str]:
 def strays(message: str, rewritten: str) -> bool:
     """Return whether a rewrite of a standalone message keeps less than half of its content words, typos aside."""
     asked, kept_words = words(message), words(rewritten)
-    kept = sum(any(word == other or _alike(word, other) for other in kept_words) for word in asked)
+    survived = []
+    for word in asked:
+        survived.append(any(word == other or _alike(word, other) for other in kept_words))
+    kept = sum(survived)
     return 2 * kept < len(asked)
 
 

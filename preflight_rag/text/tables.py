@@ -93,7 +93,9 @@ def table_lines(
     if header_rows is None:
         caption, rows = _caption_row(caption, rows)
         header_rows = _header_rows(rows)
-    names = [_name([row[place] for row in rows[:header_rows]]) for place in range(width)]
+    names = []
+    for place in range(width):
+        names.append(_name([row[place] for row in rows[:header_rows]]))
     short = short_caption(caption)
     number = numbered[0].strip() if short and (numbered := _NUMBERED.match(short)) and numbered[0] != short else ""
     since = CAPTION_EVERY

@@ -56,7 +56,10 @@ def newest_first(sources: Sequence[Source]) -> list[Source]:
     """Return the documents so that none precedes one that replaces it; otherwise in their order."""
     left, ordered = list(sources), []
     while left:
-        free = [one for one in left if not any(supersedes(other, one) for other in left if other is not one)]
+        free = []
+        for one in left:
+            if not any(supersedes(other, one) for other in left if other is not one):
+                free.append(one)
         ordered.append((free or left)[0])
         left.remove(ordered[-1])
     return ordered

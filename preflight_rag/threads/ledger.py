@@ -327,7 +327,10 @@ class Ledger:
         """
         with self.database.reading() as connection:
             rows = connection.execute(newest, {"query": (query or "").strip().casefold()}).fetchall()
-        return [ThreadSummary(**{name: row[name] for name in _names(ThreadSummary)}) for row in rows]
+        summaries = []
+        for row in rows:
+            summaries.append(ThreadSummary(**{name: row[name] for name in _names(ThreadSummary)}))
+        return summaries
 
     def rename(self, thread_id: str, title: str) -> str:
         """Give a thread a title and return the title as stored, on one line; an empty one removes the title.

@@ -165,7 +165,10 @@ class ExternalLibrary(FolderCollection):
         if where is not None:
             ids = [passage.id for group in returned.passages for passage in group]
             fitting = set(self.fitting(ids, where)) if ids else set()
-            returned.passages = [[each for each in group if each.id in fitting] for group in returned.passages]
+            fitting_groups = []
+            for group in returned.passages:
+                fitting_groups.append([each for each in group if each.id in fitting])
+            returned.passages = fitting_groups
         found = self._ranked(query, returned)
         cut = replace(found, dense=found.dense[:k], lexical=found.lexical[:k], fused=found.fused[:k])
         return cut if where is None else replace(cut, note=self._note(where, returned))
@@ -187,7 +190,12 @@ class ExternalLibrary(FolderCollection):
         for group, score in zip(groups, returned.scores, strict=True):
             scores |= {passage.id: score for passage in group if passage.id not in scores}
         turns = zip_longest(*([passage.id for passage in group] for group in groups))
-        order = list(dict.fromkeys(name for turn in turns for name in turn if name is not None))
+        names = []
+        for turn in turns:
+            for name in turn:
+                if name is not None:
+                    names.append(name)
+        order = list(dict.fromkeys(names))
         texts = [f"{passage.title} {passage.text}" for passage in passages.values()]
         scored = zip(passages, pool_bm25(words(query.text), texts, positive_idf=True), strict=True)
         bm25 = {name: score for name, score in scored if score is not None}
@@ -233,8 +241,13 @@ class ExternalLibrary(FolderCollection):
             returned.problems.append(
                 f"{lost} of {len(flat)} returned passages were left out: there was no time to read them"
             )
-        kept = {passage.id: passage for passage in self.passages([name for name in flat if name in stored])}
-        returned.passages = [[kept[each.id] for each in group if each.id in kept] for group in groups]
+        kept = {}
+        for passage in self.passages([name for name in flat if name in stored]):
+            kept[passage.id] = passage
+        kept_groups = []
+        for group in groups:
+            kept_groups.append([kept[each.id] for each in group if each.id in kept])
+        returned.passages = kept_groups
         return returned
 
     def _passages_of(self, chunk: Chunk) -> list[Passage]:

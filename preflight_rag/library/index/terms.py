@@ -64,7 +64,10 @@ class TermIndex:
 
     def __init__(self, folder: Path) -> None:
         names = (TEXT, TITLE, WORDS)
-        self._arrays = {name: open_array(folder, name) for name in (*names, *(each + ENDS for each in names))}
+        names_of_arrays = {}
+        for name in (*names, *(each + ENDS for each in names)):
+            names_of_arrays[name] = open_array(folder, name)
+        self._arrays = names_of_arrays
         self._arrays |= {name: open_array(folder, name) for name in (IS_SAME, MADE_OF)}
         self._is_same, self.made_of = self._arrays[IS_SAME], self._arrays[MADE_OF]
         self.vocabulary = StringArray(folder, VOCABULARY)
@@ -290,7 +293,10 @@ class _Numbers:
         """Add a passage's terms."""
         read = {TEXT: passage_terms(title, text), TITLE: words_by_token(title), WORDS: words(f"{title} {text}")}
         numbers = self._numbers
-        self.add(key, {name: [numbers.setdefault(term, len(numbers)) for term in read[name]] for name in read})
+        numbers_of_terms = {}
+        for name in read:
+            numbers_of_terms[name] = [numbers.setdefault(term, len(numbers)) for term in read[name]]
+        self.add(key, numbers_of_terms)
 
     def add(self, key: int, lists: dict[str, list[int]]) -> None:
         """Add a passage's terms, which have numbers."""

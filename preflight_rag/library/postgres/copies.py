@@ -208,9 +208,13 @@ class CopyTables(FoundCopies):
                 "insert into library_document_copies values (%s, %s, %s) on conflict do nothing",
                 [(keys[each.document_id], keys[each.of_document], each.share) for each in documents],
             )
+            pairs = []
+            for row, of in passages.items():
+                for of_row in of:
+                    pairs.append((row, of_row))
             cursor.executemany(
                 "insert into library_passage_copies values (%s, %s) on conflict do nothing",
-                [(row, of_row) for row, of in passages.items() for of_row in of],
+                pairs,
             )
         self._connection.execute(
             "update library_document_marks set compared = true where document = any(%s)",

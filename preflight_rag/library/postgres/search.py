@@ -94,7 +94,10 @@ def hybrid_search(
         read = [row for row, _ in fused]
     else:
         fused, read = [], list(dict.fromkeys(row for row, _ in (*dense, *lexical)))
-    shown = {row for ranking in (dense[: query.k], lexical[: query.k]) for row, _ in ranking}
+    shown = set()
+    for ranking in (dense[: query.k], lexical[: query.k]):
+        for row, _ in ranking:
+            shown.add(row)
     rows = list(dict.fromkeys((*read, *sorted(shown))))
     found = {row[0]: row for row in store.rows_of(_CANDIDATES, {"read": read, "rows": rows})}
     if len(found) != len(rows):

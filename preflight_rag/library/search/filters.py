@@ -204,7 +204,9 @@ def _any_parsed(text: str) -> Condition | AnyOf:
 def _parsed(text: str) -> Condition:
     stripped = text.strip()
     if match := _IN.fullmatch(stripped):
-        values = [next((part for part in found if part), "").strip() for found in _QUOTED.findall(match[2])]
+        values = []
+        for found in _QUOTED.findall(match[2]):
+            values.append(next((part for part in found if part), "").strip())
         return Condition(match[1], "in", frozenset(value for value in values if value))
     if match := _COMPARED.fullmatch(stripped):
         value = re.sub(r"""^(["'])(.*)\1$""", r"\2", match[3], flags=re.DOTALL)
@@ -249,7 +251,10 @@ def _folders(value: object) -> list[str]:
     if not isinstance(value, str) or not _PATH.match(value):
         return []
     parts = [part for part in _BETWEEN.split(value) if part][:-1]
-    runs = ["/".join(parts[start:end]) for end in range(1, len(parts) + 1) for start in range(end)]
+    runs = []
+    for end in range(1, len(parts) + 1):
+        for start in range(end):
+            runs.append("/".join(parts[start:end]))
     return [*runs, *(value[: value.find(part) + len(part)] for part in parts)]
 
 
@@ -417,7 +422,11 @@ class SqliteValues:
 
     def rows_by_key(self, key: str, fits: Fits) -> set[int]:
         """Return the rows whose value under a key of metadata fits."""
-        return {row[0] for sql in (_DOCUMENT_KEY, _PASSAGE_KEY) for row in self._store.select(sql, (key,), fits=fits)}
+        rows = set()
+        for sql in (_DOCUMENT_KEY, _PASSAGE_KEY):
+            for row in self._store.select(sql, (key,), fits=fits):
+                rows.add(row[0])
+        return rows
 
     def rows_by_undated_key(self, key: str, fits: Fits) -> set[int]:
         """Return the rows of documents without a date whose value under a key fits."""

@@ -136,7 +136,9 @@ def with_recency(candidates: Sequence[Candidate], weight: float, rrf_k: int = RR
         return (0, -day.latest.toordinal(), -day.earliest.toordinal()) if day else (1, 0, 0)
 
     newest = sorted(given, key=age)
-    order = [[item.passage.id for item in ranking] for ranking in (given, newest)]
+    order = []
+    for ranking in (given, newest):
+        order.append([item.passage.id for item in ranking])
     found = {item.passage.id: item for item in given}
     fused = reciprocal_rank_fusion(order, k=rrf_k, weights=[1.0, weight])
     return [replace(found[name], rank=rank, score=score) for rank, (name, score) in enumerate(fused, start=1)]

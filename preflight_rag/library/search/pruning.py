@@ -58,7 +58,10 @@ def kept_places(
 
 def answerability(reader: ExtractiveReader, questions: Sequence[str], texts: Sequence[tuple[str, str]]) -> list[float]:
     """Return the probability that a passage answers one of the questions, for (title, text) of each."""
-    asked: list[Pair] = [(question, title, text) for question in questions for title, text in texts]
+    asked: list[Pair] = []
+    for question in questions:
+        for title, text in texts:
+            asked.append((question, title, text))
     values = [reading.answerable for reading in reader.read(asked)]
     return [max(values[i :: len(texts)]) for i in range(len(texts))]
 

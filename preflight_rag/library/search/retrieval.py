@@ -316,9 +316,17 @@ def _joined(pools: Sequence[Sequence[AnyCandidate]]) -> Sequence[AnyCandidate]:
     """
     if len(pools) == 1:
         return pools[0]
-    known = {candidate.passage.id: candidate for pool in reversed(pools) for candidate in pool}
+    known = {}
+    for pool in reversed(pools):
+        for candidate in pool:
+            known[candidate.passage.id] = candidate
     turns = zip_longest(*([candidate.passage.id for candidate in pool] for pool in pools[1:]))
-    names = dict.fromkeys(name for turn in turns for name in turn if name is not None)
+    ids = []
+    for turn in turns:
+        for name in turn:
+            if name is not None:
+                ids.append(name)
+    names = dict.fromkeys(ids)
     return [known[name] for name in names]
 
 

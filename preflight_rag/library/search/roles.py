@@ -148,7 +148,11 @@ _FURTHER = 1.5
 
 def telling(statements: Sequence[Statement]) -> list[int]:
     """Return the indices of the sentences about the study itself, rather than about its field."""
-    return [i for i, each in enumerate(statements) if max(_score(each, name) for name in _CUES) >= TELLING]
+    telling_places = []
+    for i, each in enumerate(statements):
+        if max(_score(each, name) for name in _CUES) >= TELLING:
+            telling_places.append(i)
+    return telling_places
 
 
 def _score(statement: Statement, name: str) -> float:

@@ -204,9 +204,13 @@ class CopyTables(DatabaseFile):
                 "INSERT OR REPLACE INTO document_copies VALUES (?, ?, ?)",
                 [(each.document_id, each.of_document, each.share) for each in documents],
             )
+            pairs = []
+            for row, of in passages.items():
+                for of_row in of:
+                    pairs.append((row, of_row))
             self._connection.executemany(
                 "INSERT OR IGNORE INTO passage_copies VALUES (?, ?)",
-                [(row, of_row) for row, of in passages.items() for of_row in of],
+                pairs,
             )
             self._connection.executemany(
                 "UPDATE document_marks SET compared = 1 WHERE document_id = ?", [(name,) for name in compared]

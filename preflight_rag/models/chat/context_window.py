@@ -86,5 +86,9 @@ def window_of(entry: Mapping[str, Any]) -> int | None:
     """Return the context window in a server's model entry: vLLM, llama.cpp, LM Studio, OpenRouter and Groq give one."""
     meta = entry.get("meta")
     places = [entry, meta if isinstance(meta, Mapping) else {}]
-    found = [place[name] for name in _WINDOWS for place in places if isinstance(place.get(name), int)]
+    found = []
+    for name in _WINDOWS:
+        for place in places:
+            if isinstance(place.get(name), int):
+                found.append(place[name])
     return next((tokens for tokens in found if tokens > 0), None)
