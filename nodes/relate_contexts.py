@@ -26,8 +26,10 @@ async def relate_contexts(state: Related, runtime: Runtime[Context]) -> State:
     size = {ref["rank"]: ref["tokens"] for ref in refs}
     most = settings.relation_prompt_tokens // OF_PROMPT
     sources = {source.n: source for source in contexts_of(await context.sources(refs), size, most)}
-    ranks = {n: tuple(part.n for part in source.parts) for n, source in sources.items()}
-    tokens = {n: sum(size[rank] for rank in parts) + CONTEXT_OVERHEAD for n, parts in ranks.items()}
+    ranks, tokens = {}, {}
+    for number, source in sources.items():
+        ranks[number] = tuple(part.n for part in source.parts)
+        tokens[number] = sum(size[rank] for rank in ranks[number]) + CONTEXT_OVERHEAD
     unread = sorted(size.keys() - set(chain.from_iterable(ranks.values())))
 
     def report(done: int) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -309,7 +309,7 @@ async def _read(
             groups = [extracts]
         flat = []
         for group in groups:
-            flat.append([extract for run in group for extract in run])
+            flat.append(list(chain.from_iterable(group)))
         drafts = await asyncio.gather(
             *(read("reduce_summary", n, sections=(), parts=group) for n, group in enumerate(flat))
         )

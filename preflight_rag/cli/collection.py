@@ -283,7 +283,9 @@ def remove(
     from preflight_rag.library.opening import open_library
 
     with open_library(library) as collection:
-        found = {entry.id: entry for name in documents for entry in _named(collection, name)}
+        found = {}
+        for name in documents:
+            found.update({entry.id: entry for entry in _named(collection, name)})
         for entry in found.values():
             passages = f"{entry.passages:,} passage{'s' if entry.passages != 1 else ''}"
             show.echo("  ".join(dict.fromkeys(part for part in (entry.title, entry.id, passages) if part)))

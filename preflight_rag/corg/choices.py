@@ -103,7 +103,7 @@ def narrowed(organisation: Organisation, contexts: Sequence[ContextNote], labels
     kept = []
     for group in organisation["groups"]:
         kept.append([rank for rank in group if wanted(rank)])
-    gone = [rank for group in organisation["groups"] for rank in group if not wanted(rank)]
+    gone = [rank for rank in chain.from_iterable(organisation["groups"]) if not wanted(rank)]
     dropped = [*organisation["dropped"], *(DroppedContext(rank=rank, why=NOT_CHOSEN, kept=None) for rank in gone)]
     sources = {rank: more for rank, more in organisation["sources"].items() if int(rank) not in gone}
     return Organisation(

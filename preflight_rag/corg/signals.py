@@ -368,7 +368,7 @@ def differing(question: str, pairs: Sequence[Pair]) -> tuple[Signal, list[Pair]]
     if kind is None:
         return Signal(), []
     asked = " ".join(dict.fromkeys(tokens(question)))
-    sides = {read.source.n: read for pair in pairs for read in pair}
+    sides = {read.source.n: read for read in chain.from_iterable(pairs)}
     answers = {n: answers_of(read, kind, asked) for n, read in sides.items()}
     best, unlike = Signal(), []
     for pair in pairs:

@@ -97,10 +97,10 @@ class Drafts:
             return Draft(NOT_ANSWERED, found=False)
         numbers = {line: list(dict.fromkeys(n for n, _ in given)) for line, given in lines.items()}
         text = "\n".join(f"{line} " + "".join(f"[{n}]" for n in marks) for line, marks in numbers.items())
-        quotes = tuple(dict.fromkeys((n, answer.quote) for given in lines.values() for n, answer in given))
+        quotes = tuple(dict.fromkeys((n, answer.quote) for n, answer in chain.from_iterable(lines.values())))
         first = next(iter(lines.values()))[0][1].value.text
         by_number = {source.n: source for source in sources}
-        texts = {n: answer.value.text for given in lines.values() for n, answer in reversed(given)}
+        texts = {n: answer.value.text for n, answer in chain.from_iterable(map(reversed, lines.values()))}
         sure = [self._sure(question, by_number[n], answer) for n, answer in texts.items()]
         draft = Draft(text, quotes, claims=self._answers is None or any(sure))
         return draft if whole or len(lines) > 1 else replace(draft, short=plain(first), confidence=max(sure) or None)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import PurePath
 
 from preflight_rag.state.reading import Source
@@ -107,7 +108,8 @@ def named_fields(question: str, sources: Sequence[Source]) -> list[tuple[int, st
     best = max((worth for worth, _ in scored), default=0.0)
     most = max((len(needed & field.terms) for worth, field in scored if worth == best), default=0)
     if any(
-        _says_more(sentence, most, first, needed, question) for source in sources for sentence in _sentences(source)
+        _says_more(sentence, most, first, needed, question)
+        for sentence in chain.from_iterable(map(_sentences, sources))
     ):
         return []
     kept = {field.text: field.source.n for worth, field in reversed(scored) if worth == best}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import chain
 
 _ADDRESS = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}")
 _DOI = re.compile(r"\b10\.\d{4,9}/[^\s\"<>]{1,200}")
@@ -144,4 +145,4 @@ def is_definite(exact: str, texts: Sequence[str]) -> bool:
         return True
     shape = "".join(rf"\d{{{len(run)}}}" if run.isdigit() else re.escape(run) for run in re.findall(r"\d+|\D+", exact))
     like = re.compile(rf"(?<![\w-]){shape}(?![\w-])", re.IGNORECASE)
-    return any(match.group().casefold() != exact.casefold() for text in texts for match in like.finditer(text))
+    return any(match.group().casefold() != exact.casefold() for match in chain.from_iterable(map(like.finditer, texts)))

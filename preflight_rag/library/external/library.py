@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -163,7 +163,7 @@ class ExternalLibrary(FolderCollection):
         k, where = query.k, query.where
         returned = self._store_all(self.retriever.ask(query.text))
         if where is not None:
-            ids = [passage.id for group in returned.passages for passage in group]
+            ids = [passage.id for passage in chain.from_iterable(returned.passages)]
             fitting = set(self.fitting(ids, where)) if ids else set()
             fitting_groups = []
             for group in returned.passages:
@@ -180,7 +180,7 @@ class ExternalLibrary(FolderCollection):
     def _ranked(self, query: SearchQuery, returned: _Returned) -> Rankings:
         """Return the fusion of both rankings of the returned documents."""
         depth = query.depth
-        passages = {passage.id: passage for group in returned.passages for passage in group}
+        passages = {passage.id: passage for passage in chain.from_iterable(returned.passages)}
         near = {}
         if passages:
             vectors = dict(zip(passages, self.vectors(list(passages)), strict=True))
@@ -229,7 +229,7 @@ class ExternalLibrary(FolderCollection):
         if len(chunks) < len(found):
             returned.problems.append(f"{self.name} returned {len(found) - len(chunks)} documents without text")
         groups = [self._passages_of(chunk) for chunk in chunks]
-        flat = {passage.id: passage for group in groups for passage in group}
+        flat = {passage.id: passage for passage in chain.from_iterable(groups)}
         stored = set(self._store.passages(list(flat)))
         if missing := {name: passage for name, passage in flat.items() if name not in stored}:
             try:

@@ -57,7 +57,7 @@ class _Matching:
             raise no_passages(store)
         self._dead = np.array(dead, dtype=np.int64)
         self._passages, self._average = passages - len(dead), length / max(passages, 1)
-        terms = sorted({term for part in _leaves(expression) for _, term in self._places(part)})
+        terms = sorted({term for _, term in chain.from_iterable(map(self._places, _leaves(expression)))})
         stored: dict[str, list[bytes]] = {}
         for term, each in connection.execute(LISTS, [terms], binary=True).fetchall():
             stored.setdefault(term, []).append(each)
