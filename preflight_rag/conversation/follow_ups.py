@@ -193,6 +193,7 @@ def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = ())
     for place, turn in enumerate(turns):
         if place and turn.casefold() == turns[place - 1].casefold():
             continue  # the same again means the same
+        # `people` are those of the last answer, so only the message itself gets names in place of pronouns.
         is_last = place and place == len(turns) - 1 and not _names_antecedent(turn)
         if is_last and (named := _named(turn, clause or core, people)) != turn:
             turn = _with_setting(named, clause or core)
@@ -266,6 +267,7 @@ def _named(message: str, question: str, people: Sequence[str]) -> str:
     The message is returned unchanged where there is no such name, or more than one.
     """
     person = _PERSON.search(message)
+    # "he" and "she" stand for people only; other names of the question are no candidates for them.
     if person:
         return _put(message, person, _person_of(question, people))
     thing = _THING.search(_IMPERSONAL.sub(lambda match: " " * len(match[0]), message))
@@ -297,6 +299,7 @@ def _put(message: str, pronoun: re.Match[str], name: str) -> str:
     if not name:
         return message
     behind = message[pronoun.end() :]
+    # "her" is an object ("did they pay her") or a possessive ("her salary"): a lower-case word after it decides.
     owns = pronoun[0].lower() in ("his", "its", "their") or (
         pronoun[0].lower() == "her" and re.match(r" [a-z]", behind)
     )
@@ -308,6 +311,7 @@ def _person_of(question: str, people: Sequence[str]) -> str:
 
     Return nothing where that is not one person.
     """
+    # Two people and one "he": a wrong name would lead to another person's documents, so none is put in.
     known = [name for name in _names_in(question) if _PERSON_NAME.fullmatch(name)]
     named = [name for name in people if name not in known]
     if _WHO.match(question) and named:
@@ -333,6 +337,7 @@ def people_of(earlier: Earlier) -> list[str]:
 
 def _names_in(question: str) -> list[str]:
     """Return the runs of capitalised words of a question behind its first word, without the possessive."""
+    # The first word has a capital in every sentence.
     behind = question.find(" ") + 1
     found = [match.group() for match in names.NAME.finditer(question, behind)] if behind else []
     bare = [re.sub(r"['’]s?$", "", name.rstrip(".,")) for name in found]
@@ -367,8 +372,10 @@ def _like(stem: str, fragment: str) -> str:
         pairs = list(zip(tokens[start : start + len(parts)], parts, strict=True))
         differ = [(old, new) for old, new in pairs if old.casefold() != new.casefold()]
         same = sum(bool(words(old)) for old, new in pairs if old.casefold() == new.casefold())
+        # With fewer equal words than different ones the fragment is about something else.
         if same and differ and len(differ) <= len(pairs) - len(differ) and (best is None or same > best[0]):
             best = same, start
+    # A fragment that begins with a preposition replaces a phrase with one (`_replaced`).
     if best is None or re.match(rf"(?:{_PREPOSITIONS})\b", fragment, re.I):
         return ""
     start = best[1]
@@ -418,6 +425,7 @@ def continued_documents(message: str, made: Rewrite, earlier: EarlierState | Non
         earlier: The last answer.
     """
     spoken = " ".join(message.split())
+    # A corrected spelling is no sign that the message leaned on the conversation.
     for written, corrected in made.corrections:
         spoken = spoken.replace(written, corrected)
     if not earlier or not earlier["citations"] or spoken == made.question:

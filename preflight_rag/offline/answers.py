@@ -154,6 +154,7 @@ class JudgedAnswers:
         bounds = [self._model.bounds(features) for features in self._features]
         if any(least >= self._model.evidence for least, _ in bounds):
             return True
+        # Only answers that the further reading could still lift to evidence are worth it.
         self._support([i for i, (_, most) in enumerate(bounds) if most >= self._model.evidence])
         return any(self._model.bounds(features)[0] >= self._model.evidence for features in self._features)
 
@@ -171,6 +172,7 @@ class JudgedAnswers:
         A passage is read whole, and its likeliest answer may be that of the neighbour of the right sentence.
         """
         best = max(found, key=lambda item: (item.worth, -item.source.n), default=None)
+        # Where the likeliest answer's own sentence fits there is nothing to repair, and no further reading is paid for.
         if best is None or self._fits(best):
             return []
         better = self._fit.better(best.source.n, best.quote)[:MAX_REREAD]
@@ -218,6 +220,7 @@ class AnswerReader:
 
     def read(self, question: str, sources: Sequence[Source]) -> list[ReadPassage]:
         """Return the passages with their readings, by number."""
+        # In the order of their numbers, so that the result does not depend on the order in which they were handed over.
         ordered = sorted(sources, key=lambda source: source.n)
         readings = self.extractive.read([(question, source.title, source.text) for source in ordered])
         return [ReadPassage(source, reading) for source, reading in zip(ordered, readings, strict=True)]
@@ -283,6 +286,7 @@ class AnswerReader:
         if answering:
             found = list(chain.from_iterable(self._kept(read_, several=several) for read_ in answering))
             return _extract(sorted(found, key=lambda item: (-item.probability, item.source.n)))
+        # `reduce` judges over all partitions: even a partition below the threshold hands on its likeliest span.
         near = [item for item in read if item.reading.spans]
         best = max(near, key=lambda item: (item.reading.answerable, -item.source.n), default=None)
         return _extract(answers_of(best)[:1]) if best else Extract("")

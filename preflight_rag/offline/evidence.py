@@ -149,6 +149,7 @@ class SentenceReader:
         if not sentences:
             return []
         shares = _lexical_shares(frozenset(words(_TAKES_PART.sub("participated", question))), sentences)
+        # Words choose which sentences are embedded, as embedding is what takes the time.
         order = sorted(range(len(sentences)), key=lambda i: (-shares[i], sentences[i].n, i))
         chosen = sorted(order[:most], key=lambda i: (sentences[i].n, i))
         vectors = _unit(
@@ -158,6 +159,7 @@ class SentenceReader:
         )
         cosines = (vectors @ _unit(self.embedder.encode_query(encodable(question)))).tolist()
         floor = self.embedder.unrelated_cosine
+        # Cosines of unrelated texts lie far above 0 with some embedders; from that floor on they are comparable.
         similarities = [(cosine - floor) / (1 - floor) for cosine in cosines]
         scored = [
             ScoredSentence(sentences[i], similarity, shares[i], vector)
@@ -196,6 +198,7 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
     Embedders whose vectors are compared by inner product do not return unit vectors.
     """
     lengths = (vectors**2).sum(axis=-1, keepdims=True) ** 0.5
+    # A vector of zeros stays one, in place of a division by zero.
     unit: np.ndarray = vectors / (lengths + (lengths == 0))
     return unit
 
@@ -206,6 +209,7 @@ def _lexical_shares(question: frozenset[str], sentences: Sequence[Sentence]) -> 
     A term in the title alone counts half.
     """
     found = Counter(chain.from_iterable(sentence.terms & question for sentence in sentences))
+    # In a few sentences every term is rare or everywhere, and their own frequencies would say nothing.
     count = max(len(sentences), LEAST_COLLECTION)
     weights = {term: math.log(1 + count / (0.5 + found[term])) for term in sorted(question)}
     total = sum(weights.values()) or 1.0
@@ -227,6 +231,7 @@ def sentences_of(sources: Sequence[Source]) -> list[Sentence]:
         quotes = list(chain.from_iterable(quotable(source.text[slice(*span)]) for span in sentence_spans(source.text)))
         title = words(source.title)
         own = [quote for quote in quotes if quote.endswith((".", "。")) or words(quote) != title] or quotes
+        # A question in a document shares most words with the user's question and answers nothing.
         stating = [quote for quote in own if not quote.endswith(("?", "？")) and len(words(quote)) > 2]
         title_terms = frozenset(title)
         found += [
@@ -276,6 +281,7 @@ def same_statement(a: Sentence, b: Sentence) -> bool:
     """Return whether two sentences differ in a few words at most, and in no number and no negation."""
     if len(a.terms & b.terms) < _SAME_WORDS * len(a.terms | b.terms):
         return False
+    # Two sentences alike in all words but a number are two statements.
     if any(any(map(str.isdigit, term)) for term in a.terms ^ b.terms):
         return False
     return len(DENIAL.findall(a.text)) == len(DENIAL.findall(b.text))

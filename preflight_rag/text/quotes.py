@@ -45,9 +45,11 @@ def locate(quote: str, text: str) -> Span | None:
     A quote with an ellipsis is found by its longest part. Numbers must be the same: a quote that differs in one is not
     found, however alike the words are.
     """
+    # A model shortens with "…"; what it left out stands between the parts, so only one part can be located.
     part = max(_ELLIPSIS.split(quote.strip()), key=len).strip()
     if not part:
         return None
+    # Most quotes are word for word, which costs next to nothing to find.
     at = text.find(part)
     if at >= 0:
         return at, at + len(part)
@@ -61,6 +63,7 @@ def support(statement: str, text: str) -> Span | None:
     if not wanted:
         return None
     spans = sentence_spans(text)
+    # A statement may join two neighbouring sentences; one sentence alone is preferred as the shorter quote.
     pairs = [(a[0], b[1]) for a, b in pairwise(spans)]
     return _best_window(wanted, numbers, text, spans) or _best_window(wanted, numbers, text, pairs)
 
@@ -79,6 +82,7 @@ def _best_window(wanted: set[str], numbers: set[str], text: str, windows: Sequen
     best: tuple[float, Span] | None = None
     for start, end in windows:
         window = text[start:end]
+        # A sentence with another number is no support, however many words it shares.
         if not numbers <= set(_NUMBER.findall(window)):
             continue
         coverage = len(wanted & set(words(window))) / len(wanted)
@@ -97,6 +101,7 @@ def _alike(text: str) -> tuple[str, list[int]]:
                 continue
             character = " "
         lowered = character.lower()
+        # Some letters have two in lower case (İ), which would shift every offset behind them.
         out.append(lowered if len(lowered) == 1 else character)
         offsets.append(i)
     return "".join(out), offsets
@@ -119,9 +124,11 @@ def _locate_fuzzy(quote: str, text: str) -> Span | None:
     found = fuzz.partial_ratio_alignment(needle, haystack, score_cutoff=FUZZY_SCORE)
     if found is None or found.dest_end <= found.dest_start:
         return None
+    # The alignment may begin or end inside a word.
     start, end = _whole_words(text, offsets[found.dest_start], offsets[found.dest_end - 1] + 1)
     if start >= end:  # nothing but space is like nothing
         return None
+    # Texts that differ in one digit are alike by letters, and say something else.
     if set(_NUMBER.findall(quote)) - set(_NUMBER.findall(text[start:end])):
         return None
     return start, end
@@ -143,6 +150,7 @@ def quotable(sentence: str) -> list[str]:
     """Return a sentence without the list or heading marks it begins with, cut between words where it is very long."""
     lead = _LEAD.match(sentence)
     rest = sentence[lead.end() :] if lead else sentence
+    # A heading names a subject and states nothing.
     if lead and lead.group().startswith("#"):
         return []
     pieces = []

@@ -161,6 +161,7 @@ def again_where_replaced(search: Callable[[], V]) -> V:
     Raises:
         PassageGone: A passage is missing again and again: it is not only being replaced.
     """
+    # The last attempt stands outside the loop, so that its error reaches the caller.
     for _ in range(TRIES - 1):
         try:
             return search()
@@ -227,6 +228,7 @@ def hybrid_search(
     dense, lexical, names = dense.best(k), lexical.best(k), _Names(store, index)
     names.check([dense.keys, lexical.keys, fused.keys])
     cosines = row_cosines(vector, stored_vectors(store, index, fused.keys))
+    # An index of an older version has no places or terms; its candidates are read from the database.
     unread, positions = None, index.standing(fused.keys)
     if index.places is not None and index.terms is not None and positions is not None:
         bm25 = np.full(len(fused), np.nan)
@@ -292,6 +294,7 @@ class _Names:
             LibraryCorrupt: It lacks some.
         """
         index, store = self._index, self._store
+        # Counting all rows is cheaper than looking each one up only in a small library.
         if index.places is not None and len(index.rows) <= COUNTED_UP_TO:
             state = store.state()
             if index.whole_at == state:
