@@ -39,7 +39,7 @@ LEAST_SHARE = WHOLE
 """Part of the shorter document's words that the other one has to have. Of 19 papers as XML and as text it is 0.74 to
 1.0; figures, tables and references are what one of the formats leaves out."""
 LEAST_MARKS = 0.4
-"""The same of their marks, from which two documents are compared; of those papers 0.71 to 0.97."""
+"""Least share of equal marks for two documents to be compared; among those papers it is 0.71 to 0.97."""
 LEAST_PASSAGE = 12
 """Words below which a passage is always searched: what is so short may be the same by chance."""
 LEAST_VERBATIM = 0.8

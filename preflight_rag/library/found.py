@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 DEADLINE = 30.0
 """Seconds that a turn waits for documents found elsewhere to be stored, a guess at what a person waits."""
 REBUILD_PASSAGES = 20_000
-"""Up to so many passages the index is rebuilt within a turn, which takes about a second; a guess."""
+"""Passages up to which the index is rebuilt within a turn, which takes about a second; a guess."""
 GROUP_CHARACTERS = 12_000
 """Documents found elsewhere are embedded in groups of about so many characters, between two looks at the clock."""
 

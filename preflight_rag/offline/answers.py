@@ -186,7 +186,7 @@ class JudgedAnswers:
         return made
 
     def _support(self, places: Iterable[int]) -> None:
-        """Read whether the sentences around some answers support them."""
+        """Record for some answers how well the sentences around them support them."""
         unread = [i for i in places if SUPPORTED not in self._features[i]]
         pairs = [(f"{self._question} {self.groups[i].text}", "", self.groups[i].found[0].quote) for i in unread]
         for i, reading in zip(unread, self._extractive.read(pairs), strict=True):

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from preflight_rag.state.schema import Escalation, PassageRef
 
 ALWAYS_PLAIN_PASSAGES = 3
-"""Up to so many passages nothing can be lost in the middle: they are the first three."""
+"""Passages up to which nothing can be lost in the middle: they are the first three."""
 LOST = "lost"
 """The signal that is 1 where the rule predicts a lost key passage, and 0 where it does not."""
 OFF_TOPIC = "off_topic"

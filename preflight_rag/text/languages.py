@@ -139,4 +139,4 @@ _LEAST = 0.35
 questions."""
 _LONG = 8
 _COMMON_SHARE = 0.15
-"""From so many words on, the share of them that has to be common; texts of the languages above have a third."""
+"""Words from which this share of a text has to be common in the language; texts of the languages above have a third."""

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from preflight_rag.library.search.filters import Filter
 
 RECORD = "borrowed"
-"""Under this name a folder's database records whose documents it keeps; older folders have it too."""
+"""Setting of a folder's database that names the source of its documents; older folders have it too."""
 FETCH = 32
 """Number of documents to request from a vector store; a guess, twice what a turn reads."""
 GROUP = 32

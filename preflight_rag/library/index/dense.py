@@ -38,7 +38,7 @@ IndexKind = Literal["auto", "flat", "compressed", "pca", "clusters", "pca+cluste
 KINDS: tuple[str, ...] = get_args(IndexKind)
 
 FLAT_LIMIT = 50_000
-"""Up to how many vectors `auto` is `flat`: 100,000 take 7.7 ms a query (docs/RESULTS.md)."""
+"""Vectors up to which an `auto` index is `flat`: 100,000 take 7.7 ms a query (docs/RESULTS.md)."""
 FLAT, COMPRESSED = "Flat", "PQ{parts}x4fs,Refine(SQ8)"
 NUMBERS_OF_A_PART = 2
 """Vector components that one code of four bits replaces: see docs/PERFORMANCE.md for its recall."""
@@ -62,9 +62,9 @@ COMPONENTS_SAMPLE = 50_000
 REFINE_FACTOR = 8
 """Candidates of product quantization that are refined for each hit asked for: see docs/PERFORMANCE.md."""
 ONE_BIT_REFINE_FACTOR = 16
-"""The same of RaBitQ's one-bit codes, which compressed indexes of before have."""
+"""Refine factor of RaBitQ's one-bit codes, which older compressed indexes have."""
 COMPONENTS_REFINE_FACTOR = 2
-"""The same of candidates by principal components."""
+"""Refine factor of candidates by principal components."""
 
 MAPPED_FROM = 32_000_000
 """Bytes from which on a file is mapped, not read: it is open at once, and processes share its memory.

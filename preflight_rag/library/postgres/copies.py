@@ -24,7 +24,7 @@ from preflight_rag.library.storage.copies import DocumentMarks
 from preflight_rag.library.storage.schema import CHUNK
 
 LINKED = "linked"
-"""Under this name the settings count how often copies were found or forgotten; there is none before the first time."""
+"""Setting that counts how often copies were found or forgotten; missing before the first time."""
 _LOCK = "hashtextextended('preflight library copies ' || current_schema(), 0)"
 
 _TABLES = """

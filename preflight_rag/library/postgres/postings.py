@@ -29,7 +29,7 @@ RECORD_BYTES = 6
 LARGEST_ROW = 2**32 - 1
 MOST_TIMES = 255
 FEW = 20_000
-"""Up to so many postings of a query are sorted by row; more are added up in an array of all rows. Measured: 2 ms."""
+"""Postings of a query up to which they are sorted by row; more are added up in an array of all rows. Measured: 2 ms."""
 
 
 @lru_cache(maxsize=1)

@@ -40,7 +40,8 @@ STEPS = ("words", "purge", "")
 WORDS, PURGE, _ = STEPS
 """Steps of a publication, as progress names them."""
 ANALYSER = "analyser"
-"""Under this name the settings hold what the analyser of the stored terms makes of a few lines."""
+"""Setting with the terms of a few test lines by the analyser that made the stored terms; another analyser makes
+others."""
 PURGED_AT_ONCE = 20_000
 """Passages, and terms of them, whose lists are written anew at once; guesses: lists take megabytes."""
 

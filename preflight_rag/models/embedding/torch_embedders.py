@@ -32,7 +32,7 @@ BATCH = 32
 UNBOUNDED = 512
 """Tokens read by a model that names no limit: the positions of BERT."""
 MEDCPT_QUERY_TOKENS = 64
-"""As the authors of MedCPT encode queries, and below articles."""
+"""Token limit with which the authors of MedCPT encode queries, and below it that of articles."""
 MEDCPT_ARTICLE_TOKENS = 512
 
 TO_SAFETENSORS = "from sentence_transformers import SentenceTransformer as M; M(NAME).save(FOLDER)"
