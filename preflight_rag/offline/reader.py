@@ -112,11 +112,11 @@ class OfflineReader:
             quotes = tuple(chain.from_iterable(part.quotes for part in parts))
             return Reply(Draft("\n\n".join(part.text for part in parts), quotes))
         text = "\n\n".join(" ".join(f"{plain(item.text)} [{item.n}]" for item in section) for section in sections)
-        quotes = []
+        quoted = []
         for section in sections:
             for item in section:
-                quotes.append((item.n, item.text))
-        return Reply(Draft(text, tuple(quotes)))
+                quoted.append((item.n, item.text))
+        return Reply(Draft(text, tuple(quoted)))
 
     async def converse(self, *, message: str, talk: Talk, history: Sequence[Message], earlier: Earlier) -> Reply[Draft]:
         """Return the last answer again; the stage `converse` has words of its own where a reader goes by rule."""
