@@ -26,7 +26,8 @@ async def relate_contexts(state: Related, runtime: Runtime[Context]) -> State:
     size = {ref["rank"]: ref["tokens"] for ref in refs}
     most = settings.relation_prompt_tokens // OF_PROMPT
     sources = {source.n: source for source in contexts_of(await context.sources(refs), size, most)}
-    ranks, tokens = {}, {}
+    ranks: dict[int, tuple[int, ...]] = {}
+    tokens: dict[int, int] = {}
     for number, source in sources.items():
         ranks[number] = tuple(part.n for part in source.parts)
         tokens[number] = sum(size[rank] for rank in ranks[number]) + CONTEXT_OVERHEAD
