@@ -50,7 +50,7 @@ class SelectionReading:
 
 
 def word_recall(text: str, answers: Sequence[str]) -> float:
-    """The share of an answer's words that a text holds, normalised as SQuAD does; of the best alternative."""
+    """Return the share of an answer's words that a text holds, normalised as SQuAD does; of the best alternative."""
     stated = Counter(normalised(text).split())
     shares = [
         sum((stated & Counter(words)).values()) / len(words)
@@ -94,7 +94,10 @@ def read_selections(
 
 
 def _recalled(row: ScoreRow, names: Sequence[str]) -> ScoreRow:
-    """The answer, scored by whether it holds a right one; its details say how many of that one's words it holds."""
+    """Return the answer, scored by whether it holds a right one.
+
+    Its details say how many of that one's words it holds.
+    """
     if row.score is None:
         return row
     reply = "" if row.details["abstained"] else row.details["reply"]

@@ -134,7 +134,7 @@ class Bench:
         more: str = "",
         **settings: Any,
     ) -> Report:
-        """The report of an experiment.
+        """Return the report of an experiment.
 
         Args:
             experiment: Its name.
@@ -178,7 +178,7 @@ class SearchBench(Bench):
         return {question.id: self.searched.retrieved(question, k) for question in self.in_turn()}
 
     def in_turn(self) -> Iterator[Sample]:
-        """The questions, with progress: what follows each is its searches."""
+        """Return the questions, with progress: what follows each is its searches."""
         return self.run.each(self.questions, f"{self.found.name}: searches")
 
 
@@ -199,7 +199,7 @@ def open_bench(
 
 
 def given_sources(question: Sample) -> list[Source]:
-    """The passages that come with a question, numbered from 1."""
+    """Return the passages that come with a question, numbered from 1."""
     return [
         Source(n, given.id, given.title, given.text, given.source, given.date or None)
         for n, given in enumerate(question.given, 1)
@@ -212,7 +212,7 @@ def data_inputs(found: DataSet) -> dict[str, Any]:
 
 
 def of_kinds(found: DataSet, run: ExperimentRun, kinds: Sequence[str] = SCORED) -> tuple[Sample, ...]:
-    """The run's part and limit of the questions of some kinds that have an answer to compare with.
+    """Return the run's part and limit of the questions of some kinds that have an answer to compare with.
 
     Raises:
         UsageError: As `DataSet.select`, or there is no such question.

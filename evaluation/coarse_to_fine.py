@@ -40,7 +40,7 @@ def search(
     windows: Sequence[int | None] = WINDOWS,
     rounds: int = 2,
 ) -> BestSetting:
-    """The setting with the highest value of the objective, each setting tried once.
+    """Return the setting with the highest value of the objective, each setting tried once.
 
     The coarse round tries every pair. Each finer one tries, around the best so far, α half-way to its neighbours and
     the windows half-way, by ratio, to theirs. At α = 1 the window has no effect and

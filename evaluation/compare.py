@@ -75,7 +75,7 @@ def sign_test(wins: int, losses: int) -> float:
 
 
 def corrected(family: Sequence[PairedScores]) -> list[PairedScores]:
-    """The comparisons of one family, with their p-values corrected for its size (Holm 1979), in the order given."""
+    """Return the comparisons of one family in the order given, with p-values corrected for its size (Holm 1979)."""
     from statsmodels.stats.multitest import multipletests
 
     values = multipletests([one.p for one in family], method="holm")[1] if family else []
@@ -148,7 +148,7 @@ class Comparison:
         intervals: str = INTERVALS,
         differences: bool = False,
     ) -> Table:
-        """One line each, one column each, and the mean; below them the differences, where asked for.
+        """Return one line each, one column each, and the mean; below them the differences, where asked for.
 
         Args:
             title: Of the table.
@@ -183,7 +183,10 @@ class Comparison:
         return Table(title, (head, "difference", "win", "tie", "lose", "p", "p (Holm)"), tuple(lines), note.strip())
 
     def difference_grid(self, title: str, *, head: str = "systems") -> Table:
-        """One line for two lines that are compared; for each column the difference in points and the corrected p."""
+        """Return one line for two lines that are compared.
+
+        For each column the difference in points and the corrected p.
+        """
         grid = self._by_lines()
         names = list(dict.fromkeys(name for tests in grid.values() for name in tests))
         lines = []
@@ -199,7 +202,7 @@ class Comparison:
         return Table(title, tuple(heads), tuple(lines), f"{note}table.")
 
     def beside_baseline(self, title: str, note: str = "", *, head: str = "", percent: Collection[str] = ()) -> Table:
-        """One line each: its means, then for each column that is compared the difference and the corrected p.
+        """Return one line each: its means, then for each column that is compared the difference and the corrected p.
 
         Args:
             title: Of the table.
@@ -261,7 +264,7 @@ class Comparison:
         return Table(title, tuple(head), tuple(lines), f"{note} {shown}".strip())
 
     def spent(self, *, label: Callable[[ScoreRow], str] | None = None) -> dict[str, Any]:
-        """The numbers of the table of costs, by the name of its lines."""
+        """Return the numbers of the table of costs, by the name of its lines."""
         groups = _answers(self.rows, label)
         choices = _choices(groups)
         return {name: spent_by(answers, seed=self.seed, choices=choices) for name, answers in groups.items()}
@@ -269,7 +272,7 @@ class Comparison:
     def bars(
         self, title: str, label: str = "right answers", note: str = "", *, turned: bool = False, percent: bool = True
     ) -> BarPlot:
-        """The means side by side: a group of bars a column, or a line of the table where it is `turned`."""
+        """Return the means side by side: a group of bars a column, or a line of the table where it is `turned`."""
         estimates, axis = self.estimates, PlotAxis(label, percent=percent)
         if turned:
             series = tuple(PlotSeries(name, tuple(row[name] for row in estimates.values())) for name in self.columns)
@@ -285,13 +288,13 @@ class Comparison:
         label: str = "right answers",
         note: str = "",
     ) -> LinePlot:
-        """The means of each line over the columns: `at` names those columns, in order or with their numbers."""
+        """Return the means of each line over the columns: `at` names those columns, in order or with their numbers."""
         places: tuple[float, ...] | tuple[str, ...] = tuple(at.values()) if isinstance(at, Mapping) else tuple(at)
         series = tuple(PlotSeries(line, tuple(row[name] for name in at)) for line, row in self.estimates.items())
         return LinePlot(title, x, places, PlotAxis(label, percent=True, low=0.0, high=1.0), series, note=note)
 
     def _by_lines(self) -> dict[str, dict[str, PairedScores]]:
-        """The comparisons of two lines in one column: "a − b" to column to what came of it."""
+        """Return the comparisons of two lines in one column: "a − b" to column to what came of it."""
         grid: dict[str, dict[str, PairedScores]] = {}
         for name, (first, second) in self.pairs.items():
             if first[1] == second[1]:
@@ -380,12 +383,12 @@ def spent_by(answers: Sequence[ScoreRow], *, seed: int, choices: bool) -> dict[s
 
 
 def p_value(p: float) -> str:
-    """A cell: three places, or that it is less."""
+    """Return a cell: three places, or that it is less."""
     return "< 0.001" if p < 0.0005 else f"{p:.3f}"
 
 
 def _scores(rows: Iterable[ScoreRow], line_field: str, line: str, by: str, wanted: set[str]) -> Scores:
-    """Each sample's mean score in a cell."""
+    """Return each sample's mean score in a cell."""
     found: dict[str, list[float]] = {}
     for row in rows:
         if getattr(row, line_field) == line and getattr(row, by) in wanted and row.score is not None:
@@ -411,7 +414,7 @@ def _test(first: Scores, second: Scores, seed: int) -> PairedScores:
 
 
 def _answers(rows: Iterable[ScoreRow], label: Callable[[ScoreRow], str] | None) -> dict[str, list[ScoreRow]]:
-    """The answers by the name of their line, each once however many measures it has rows for."""
+    """Return the answers by the name of their line, each once however many measures it has rows for."""
     once: dict[tuple[str, str, str], ScoreRow] = {}
     for row in rows:
         once.setdefault((row.sample, row.condition, row.arm), row)
@@ -422,7 +425,7 @@ def _answers(rows: Iterable[ScoreRow], label: Callable[[ScoreRow], str] | None) 
 
 
 def _choices(groups: Mapping[str, Sequence[ScoreRow]]) -> bool:
-    """Whether something was to be chosen."""
+    """Return whether something was to be chosen."""
     return any(row.details.get("options") for answers in groups.values() for row in answers)
 
 

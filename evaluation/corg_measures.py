@@ -57,7 +57,7 @@ class PossibleReferent:
 
 
 def things(question: Sample) -> tuple[PossibleReferent, ...]:
-    """The things of the passages that give a right answer; where none is named, one for each right answer."""
+    """Return the things of the passages that give a right answer; where none is named, one for each right answer."""
     right = {name for names in question.answers for name in names}
     giving = [given for given in question.given if given.role != "wrong" and given.answer in right]
     named: dict[tuple[str, str], PossibleReferent] = {}
@@ -72,7 +72,7 @@ def things(question: Sample) -> tuple[PossibleReferent, ...]:
 
 
 def shared_name(question: Sample) -> str:
-    """The name that a question uses for several things: its label where the question holds it, else by rule.
+    """Return the name that a question uses for several things: its label where the question holds it, else by rule.
 
     A question in lower case has no capitals to tell it by: its name is what most of the things' full names share with
     it, of these the longest.
@@ -97,7 +97,7 @@ def _name_of_things(question: Sample) -> str:
 
 
 def tokens(text: str) -> list[str]:
-    """The words that count, in their order."""
+    """Return the words that count, in their order."""
     return [word for word in normalised(MARKS.sub("", text)).split() if word not in STOP_WORDS]
 
 
@@ -128,7 +128,7 @@ def f1(found: str, answer: str) -> float:
 
 
 def disambiguated(question: Sample, entity: str) -> str:
-    """The question with the thing's full name in the place of the name that it shares with others."""
+    """Return the question with the thing's full name in the place of the name that it shares with others."""
     name = shared_name(question)
     place = question.question.casefold().find(name.casefold()) if name else -1
     return (
@@ -152,7 +152,7 @@ class Grader:
         self.name = self._reader.name
 
     def grade(self, question: Sample, text: str) -> dict[str, float | None]:
-        """Each of `MEASURES`, in [0, 1]; None where the question's things, or its answers, are not known."""
+        """Return each of `MEASURES`, in [0, 1]; None where the question's things, or its answers, are not known."""
         known, name = things(question), shared_name(question)
         named = [thing for thing in known if thing.entity]
         answers = [answer_recall(names, text) for names in question.answers]
@@ -180,7 +180,7 @@ class Grader:
 
 
 def _found(reading: PassageReading) -> str:
-    """The best span, where it scores above "no answer here" (SQuAD 2.0's rule)."""
+    """Return the best span, where it scores above "no answer here" (SQuAD 2.0's rule)."""
     return reading.best.text if reading.best and reading.best.margin > 0 else ""
 
 
@@ -210,7 +210,7 @@ class GradedAnswers:
         return {**self.by_system.figures["means"], "ceiling": self.ceiling.as_json()}
 
     def table(self, title: str, note: str = "") -> Table:
-        """One line a system: the measures, the share of answers with a wrong one among them, and their length."""
+        """Return one line a system: the measures, the share of answers that include a wrong one, and their length."""
         nothing = Estimate(nan, nan, nan)
         lines = []
         for arm, row in self.by_system.estimates.items():
@@ -227,7 +227,7 @@ class GradedAnswers:
         return Table(title, head, tuple(lines), f"{note} [95 %: bootstrap; Wilson for shares.]")
 
     def plots(self, title: str, note: str = "") -> tuple[BarPlot, ...]:
-        """The headline measures of all systems, to look at; nothing where no question was answered."""
+        """Return the headline measures of all systems, to look at; nothing where no question was answered."""
         if not self.by_system.estimates:
             return ()
         bars = self.by_system.bars(title, note=f"{note} Intervals: 95 %, bootstrap.".strip(), turned=True)
@@ -237,7 +237,7 @@ class GradedAnswers:
 
 
 def measure_rows(rows: Iterable[ScoreRow], samples: Mapping[str, Sample], grader: Grader) -> list[ScoreRow]:
-    """A row for each answer and each measure that its question has."""
+    """Return a row for each answer and each measure that its question has."""
     found = []
     for row in rows:
         grades = grader.grade(samples[row.sample], row.details["reply"])
@@ -252,7 +252,7 @@ def measure_rows(rows: Iterable[ScoreRow], samples: Mapping[str, Sample], grader
 def graded(
     rows: Iterable[ScoreRow], samples: Iterable[Sample], grader: Grader, *, baseline: str, seed: int
 ) -> GradedAnswers:
-    """The measures of all answers to samples that every system has answered, each system compared with the baseline."""
+    """Return the measures of all samples that every system has answered, each system compared with the baseline."""
     asked, rows = {sample.id: sample for sample in samples}, list(rows)
     kept = complete(rows)
     measured = measure_rows(kept, asked, grader)

@@ -146,11 +146,11 @@ class SystemQuestion:
     sources: tuple[Source, ...]
 
     async def answers(self, groups: Iterable[Sequence[Source]]) -> list[Draft]:
-        """The reader's answer to each group."""
+        """Return the reader's answer to each group."""
         return await _values(self.reader.answer(question=self.question, sources=group) for group in groups)
 
     async def plural(self, groups: Iterable[Sequence[Source]], *, plural: bool = True) -> list[Draft]:
-        """The reader's answer to each group, asked in the plural as COrg asks."""
+        """Return the reader's answer to each group, asked in the plural as COrg asks."""
         return await _values(
             self.reader.answer_group(question=self.question, sources=group, plural=plural) for group in groups
         )
@@ -193,11 +193,11 @@ class SystemArms:
         }
 
     def arms(self, names: Sequence[str] = SYSTEMS) -> list[Arm]:
-        """The arms in the order in which they must be asked."""
+        """Return the arms in the order in which they must be asked."""
         return [self.arm(name) for name in (CORG, *(name for name in names if name != CORG))]
 
     def arm(self, name: str) -> Arm:
-        """One system as an arm."""
+        """Return one system as an arm."""
         return self._arm(name, self._systems[name])
 
     def variant(self, name: str, **settings: object) -> Arm:
@@ -239,7 +239,7 @@ class SystemArms:
         return await asked.answers(self.clusters(asked, len(self._made(name).groups)))
 
     async def _drawn_out(self, asked: SystemQuestion, name: str) -> list[Draft]:
-        """The best sentences over all contexts, as many as come nearest to the words of COrg's answer."""
+        """Return the best sentences over all contexts, as many as come nearest to the words of COrg's answer."""
         self._made(name)
         length = len(MARKS.sub("", self._texts[name]).split())
         lines: dict[str, None] = {}
@@ -255,7 +255,7 @@ class SystemArms:
         return [Draft("\n".join(lines), found=bool(lines))]
 
     def clusters(self, asked: SystemQuestion, count: int) -> list[list[Source]]:
-        """The contexts in clusters of their vectors: k-means from the contexts farthest apart (Gonzalez 1985)."""
+        """Return the contexts in k-means clusters of their vectors, seeded with the farthest apart (Gonzalez 1985)."""
         from sklearn.cluster import KMeans
         from sklearn.exceptions import ConvergenceWarning
 
@@ -291,7 +291,7 @@ class SystemArms:
 
 
 async def answered(asked: SystemQuestion, settings: Settings = ONE_AT_A_TIME) -> tuple[Draft, OrganisedContexts]:
-    """The answer of the product's COrg route, and what it made of the contexts."""
+    """Return the answer of the product's COrg route, and what it made of the contexts."""
     stages = TurnStages(asked.reader, asked.question, asked.sources, settings)
     try:
         draft, state = await stages.corg()
@@ -301,7 +301,7 @@ async def answered(asked: SystemQuestion, settings: Settings = ONE_AT_A_TIME) ->
 
 
 async def organised(asked: SystemQuestion, settings: Settings = ONE_AT_A_TIME) -> OrganisedContexts:
-    """The contexts related and organised as a turn of the product does it, without an answer."""
+    """Return the contexts related and organised as a turn of the product does it, without an answer."""
     state = await TurnStages(asked.reader, asked.question, asked.sources, settings).organised()
     return _organised(state, asked.reader)
 
@@ -317,7 +317,7 @@ def _organised(state: State, reader: MeteredReader) -> OrganisedContexts:
 
 
 def text_of(drafts: Sequence[Draft]) -> str:
-    """The lines of the drafts that found something, one behind the other."""
+    """Return the lines of the drafts that found something, one behind the other."""
     return "\n".join(line for draft in drafts if draft.found for line in draft.text.split("\n") if line.strip())
 
 
@@ -330,13 +330,13 @@ def arm_answer(drafts: Sequence[Draft], reader: MeteredReader, made: int | None 
 
 
 def open_readers(asking: Asking, run: ExperimentRun) -> tuple[Reader, OfflineReader]:
-    """The reader of the run, and the one of sentences for vectors, on one embedder."""
+    """Return the reader of the run, and the one of sentences for vectors, on one embedder."""
     embedder = CachedEmbedder(open_embedder(run.embedder))
     return asking.reader(embedder), OfflineReader(embedder)
 
 
 def unremembering(reader: Reader) -> Reader:
-    """The same reader without memory of passages that it read; one that asks a language model has none."""
+    """Return the same reader without memory of passages that it read; one that asks a language model has none."""
     if not isinstance(reader, OfflineReader):
         return reader
     extractive = reader.extractive

@@ -29,7 +29,7 @@ class Estimate:
 
 
 def wilson(successes: int, trials: int) -> Estimate:
-    """A share with Wilson's score interval (Wilson 1927)."""
+    """Return a share with Wilson's score interval (Wilson 1927)."""
     from scipy.stats import binomtest
 
     if trials == 0:
@@ -39,7 +39,7 @@ def wilson(successes: int, trials: int) -> Estimate:
 
 
 def bootstrap(statistic: Callable[..., np.ndarray], *columns: Any, seed: int, resamples: int = RESAMPLES) -> Estimate:
-    """A statistic of paired columns with its percentile bootstrap interval (Efron and Tibshirani 1993, chapter 13).
+    """Return a statistic of paired columns with its percentile bootstrap interval (Efron and Tibshirani 1993, ch. 13).
 
     The queries are resampled, with all their columns together, so a difference between two systems is a paired one.
     Resamples in which the statistic is undefined (NaN) are left out.
@@ -81,7 +81,7 @@ def mean_difference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def average(values: Sequence[float], *, seed: int) -> Estimate:
-    """A mean with its bootstrap interval."""
+    """Return a mean with its bootstrap interval."""
     return bootstrap(mean, [float(value) for value in values], seed=seed)
 
 
@@ -102,14 +102,14 @@ def mean_of_groups(groups: Sequence[Sequence[float]], *, seed: int) -> Estimate:
 
 
 def share(values: Sequence[float], *, seed: int) -> Estimate:
-    """A mean with its interval: Wilson's where all values are 0 or 1, else the bootstrap's."""
+    """Return a mean with its interval: Wilson's where all values are 0 or 1, else the bootstrap's."""
     if all(value in (0.0, 1.0) for value in values):
         return wilson(int(sum(values)), len(values))
     return average(values, seed=seed)
 
 
 def ratio(parts: Sequence[float], wholes: Sequence[float], *, seed: int) -> Estimate:
-    """The sum of parts as a share of the sum of wholes, with its bootstrap interval over the samples.
+    """Return the sum of parts as a share of the sum of wholes, with its bootstrap interval over the samples.
 
     Args:
         parts: One value a sample, of shape (n,).

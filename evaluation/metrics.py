@@ -30,7 +30,7 @@ def measure_rankings(
     rankings: Mapping[str, Sequence[str]],
     measures: Sequence[str] = RANKING_MEASURES,
 ) -> dict[str, dict[str, float]]:
-    """The value of each measure for each query of `rankings`: measure to query id to value.
+    """Return the value of each measure for each query of `rankings`: measure to query id to value.
 
     A relevant document that the ranking does not hold counts as not found; an empty ranking scores 0.
 
@@ -59,7 +59,7 @@ def ranking_rows(
     first: int | None = None,
     details: Callable[[str, str], Mapping[str, Any]] = lambda arm, query: {},
 ) -> list[ScoreRow]:
-    """A row for each ranking, query and measure; a document counts from its best passage.
+    """Return a row for each ranking, query and measure; a document counts from its best passage.
 
     Args:
         relevance: Sample id to document id to grade.
@@ -127,7 +127,7 @@ def roc_area(score: Sequence[float], issue: Sequence[bool], *, seed: int) -> Est
 
 
 def roc_area_gain(score: Sequence[float], other: Sequence[float], issue: Sequence[bool], *, seed: int) -> Estimate:
-    """How much larger the area of `score` is than that of `other` on the same cases, with its bootstrap interval."""
+    """Return by how much the area of `score` exceeds that of `other` on the same cases, with its bootstrap interval."""
 
     def gain(a: np.ndarray, b: np.ndarray, y: np.ndarray) -> np.ndarray:
         difference: np.ndarray = _roc_area(a, y) - _roc_area(b, y)

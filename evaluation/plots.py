@@ -100,7 +100,7 @@ class PlotAxis:
         return f"{self.label} (%)" if self.percent else self.label
 
     def shown(self, value: float) -> str:
-        """A value as read off this axis: 84.2, 0.842, 1,024; – where it is undefined."""
+        """Return a value as read off this axis: 84.2, 0.842, 1,024; – where it is undefined."""
         scaled = value * self.scale
         if not isfinite(scaled):
             return "–"
@@ -200,18 +200,18 @@ Plot: TypeAlias = BarPlot | LinePlot | Curves
 
 
 def estimate(value: Value) -> Estimate:
-    """The value as an estimate; a bare number has no interval."""
+    """Return the value as an estimate; a bare number has no interval."""
     return value if isinstance(value, Estimate) else Estimate(float(value), nan, nan)
 
 
 def recorded(figure: Mapping[str, float | None]) -> Estimate:
-    """An estimate as `Report.figures` holds it: value, low and high, None where it is undefined."""
+    """Return an estimate as `Report.figures` holds it: value, low and high, None where it is undefined."""
     value, low, high = (figure[part] for part in ("value", "low", "high"))
     return Estimate(*(nan if part is None else part for part in (value, low, high)))
 
 
 def in_words(plot: Plot) -> str:
-    """The plot for somebody who cannot see it: what is drawn over what, and every series with its values."""
+    """Return the plot for somebody who cannot see it: what is drawn over what, and every series with its values."""
     match plot:
         case BarPlot():
             sentences = [_listed(series.name, plot.categories, series.values, plot.measure) for series in plot.series]
@@ -232,7 +232,7 @@ def _listed(name: str, places: Iterable[str | float], values: Iterable[Value], m
 
 
 def _trace_in_words(trace: Trace, x: PlotAxis, measure: PlotAxis) -> str:
-    """Each point of a short trace, of a long one a few of them, with the first and the last."""
+    """Return each point of a short trace, of a long one a few of them, with the first and the last."""
     points = trace.points
     if len(points) > MOST_POINTS_IN_WORDS:
         last = len(points) - 1
@@ -258,7 +258,7 @@ def _check(title: str, places: Iterable[str | float], series: Iterable[PlotSerie
 
 
 def draw(plot: Plot, name: str, width: int = WIDE) -> str:
-    """The plot as an SVG element for a page of HTML; the same plot gives the same text.
+    """Return the plot as an SVG element for a page of HTML; the same plot gives the same text.
 
     Args:
         plot: What to draw.
@@ -393,7 +393,7 @@ def _for_page(written: str, plot: Plot, name: str) -> str:
 
 
 def legible(part: Any) -> Any:
-    """A plot, or a part of one, with every text on one line and without characters that no page may hold."""
+    """Return a plot, or a part of one, with every text on one line and without characters that no page may hold."""
     if isinstance(part, str):
         return " ".join(readable(part).split())
     if isinstance(part, tuple):
@@ -404,5 +404,5 @@ def legible(part: Any) -> Any:
 
 
 def readable(text: str) -> str:
-    """The text without characters that no page may hold: control characters, lone surrogates."""
+    """Return the text without characters that no page may hold: control characters, lone surrogates."""
     return _UNREADABLE.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -25,7 +25,7 @@ NOTHING = "–"
 def beside(
     experiment: str, ours: Mapping[str, Mapping[str, Estimate]], *, here: str, only: Sequence[str] = ()
 ) -> tuple[Table, ...]:
-    """The published tables of an experiment, each with our figures in columns of their own and a line on what differs.
+    """Return an experiment's published tables, each with our figures in extra columns and a line on the differences.
 
     Args:
         experiment: Its name on the command line.
@@ -38,7 +38,7 @@ def beside(
 
 
 def _beside(published: PublishedTable, ours: Mapping[str, Mapping[str, Estimate]], here: str) -> Table:
-    """One published table; our measures stand once, behind the paper's columns."""
+    """Return one published table; our measures stand once, behind the paper's columns."""
     measures = [name for name in dict.fromkeys(published.columns.values()) if name]
     rows = []
     for name, figures in published.rows.items():
@@ -54,7 +54,7 @@ def _beside(published: PublishedTable, ours: Mapping[str, Mapping[str, Estimate]
 
 
 def _printed(figure: float | str | None) -> str:
-    """A published figure as the paper prints it."""
+    """Return a published figure as the paper prints it."""
     return NOTHING if figure is None else str(figure)
 
 

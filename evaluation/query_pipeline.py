@@ -111,7 +111,7 @@ class QueryPipeline:
         return [name for name in found if self.origins.get(name) in parts.origins]
 
     def passages(self, question: Sample, parts: PipelineParts) -> tuple[Source, ...]:
-        """The passages of a prompt."""
+        """Return the passages of a prompt."""
         embedded = SECOND if parts.retriever == SECOND else DENSE
         method = self.splitters[embedded][parts.splitter]
         cut = [
@@ -140,7 +140,7 @@ class QueryPipeline:
     def _chunks(
         self, method: Method, key: tuple[str, str, str], document: Document
     ) -> tuple[list[Passage], np.ndarray]:
-        """A document's chunks with their vectors, cut once."""
+        """Return a document's chunks with their vectors, cut once."""
         if key not in self._cut:
             spans = method.split(document, word_pieces(method.embedder, document.text))
             passages = [
@@ -187,6 +187,6 @@ def open_pipeline(bench: SearchBench) -> Iterator[QueryPipeline]:
 
 
 def as_it_is(question: str) -> str:
-    """A question's words as one search term, which PubMed joins by AND."""
+    """Return a question's words as one search term, which PubMed joins by AND."""
     words = re.findall(r"[^\W_]+(?:-[^\W_]+)*", question)
     return " ".join(word.lower() if word in _OPERATORS else word for word in words)

@@ -28,7 +28,7 @@ def normalised(text: str) -> str:
 
 
 def exact_match(predicted: str, gold: Sequence[str]) -> bool:
-    """Whether a text reads as one of the answers, normalised."""
+    """Return whether a text reads as one of the answers, normalised."""
     return normalised(predicted) in {normalised(answer) for answer in gold}
 
 
@@ -38,12 +38,12 @@ def span_f1(predicted: str, gold: Sequence[str]) -> float:
 
 
 def is_right(predicted: str, gold: Sequence[str]) -> bool:
-    """Whether a text counts as one of the answers: the same, or an F1 of at least `RIGHT_F1`."""
+    """Return whether a text counts as one of the answers: the same, or an F1 of at least `RIGHT_F1`."""
     return exact_match(predicted, gold) or round(span_f1(predicted, gold), 6) >= RIGHT_F1
 
 
 def holds(text: str, answers: Sequence[str]) -> bool:
-    """Whether a text holds one of the answers, word for word, punctuation and case aside."""
+    """Return whether a text holds one of the answers, word for word, punctuation and case aside."""
     padded = f" {words_of(text)} "
     return any(f" {normal} " in padded for answer in answers if (normal := words_of(answer)))
 
@@ -85,7 +85,7 @@ def above_most_frequent(predicted: Sequence[str], gold: Sequence[str], *, seed: 
 
 
 def most_frequent(gold: Sequence[str]) -> str:
-    """The most frequent class; of equals the first by name."""
+    """Return the most frequent class; of equals the first by name."""
     counts = Counter(gold)
     return min(counts, key=lambda name: (-counts[name], name))
 
@@ -116,7 +116,7 @@ def risk_area(confidence: Sequence[float], wrong: Sequence[bool], *, seed: int) 
 
 
 def coverage_at(risk: float, confidence: Sequence[float], wrong: Sequence[bool], *, seed: int) -> Estimate:
-    """The largest share of cases that can be answered with at most this risk; 0 where none can."""
+    """Return the largest share of cases that can be answered with at most this risk; 0 where none can."""
 
     def statistic(level: np.ndarray, miss: np.ndarray) -> np.ndarray:
         places = np.arange(1, level.shape[-1] + 1) / level.shape[-1]

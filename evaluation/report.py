@@ -83,7 +83,7 @@ class Report:
 
 
 def number(estimate: Estimate, *, percent: bool = False, signed: bool = False) -> str:
-    """A cell: the figure and its 95 % interval, as 0.842 [0.820, 0.863], 84.2 [82.0, 86.3], or – when undefined."""
+    """Return a cell: figure and 95 % interval, as 0.842 [0.820, 0.863], 84.2 [82.0, 86.3], or – when undefined."""
     scale, form = (100, "+.1f" if signed else ".1f") if percent else (1, "+.3f" if signed else ".3f")
     value, low, high = (scale * part for part in (estimate.value, estimate.low, estimate.high))
     if value != value:
@@ -92,12 +92,12 @@ def number(estimate: Estimate, *, percent: bool = False, signed: bool = False) -
 
 
 def markdown(reports: Sequence[Report]) -> str:
-    """All tables of the reports, as Markdown."""
+    """Return all tables of the reports, as Markdown."""
     return "\n".join(line for report in reports for line in _markdown(report)).strip() + "\n"
 
 
 def drawn(reports: Sequence[Report]) -> Iterator[Any]:
-    """The same for a terminal, as things that rich prints."""
+    """Yield the same for a terminal, as things that rich prints."""
     from rich.markup import escape
     from rich.table import Table as Drawn
 
@@ -143,7 +143,7 @@ def write(reports: Sequence[Report], folder: Path, run: ExperimentRun, command: 
 
 
 def page(reports: Sequence[Report], manifest: Mapping[str, Any]) -> str:
-    """The page of a run.
+    """Return the page of a run.
 
     Args:
         reports: What was found, in the order of the page.
@@ -188,7 +188,7 @@ def page(reports: Sequence[Report], manifest: Mapping[str, Any]) -> str:
 
 
 def _split_interval(cell: str) -> tuple[str, str]:
-    """A cell's figure, and its interval, which the page shows less loud; empty where there is none."""
+    """Return a cell's figure, and its interval, which the page shows less loud; empty where there is none."""
     split = _INTERVAL.match(cell)
     return (split[1], split[2]) if split else (cell, "")
 
@@ -204,7 +204,7 @@ def _flat(values: Mapping[str, Any], under: str = "") -> Iterator[tuple[str, str
 
 
 def _line(value: Any) -> str:
-    """A value on one line."""
+    """Return a value on one line."""
     if value is None:
         return "none"
     if isinstance(value, list | tuple):

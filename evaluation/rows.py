@@ -36,7 +36,10 @@ class ScoreRow:
     details: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """A line of `results.jsonl`: the same on every run; what is empty is left out but for sample, arm and score."""
+        """Return a line of `results.jsonl`: the same on every run.
+
+        What is empty is left out but for sample, arm and score.
+        """
         score = None if self.score is None or self.score != self.score else round(self.score, 6)
         line = {
             "sample": self.sample,
@@ -53,7 +56,7 @@ class ScoreRow:
 
     @classmethod
     def from_json(cls, line: Mapping[str, Any]) -> ScoreRow:
-        """A line of `results.jsonl`; what else stands in it (experiment, data set) is passed over.
+        """Return a line of `results.jsonl`; what else stands in it (experiment, data set) is passed over.
 
         A line of another form, as a record of a data set that an experiment made, is all details.
         """
@@ -75,12 +78,12 @@ class ScoreRow:
 
 
 def complete(rows: Iterable[ScoreRow]) -> list[ScoreRow]:
-    """The rows of those samples that have a score in every one of their rows, so that pairs stay pairs."""
+    """Return the rows of those samples that have a score in every one of their rows, so that pairs stay pairs."""
     rows = list(rows)
     missing = {row.sample for row in rows if row.score is None}
     return [row for row in rows if row.sample not in missing]
 
 
 def samples_of(rows: Iterable[ScoreRow]) -> list[str]:
-    """The samples' ids, each once, in order."""
+    """Return the samples' ids, each once, in order."""
     return list(dict.fromkeys(row.sample for row in rows))

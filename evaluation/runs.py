@@ -76,7 +76,7 @@ class ExperimentRun:
     warn: Callable[[str], None] = to_stderr
 
     def each(self, items: Sequence[T], stage: str) -> Iterator[T]:
-        """The items in turn, with progress behind each."""
+        """Yield the items in turn, with progress behind each."""
         for done, item in enumerate(items, 1):
             yield item
             self.progress(stage, done, len(items))

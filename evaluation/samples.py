@@ -130,7 +130,10 @@ class Sample:
         return passage
 
     def is_in(self, part: str) -> bool:
-        """Whether it is measured in a part; one that the project's reader was trained on is in none, not even "all"."""
+        """Return whether it is measured in a part.
+
+        One that the project's reader was trained on is in none, not even "all".
+        """
         if self.key or self.part:
             return (self.part or reader_part_of(self.key)) in READ_PARTS[part]
         return part in ("all", half_of(self.id))
@@ -169,7 +172,7 @@ class DataSet:
     located: Callable[[Collection[str]], Iterator[tuple[Document, Mapping[str, Spans]]]] | None = None
 
     def read(self, ids: Collection[str]) -> Iterator[tuple[Document, Mapping[str, Spans]]]:
-        """The documents of these ids, each with where it answers which samples, by their ids.
+        """Yield the documents of these ids, each with where it answers which samples, by their ids.
 
         A sample whose answer is not found in its document is not among them.
         """
@@ -181,7 +184,7 @@ class DataSet:
                 yield document, {s.id: s.spans for s in self.samples if s.document == document.id}
 
     def documents(self) -> Iterator[Document]:
-        """The documents that can be searched; none where the set has none."""
+        """Return the documents that can be searched; none where the set has none."""
         return self.corpus() if self.corpus else iter(())
 
     def relevant(self, name: str) -> frozenset[str]:
@@ -189,7 +192,7 @@ class DataSet:
         return frozenset(document for document, grade in self.relevance.get(name, {}).items() if grade > 0)
 
     def select(self, part: str, limit: int | None = None) -> tuple[Sample, ...]:
-        """The samples of a part, ordered by the hash of their ids, so that a limit takes a fixed random sample of ids.
+        """Return the samples of a part by the hash of their ids, so that a limit takes a fixed random sample of ids.
 
         Where few documents are taken: samples about those with the smallest hashes, document by document. Of a set that
         the project's reader was trained on, test is the reader's own test part, development its validation part; what
@@ -216,7 +219,7 @@ class DataSet:
 
 
 def sampled(found: DataSet, wanted: Iterable[str], count: int | None) -> DataSet:
-    """A data set of few documents: all that are wanted, and others by the hash of their ids until there are `count`.
+    """Return a data set of few documents: all required ones, and others by the hash of their ids up to `count`.
 
     Judgements of the rest are left out with it, so that a question is asked only for what is there.
 
@@ -268,7 +271,7 @@ def digest(name: str) -> bytes:
 
 
 def half_of(name: str) -> Part:
-    """The half that a sample belongs to, by the first byte of the SHA-256 of its id.
+    """Return the half that a sample belongs to, by the first byte of the SHA-256 of its id.
 
     Even is development, for tuning; odd is test, for reporting.
     """
@@ -276,7 +279,7 @@ def half_of(name: str) -> Part:
 
 
 def reader_part_of(key: str) -> ReaderPart:
-    """The part of the reader's data that a key falls into, by the first byte of its SHA-256.
+    """Return the part of the reader's data that a key falls into, by the first byte of its SHA-256.
 
     The key is the question, or where several questions share a text, the article, document or subject. Test is a part
     of the half that the other experiments report on. A key is one for all passages of its question, so no question is

@@ -63,7 +63,7 @@ class SearchedLibrary:
         return f"The passages are not from the paper's own collection but from {searched}."
 
     def retrieved(self, question: Sample, k: int) -> tuple[Source, ...]:
-        """The k passages that a turn retrieves for the question, or the first k of the dense ranking, best first."""
+        """Return the k passages that a turn retrieves, or the first k of the dense ranking, best first."""
         if self.order == "dense":
             return tuple(Source.of(passage, n) for n, passage in enumerate(self._ranking(question)[:k], 1))
         settings = SETTINGS.model_copy(update={"k": k, "reranker": self.reranker})
@@ -80,7 +80,7 @@ class SearchedLibrary:
         return frozenset(passage.id for name in names for passage in self.library.document_passages(name))
 
     def with_key(self, found: DataSet, run: ExperimentRun) -> tuple[Sample, ...]:
-        """The run's part and limit of the questions that one passage of the library answers.
+        """Return the run's part and limit of the questions that one passage of the library answers.
 
         Raises:
             UsageError: There is no such question.
@@ -106,7 +106,7 @@ class SearchedLibrary:
         return ranked[0] if ranked else self.library.document_passages(gold[0])[0]
 
     def nearest(self, question: Sample, key: Passage, count: int) -> list[Passage]:
-        """The `count` passages ranked highest for the question that do not answer it."""
+        """Return the `count` passages ranked highest for the question that do not answer it."""
         return self._distractors(question, key, count, self._ranking(question))
 
     def random(self, question: Sample, key: Passage, count: int) -> list[Passage]:
@@ -129,7 +129,10 @@ class SearchedLibrary:
         return self.library.passages([hit.passage_id for hit in ranked])
 
     def _distractors(self, question: Sample, key: Passage, count: int, passages: Sequence[Passage]) -> list[Passage]:
-        """The first passages of other documents with a text of their own; of short answers, that do not hold one."""
+        """Return the first passages of other documents with a text of their own.
+
+        Of short answers, that do not hold one.
+        """
         gold, seen = set(self.documents(question)), {key.text}
         chosen: list[Passage] = []
         names = [] if question.options else [name for answer in question.answers for name in answer]
@@ -147,7 +150,7 @@ class SearchedLibrary:
 
 
 def among(key: Passage, distractors: Sequence[Passage], place: int) -> tuple[Source, ...]:
-    """The key passage at a place (from 0) among distractors, which keep their order."""
+    """Return the key passage at a place (from 0) among distractors, which keep their order."""
     passages = [*distractors[:place], key, *distractors[place:]]
     return tuple(Source.of(passage, n) for n, passage in enumerate(passages, 1))
 
@@ -179,7 +182,7 @@ def answering_first(found: DataSet, prefixes: Sequence[str], run: ExperimentRun)
 
 
 def corpus_of(found: DataSet) -> tuple[DataSet, tuple[str, ...]]:
-    """The documents that are searched for a set's questions, and the prefixes of their ids.
+    """Return the documents that are searched for a set's questions, and the prefixes of their ids.
 
     Raises:
         UsageError: There are none, or the mixed collection of MIRAGE's questions is not there.

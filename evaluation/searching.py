@@ -39,12 +39,12 @@ GROUPS = {
 
 
 def group_of(name: str) -> str:
-    """The fold that a collection is tested with: its group, or "all" for a collection that nothing was trained on."""
+    """Return the fold that a collection is tested with: its group, or "all" for a collection outside the training."""
     return GROUPS.get(name, ALL)
 
 
 def left_out(name: str) -> str:
-    """The reranker without a model, as `open_reranker` takes it, whose weights never saw the collection's group."""
+    """Return the model-free reranker, as `open_reranker` takes it, without weights of the collection's group."""
     return f"{FEATURES}:{group_of(name)}"
 
 
@@ -76,7 +76,7 @@ def collection_library(collection: DataSet, run: ExperimentRun) -> Iterator[Libr
 
 
 def searched_part(collection: DataSet, run: ExperimentRun) -> DataSet:
-    """The collection with the documents that the run searches: all, or those that answer and a sample of the others."""
+    """Return the collection with the documents that the run searches: all, or those that answer and a sample."""
     if run.documents is None:
         return collection
     asked = collection.select(run.part, run.limit)

@@ -177,7 +177,7 @@ class GivenPassages(Context):
     given: Mapping[int, Source] = field(default_factory=dict)
 
     async def sources(self, refs: Sequence[PassageRef]) -> list[Source]:
-        """The given passages."""
+        """Return the given passages."""
         return [self.given[ref["rank"]] for ref in refs]
 
 
@@ -206,11 +206,11 @@ class TurnStages:
         self._asked = State(standalone_question=question, options=list(options), gaps=[])
 
     async def map_reduce(self, parts: Sequence[Sequence[int]]) -> Draft:
-        """The answer made of the extracts of each partition, given as passages' numbers."""
+        """Return the answer made of the extracts of each partition, given as passages' numbers."""
         return await self.reduce(await self.extracts(parts), parts)
 
     async def corg(self) -> tuple[Draft, State]:
-        """The answer of COrg's route, with the state behind it: related, organised, answered by group, aggregated.
+        """Return the answer of COrg's route with its state: related, organised, answered by group, aggregated.
 
         Raises:
             ModelError: The server failed.
@@ -229,7 +229,7 @@ class TurnStages:
         return Draft.load(state["draft"]), state
 
     async def organised(self) -> State:
-        """The state when the contexts are related and organised.
+        """Return the state when the contexts are related and organised.
 
         Raises:
             ModelError: The server failed.
@@ -264,7 +264,7 @@ class TurnStages:
         return list(found)
 
     async def reduce(self, extracts: Sequence[Extract], parts: Sequence[Sequence[int]]) -> Draft:
-        """One answer out of the partitions' extracts; nothing is asked where none says something."""
+        """Return one answer out of the partitions' extracts; nothing is asked where none says something."""
         if not extracts:
             return Draft("", found=False)
         given, refs = [extract.dump() for extract in extracts], self._refs(self.sources)
@@ -283,7 +283,7 @@ class TurnStages:
 
 
 def plain(reader: Reader, name: str = RAG) -> Arm:
-    """One prompt with all passages."""
+    """Return one prompt with all passages."""
 
     async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
         reply = await reader.answer(question=question.question, sources=sources, options=question.options)
@@ -293,7 +293,7 @@ def plain(reader: Reader, name: str = RAG) -> Arm:
 
 
 def map_reduce(reader: Reader, size: int = PARTITION, name: str = MAP_REDUCE) -> Arm:
-    """An extract of each partition of at most `size` passages, and one answer out of them."""
+    """Return an extract of each partition of at most `size` passages, and one answer out of them."""
 
     async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
         meter = MeteredReader(reader, estimate=False)
@@ -305,7 +305,7 @@ def map_reduce(reader: Reader, size: int = PARTITION, name: str = MAP_REDUCE) ->
 
 
 def on_passages(arm: Arm, passages: Callable[[Sample, Sequence[Source]], Sequence[Source]], name: str = "") -> Arm:
-    """The arm on other passages than all arms share, which its answer tells."""
+    """Return the arm on other passages than all arms share, which its answer tells."""
 
     async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
         own = tuple(passages(question, sources))
@@ -315,7 +315,7 @@ def on_passages(arm: Arm, passages: Callable[[Sample, Sequence[Source]], Sequenc
 
 
 def closed_book(asking: Asking) -> Arm:
-    """The model's own knowledge, step by step."""
+    """Return the model's own knowledge, step by step."""
 
     async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
         text, usage = await asking.prompts.reply(closed_book_prompt(question))
@@ -326,7 +326,7 @@ def closed_book(asking: Asking) -> Arm:
 
 
 def closed_book_prompt(question: Sample) -> list[BaseMessage]:
-    """The prompt without passages."""
+    """Return the prompt without passages."""
     wanted = fences.options(question.options) or WANTED
     return [SystemMessage(SYSTEM), HumanMessage(USER.format(question=fences.fenced(question.question), wanted=wanted))]
 
@@ -355,7 +355,7 @@ class Turns:
         short: bool = False,
         seen: Callable[[Sample, Answer], None] | None = None,
     ) -> Arm:
-        """An arm that takes a turn; where that read other passages than the arms share, its answer tells them.
+        """Return an arm that takes a turn; where that read other passages than the arms share, its answer tells them.
 
         Args:
             name: Of the arm.

@@ -57,7 +57,7 @@ class AnswerStream(BaseCallbackHandler):
     Args:
         stage: The stage's name.
         streamed: What the stream has of the answer already.
-        context: Where LangGraph finds the stage's own config.
+        context: The context in which LangGraph finds the stage's own config.
     """
 
     run_inline = True  # in the order of the tokens
@@ -166,7 +166,7 @@ def _streamed_by(callbacks: object, config: Mapping[str, Any], *, begins: bool) 
 
 
 class Screen:
-    """The visible text of one stage's reply; a reply that is generated again goes on where the first one stopped.
+    """The visible text of one stage's reply; a second attempt continues where the first one stopped.
 
     Attributes:
         opens: Whether nothing of this stage has been shown.
@@ -190,7 +190,7 @@ class Screen:
         return self._fresh(self._visible.finish())
 
     def _fresh(self, text: str) -> str:
-        """Return the part of the text that has not been shown; "" for a reply that differs from the one before it."""
+        """Return the text not yet shown; "" for a reply that differs from the previous attempt."""
         self._again += text
         if not self._again.startswith(self._shown):
             return ""

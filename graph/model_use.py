@@ -47,9 +47,9 @@ class ModelUse:
 
     Attributes:
         sampling: Options of each call, as LangChain's chat models take them, such as `{"temperature": 0.2}`.
-        or_offline: Whether the turn is taken by the offline reader where the model cannot be reached.
-        missing: Why the turn is taken without its model from the start; it stands among the answer's gaps.
-        purses: Who pays for its calls, besides the turn's own budget.
+        or_offline: Whether the offline reader replaces a model that cannot be reached.
+        missing: Why the turn does without its model from the start; recorded among the answer's gaps.
+        purses: Budgets that the turn's calls count against, besides its own.
     """
 
     sampling: Mapping[str, Any] = field(default_factory=dict)

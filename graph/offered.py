@@ -72,10 +72,10 @@ class Offered:
 
 
 def own_place(environ: Mapping[str, str] | None = None) -> Path | LibraryPlace:
-    """Return the place of the library that is used when none is named.
+    """Return the default library's folder or address.
 
-    What PREFLIGHT_LIBRARY says, else ./my-library where one is, else the first of PREFLIGHT_LIBRARIES, else the demo's.
-    ./library was the command line's default before; a library that lies there is still opened.
+    It is PREFLIGHT_LIBRARY, else ./my-library if there is one, else the first of PREFLIGHT_LIBRARIES, else the demo's.
+    ./library was the command line's default before; a library there is still opened.
     """
     environ = os.environ if environ is None else environ
     if named := environ.get(LIBRARY):

@@ -150,7 +150,9 @@ def receipt_of(
 
 def _saved(state: Mapping[str, Any], reader: Reader, settings: Settings) -> Saved:
     tokens = {ref["rank"]: ref["tokens"] for ref in state["passage_refs"]}
-    related = [sum(tokens[n] for n in note.get("ranks") or [note["rank"]]) for note in state.get("contexts") or []]
+    related = []
+    for note in state.get("contexts") or []:
+        related.append(sum(tokens[n] for n in note.get("ranks") or [note["rank"]]))
     if related:
         rows = [row for row in state["spent"] if row["stage"] == "relate_contexts"]
         calls, spent = (sum(row[name] for row in rows) for name in ("calls", "input_tokens"))

@@ -49,7 +49,7 @@ BEGINS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
 
 
 class Parts:
-    """How many parts of each fan-out are done; those of one step of a run have its checkpoint's id in common."""
+    """How many parts of each fan-out are done; parts of one step share its checkpoint's id."""
 
     def __init__(self) -> None:
         self._done: OrderedDict[tuple[str, str], int] = OrderedDict()
@@ -85,7 +85,7 @@ def begun(stage: str, state: Mapping[str, Any], runtime: Runtime[Any]) -> None:
 
 
 def ended(stage: str, state: Mapping[str, Any], update: Mapping[str, Any], runtime: Runtime[Any]) -> None:
-    """Report that one of several parts is done, and what the preflight has decided."""
+    """Report that one of several parallel parts has ended, or what the preflight has decided."""
     if (total := state.get("of")) is not None:
         done = min(_parts.end(stage, _step(runtime)), total)
         runtime.stream_writer(progress(stage, _parts_note(stage, done, total), done, total))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from functools import update_wrapper
+from itertools import chain
 from typing import Any, Literal
 
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -99,7 +100,7 @@ def after_preflight(state: Routed) -> list[Send] | str:
 
 
 def after_draft(state: Onward) -> list[Send] | str:
-    """Return where the drafting node sent the turn: to its end, to the groups' answer, to a dearer route, or back."""
+    """Return the node that the drafting node chose: the end, the groups' answer, a dearer route, or back."""
     onward = state["onward"]
     if onward == "answer_plain":
         return [Send("answer_plain", _first_partition(state))]
@@ -177,7 +178,7 @@ def _partitions(state: Routed | Onward) -> list[Send]:
 def _passages(contexts: list[int], state: Organised) -> list[int]:
     """Return the ranks of the passages that the contexts consist of."""
     parts = {note["rank"]: list(note.get("ranks") or [note["rank"]]) for note in state["contexts"]}
-    return [rank for n in contexts for rank in parts[n]]
+    return list(chain.from_iterable(parts[n] for n in contexts))
 
 
 def _of(ranks: list[int], refs: list[PassageRef]) -> list[PassageRef]:

@@ -63,7 +63,7 @@ class TurnStart:
 
     @property
     def goes_on(self) -> bool:
-        """Whether the turn had asked the person, and the input is the person's choice."""
+        """Whether the turn had asked the user to choose, and the input is that choice."""
         return isinstance(self.given, Command)
 
     def can_go_offline(self, *, spared: bool) -> bool:
@@ -143,10 +143,10 @@ class RunningTurn:
         return perf_counter() - self._began
 
     async def events(self) -> AsyncGenerator[Event, None]:
-        """Yield what the stages report while they run, including those of a second attempt.
+        """Yield the events of the stages as they run, including those of a second attempt.
 
         Raises:
-            PreflightError: A stage failed, and beginning again does not help.
+            PreflightError: A stage failed, and a second attempt cannot help.
         """
         try:
             async with aclosing(self._stages()) as events:
@@ -290,7 +290,9 @@ class RunningTurn:
         rows = self.start.spent
         if self.start.given is None or self.start.goes_on:
             rows = _spent_rows(await self.snapshot())
-        counted = {name: sum(row[name] for row in rows) for name in ("calls", "input_tokens", "output_tokens")}
+        counted = {}
+        for name in ("calls", "input_tokens", "output_tokens"):
+            counted[name] = sum(row[name] for row in rows)
         return Usage(**counted)
 
 

@@ -32,7 +32,7 @@ _plain_calls = BackgroundLoop("preflight-graph")
 
 
 class Node(Protocol):
-    """A node function, as the files of `nodes/` have them; the type of `state` is the view that it reads."""
+    """A node function, as the files of `nodes/` define them; the type of `state` is the view that it reads."""
 
     __name__: str
 
@@ -111,10 +111,15 @@ def _with_inert_answer(update: State) -> State:
         return update
     update["answer"] = inert(update["answer"])
     if "groups" in update:
-        update["groups"] = [
-            {**group, **{name: inert(group[name]) for name in ("entity", "descriptor", "answer") if group.get(name)}}
-            for group in update["groups"]
-        ]
+        inert_groups = []
+        for group in update["groups"]:
+            inert_groups.append(
+                {
+                    **group,
+                    **{name: inert(group[name]) for name in ("entity", "descriptor", "answer") if group.get(name)},
+                }
+            )
+        update["groups"] = inert_groups
     for message in update.get("messages") or ():
         if isinstance(message, AIMessage):
             message.content = inert(str(message.text))

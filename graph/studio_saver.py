@@ -22,7 +22,7 @@ from preflight_rag.threads.thread_store import open_thread_store
 
 @asynccontextmanager
 async def studio_saver() -> AsyncIterator[BaseCheckpointSaver[str]]:
-    """The checkpointer for `langgraph.json`: the database of PREFLIGHT_THREADS, else where `own_place()` is."""
+    """Return the checkpointer for `langgraph.json`: the database of PREFLIGHT_THREADS, else that of `own_place()`."""
     own = await asyncio.to_thread(own_place)
     if url := os.environ.get(ADDRESS) or (None if isinstance(own, Path) else own.url):
         async with open_thread_store(Path(), url) as store:

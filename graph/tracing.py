@@ -74,13 +74,13 @@ class TurnSpan:
 
 
 class StageSpan:
-    """The span of one stage, or of one item of it."""
+    """The tracing span of one stage, or of one part of a fan-out."""
 
     def __init__(self, span: Span | None = None) -> None:
         self._span = span
 
     def done(self, state: Mapping[str, Any], rows: list[dict[str, Any]], update: Mapping[str, Any]) -> None:
-        """Record what the stage read and spent, and what it decided."""
+        """Record what the stage read, spent and decided."""
         if self._span is None:
             return
         passages = update.get("passage_refs", state.get("passage_refs"))

@@ -156,7 +156,7 @@ class Turns:
             yield outcome
 
     async def fork(self, thread_id: str, turn: int, into: str) -> None:
-        """Begin a thread with the turns of another one before `turn`; follow-ups know what those cited.
+        """Begin a thread with another thread's turns before `turn`; follow-ups can refer to their citations.
 
         Raises:
             ThreadNotFound: There is no such thread, or it has no such turn.
@@ -203,7 +203,7 @@ class Turns:
         return before, await self.threads.size()
 
     async def _ask(self, ask: Ask, thread_id: str) -> TurnStart:
-        """Begin a turn; or resume the last one where the message is the reply to what that turn asked."""
+        """Begin a turn, or resume the last one if it waits for the user's choice and the message is that choice."""
         if ask.model is None:  # a reader that is open already: the turn begins at once where nothing stands before it
             reader = self.reader(None)
             last, turn = await asyncio.to_thread(
@@ -239,7 +239,7 @@ class Turns:
         return TurnStart(turn, ask, reader, ask.input())
 
     async def _go_on(self, request: Choose | Resume, thread_id: str) -> TurnStart:
-        """Resume the thread's last turn: with the choice that it waits for, or where it was cut off."""
+        """Resume the thread's last turn: with the user's choice if it waits for one, or from where it was cut off."""
         last = await asyncio.to_thread(self.ledger.last, thread_id)
         if last is None:
             raise ThreadNotFound(f"there is no thread {thread_id!r}", help="See `preflight threads list`.")

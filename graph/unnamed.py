@@ -18,7 +18,7 @@ from preflight_rag.threads.locks import new_thread_id
 
 
 class OwnThreads(CompiledStateGraph[Any, Any, Any, Any]):
-    """A graph as `StateGraph.compile` returns it; each call that names no thread gets a new one."""
+    """A graph as `StateGraph.compile` returns it, in which each call without a thread's id gets a new thread."""
 
     @classmethod
     def of(cls, graph: CompiledStateGraph[Any, Any, Any, Any]) -> OwnThreads:

@@ -41,12 +41,13 @@ class Warming:
     def begin(self, ahead: tuple[str, Settings] | None = None, *, all_imported: bool = False) -> None:
         """Start loading, unless it was started before or memory is short.
 
-        Where imports of two threads cross, one of them can fail. So what the package's own models import is imported
-        here; models of somebody's own import much more, and begin only when everything else has been imported.
+        If two threads import the same modules at once, one import can fail. So the imports of the package's own models
+        are made in this call; a user's own models import much more, and are loaded only when all other imports are
+        done.
 
         Args:
-            ahead: A question that stands alone and its turn's settings, where its passages are to be read, too.
-            all_imported: Whether the thread may import what it likes.
+            ahead: A standalone question and its turn's settings, if its passages are to be read, too.
+            all_imported: Whether all other imports are done.
         """
         if self._thread is not None or not may_load_ahead():
             return
@@ -70,8 +71,8 @@ class Warming:
     def load(self, read: Callable[[], None] | None = None) -> None:
         """Load what a turn needs, then call `read`.
 
-        What fails here, such as a package that finds no memory, the turn meets itself and names in one line; out of a
-        thread it would be a traceback on the screen.
+        Errors, such as a package that lacks memory, are ignored here: the turn meets them itself and reports them in
+        one line, while a thread would print a traceback.
         """
         try:
             self._library.warm()

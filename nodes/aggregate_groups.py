@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from itertools import chain
 
 from langgraph.runtime import Runtime
 
@@ -34,7 +35,7 @@ async def aggregate_groups(state: Answered, runtime: Runtime[Context]) -> State:
     if not statuses & {"answered", "unreadable"}:
         return {"draft": Draft("", found=False).dump(), "entries": [], "onward": "abstain"}
     direct, notes = Draft.load(state["draft"]), [ContextNote.load(note) for note in state["contexts"]]
-    compared = {rank for note in notes for rank in note.ranks or (note.rank,)}
+    compared = set(chain.from_iterable(note.ranks or (note.rank,) for note in notes))
     sources = await runtime.context.sources([ref for ref in state["passage_refs"] if ref["rank"] in compared])
     contexts = {context.n: context for context in contexts_of(sources)}
     groups = Groups(

@@ -18,9 +18,9 @@ from preflight_rag.state.views import GroupView
 
 
 async def answer_group(state: GroupView, runtime: Runtime[Context]) -> State:
-    """Answer from the group, in the plural when it has several contexts; a failure is a gap of this group alone.
+    """Answer from one group, in the plural if it has several contexts; a failure is a gap of this group alone.
 
-    Of a question with options each group chooses by itself.
+    If the question has options, each group chooses one by itself.
     """
     context, number = runtime.context, state["group"]
     sources = contexts_of(await context.sources(state["passage_refs"]))

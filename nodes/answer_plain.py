@@ -91,9 +91,9 @@ async def answer_all_passages(state: Chosen, context: Context) -> State:
 
 
 def _needs_support(state: Chosen, decision: Mapping[str, Any]) -> bool:
-    """Whether an answer counts only where a passage supports it: nothing bears on the question.
+    """Return whether an answer needs a supporting passage, because the passages hardly match the question.
 
-    Of options one has to be chosen, whatever supports it.
+    A question with options gets one of them, supported or not.
     """
     return is_off_topic(decision) and not state["options"]
 
@@ -101,7 +101,7 @@ def _needs_support(state: Chosen, decision: Mapping[str, Any]) -> bool:
 async def _written(
     writing: Awaitable[Reply[Draft]], reading: asyncio.Future[None] | None, options: Sequence[str]
 ) -> Reply[Draft]:
-    """What the model writes, or the beginning of it, once the passages are read beside it."""
+    """Return the model's draft, or the beginning of one, once the passages have been read in parallel."""
     try:
         reply = await writing
     except ModelError as error:
@@ -116,7 +116,7 @@ async def _written(
 
 
 def _compares(state: Chosen, context: Context) -> bool:
-    """Whether an answer is held against what the passages say; one that goes by rule has been made of that."""
+    """Return whether to compare an answer with the passages' own answers; a rule's answer was made from those."""
     reads = context.extractive is not None and not context.reader.by_rule and not state["options"]
     return reads and len(state["passage_refs"]) > context.settings.partition_size
 
@@ -139,7 +139,10 @@ def _begin_reading(state: Chosen, sources: Sequence[Source], context: Context) -
 def _second_look(
     state: Chosen, draft: Draft, sources: Sequence[Source], decision: Mapping[str, Any], context: Context
 ) -> State:
-    """The step that the look at an answer calls for, with the partitions that are read; nothing where it stands."""
+    """Return the step that the look at an answer calls for, with the partitions that are read.
+
+    Return nothing where it stands.
+    """
     question, elsewhere, settings = state["standalone_question"], None, context.settings
     verifiable = draft.found and is_verifiable(draft, {source.n: source.text for source in sources})
     if verifiable and _compares(state, context):
@@ -155,7 +158,7 @@ def _second_look(
 
 
 def _supported(reply: Reply[Draft], sources: Sequence[Source]) -> Reply[Draft]:
-    """A reply over passages of which none bears on the question; nothing is found where none supports it."""
+    """Return a reply over passages of which none bears on the question; nothing is found where none supports it."""
     draft, text = reply.value, answer_text.get()
     if draft.found and is_verifiable(draft, {source.n: source.text for source in sources}):
         text.show()
@@ -168,7 +171,10 @@ def _supported(reply: Reply[Draft], sources: Sequence[Source]) -> Reply[Draft]:
 async def _checked_meanwhile(
     state: Chosen, context: Context, sources: Sequence[Source], call: asyncio.Future[Reply[Draft]]
 ) -> RouteDecision:
-    """The decision with what the extractive reader finds while the model writes; on COrg's route the call is over."""
+    """Return the decision with what the extractive reader finds while the model writes.
+
+    On COrg's route the call is over.
+    """
     text, certain, shown = answer_text.get(), False, False
     text.keep_back()
     try:

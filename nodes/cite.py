@@ -46,15 +46,16 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
     for rank in [rank for rank in numbers if rank not in passages]:
         error = f"the reply cites [{rank}], but {len(refs)} passages were given"
         gaps.append({"stage": "cite", "item": str(rank), "error": error})
-    groups = [
-        Group(
-            entity=entry["entity"],
-            descriptor=entry["descriptor"],
-            answer=entry["answer"],
-            citations=tuple(numbers[rank] for rank in entry["ranks"] if rank in numbers),
+    groups = []
+    for entry in state.get("entries") or []:
+        groups.append(
+            Group(
+                entity=entry["entity"],
+                descriptor=entry["descriptor"],
+                answer=entry["answer"],
+                citations=tuple(numbers[rank] for rank in entry["ranks"] if rank in numbers),
+            )
         )
-        for entry in state.get("entries") or []
-    ]
     known = state.get("earlier")
     follows = state.get("question", state["standalone_question"]) != state["standalone_question"]
     unresolved = names_nobody(state["standalone_question"]) and context.reader.by_rule

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 
 from langgraph.runtime import Runtime
 
@@ -88,7 +89,7 @@ def _without_extracts(state: Mapped) -> State:
 
 
 def _with_first(state: Mapped, first: Draft, sources: Sequence[Source], *, is_supported: bool) -> State:
-    """Where the passages that a first answer does not cite say nothing of it, it stands."""
+    """Return the state in which a first answer stands: the other passages say nothing about the question."""
     before = state.get("escalations") or []
     step = first_stands(
         before[-1],
@@ -110,7 +111,7 @@ def _begun(error: ModelError, extracts: Sequence[Extract], options: Sequence[str
 
 def _found_so_far(error: ModelError, extracts: Sequence[Extract]) -> Reply[Draft]:
     """Return the partitions' extracts one below the other, as evidence: nobody has weighed them."""
-    quotes = tuple(quote for extract in extracts for quote in extract.quotes)
+    quotes = tuple(chain.from_iterable(extract.quotes for extract in extracts))
     text = "\n\n".join([FOUND_SO_FAR, *(extract.text for extract in extracts)])
     used_up = isinstance(error, BudgetUsedUp)
     draft = Draft(text, quotes, claims=False, incomplete="budget" if used_up else "")
@@ -119,9 +120,11 @@ def _found_so_far(error: ModelError, extracts: Sequence[Extract]) -> Reply[Draft
 
 
 def _with_sources(state: Mapped, extracts: Sequence[Extract], sources: Sequence[Source]) -> list[Extract]:
-    """The extracts with the passages that they were made of: a reader may answer from these."""
+    """Return the extracts with the passages that they were made of: a reader may answer from these."""
     by_rank, parts = {source.n: source for source in sources}, state["partitions"]
-    return [
-        replace(extract, sources=tuple(by_rank[rank] for rank in sorted(parts[extract.partition - 1])))
-        for extract in extracts
-    ]
+    extracts_with_sources = []
+    for extract in extracts:
+        extracts_with_sources.append(
+            replace(extract, sources=tuple(by_rank[rank] for rank in sorted(parts[extract.partition - 1])))
+        )
+    return extracts_with_sources

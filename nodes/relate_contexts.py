@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from itertools import chain
 
 from langgraph.runtime import Runtime
 
@@ -25,21 +26,24 @@ async def relate_contexts(state: Related, runtime: Runtime[Context]) -> State:
     size = {ref["rank"]: ref["tokens"] for ref in refs}
     most = settings.relation_prompt_tokens // OF_PROMPT
     sources = {source.n: source for source in contexts_of(await context.sources(refs), size, most)}
-    ranks = {n: tuple(part.n for part in source.parts) for n, source in sources.items()}
-    tokens = {n: sum(size[rank] for rank in parts) + CONTEXT_OVERHEAD for n, parts in ranks.items()}
-    unread = sorted(size.keys() - {rank for parts in ranks.values() for rank in parts})
+    ranks: dict[int, tuple[int, ...]] = {}
+    tokens: dict[int, int] = {}
+    for number, source in sources.items():
+        ranks[number] = tuple(part.n for part in source.parts)
+        tokens[number] = sum(size[rank] for rank in ranks[number]) + CONTEXT_OVERHEAD
+    unread = sorted(size.keys() - set(chain.from_iterable(ranks.values())))
 
     def report(done: int) -> None:
         note = f"comparing documents: {done} of {len(sources)}"
         runtime.stream_writer(progress("relate_contexts", note, done, len(sources)))
 
     related = await relate_all(context.reader, state["standalone_question"], sources, tokens, settings, settled=report)
+    gaps = []
+    for n, error in [*related.gaps, *((rank, NOT_COMPARED) for rank in unread)]:
+        gaps.append({"stage": "relate_contexts", "item": str(n), "error": error})
     return {
         "contexts": [replace(note, ranks=ranks[note.rank]).dump() for note in related.contexts],
         "relations": [relation.model_dump(exclude={"documents", "announced"}) for relation in related.relations],
-        "gaps": [
-            {"stage": "relate_contexts", "item": str(n), "error": error}
-            for n, error in [*related.gaps, *((rank, NOT_COMPARED) for rank in unread)]
-        ],
+        "gaps": gaps,
         "spent": [{"stage": "relate_contexts", **usage.model_dump()} for usage in related.spent],
     }

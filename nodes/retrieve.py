@@ -26,7 +26,7 @@ from preflight_rag.text.words import words
 
 
 async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
-    """Find the passages that go on, and keep the dense and the lexical ranking that they were fused from."""
+    """Retrieve the passages for the turn, and keep the dense and the lexical ranking that were fused."""
     context = runtime.context
     settings, retrieval, pruned = await asyncio.to_thread(_retrieved, state, context)
     context.has_read(candidate.passage for candidate in retrieval.chosen)
@@ -103,14 +103,14 @@ def _unread(state: Rewritten, context: Context, read: Retrieval) -> list[Passage
 
 
 def _speaks_of(retrieval: Retrieval, names: Sequence[str]) -> bool:
-    """Whether some passages were found, and hold the names that a follow-up brings in."""
+    """Return whether some passages were found, and hold the names that a follow-up brings in."""
     text = " ".join(f"{candidate.passage.title} {candidate.passage.text}" for candidate in retrieval.chosen)
     present = frozenset(words(text))
     return bool(retrieval.chosen) and all(present.issuperset(words(name)) for name in names)
 
 
 def _within(settings: Settings, documents: Sequence[str]) -> Settings:
-    """The settings for a question about the only document that it names, or goes on about."""
+    """Return the settings for a question about the only document that it names, or goes on about."""
     if len(documents) != 1:
         return settings
     return settings.model_copy(update={"where": (*settings.where, f"id = {documents[0]}")})

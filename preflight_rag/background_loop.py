@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 CLOSING_SECONDS = 30
-"""How long closing waits for what still runs, and for the thread; a guess."""
+"""Timeout of closing, for running tasks and for the thread; a guess."""
 CANCEL_AGAIN_SECONDS = 1.0
 """A task that goes on so long after it was cancelled is cancelled again; a guess."""
 _END, _FAILED = object(), object()

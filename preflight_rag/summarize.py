@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -307,7 +307,9 @@ async def _read(
         groups = _parts(extracts, lambda part: reader.count_tokens(part.text) + SOURCE_TOKENS, prompt_tokens)
         if len(groups) == len(read_parts):
             groups = [extracts]
-        flat = [[extract for run in group for extract in run] for group in groups]
+        flat = []
+        for group in groups:
+            flat.append(list(chain.from_iterable(group)))
         drafts = await asyncio.gather(
             *(read("reduce_summary", n, sections=(), parts=group) for n, group in enumerate(flat))
         )

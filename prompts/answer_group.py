@@ -74,12 +74,12 @@ def render_plural(*, question: str) -> list[BaseMessage]:
 
 
 def reply_tokens(contexts: int) -> int:
-    """Return room for the answers and the quotes of all contexts."""
+    """Return the token limit for the answers and quotes of all contexts."""
     return ANSWER_TOKENS + QUOTE_TOKENS * contexts
 
 
 def plural_tokens(question: str) -> int:
-    """Return room for the question in the plural."""
+    """Return the token limit for the question in the plural."""
     return tokens_of(question)
 
 

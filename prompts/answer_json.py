@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 from preflight_rag.prompts.replies import is_statements, object_schema
@@ -23,8 +24,8 @@ Write this as one JSON object: "statements" has the statements of the answer in 
 its passages, "quotes" for each passage cited its number and the sentence of it that supports you, word for word. When
 the passages do not hold the answer, "statements" is empty."""
 MOST_SENTENCES, SENTENCE_CHARS = 200, 12_000
-"""What servers take of values in a schema (OpenAI's: 250 of 15,000 characters in all, from then on less); with more, a
-quote is any text and looked for in its passage as in the text form."""
+"""Limits within what servers accept in a schema (OpenAI: 250 values, in all 15,000 characters). Beyond them a quote is
+any text, and looked up in its passage as in the text form."""
 _NUMBER_ENDS = frozenset(",] \t\r\n}")
 
 
@@ -41,7 +42,7 @@ def schema(sources: Sequence[Source]) -> dict[str, Any]:
 def _quote(sources: Sequence[Source], numbers: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a quote: of each passage its own sentences, where they are not too many."""
     own = {source.n: _sentences(source.text) for source in sources}
-    texts = [text for each in own.values() for text in each]
+    texts = list(chain.from_iterable(own.values()))
     if len(texts) > MOST_SENTENCES or sum(map(len, texts)) > SENTENCE_CHARS or not all(own.values()):
         return object_schema(passage=numbers, quote={"type": "string"})
     return {
@@ -58,7 +59,7 @@ def _sentences(text: str) -> list[str]:
 
 
 class StreamedStatements:
-    """Turns the pieces of a reply in JSON into the statements that it holds; any other reply passes as it is."""
+    """A converter of a streamed JSON reply into the statements in it; any other reply is passed through."""
 
     def __init__(self) -> None:
         self._undecided: str | None = ""

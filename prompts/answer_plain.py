@@ -52,7 +52,7 @@ def render(
 
 
 def reply_tokens(passages: int) -> int:
-    """Return room for the answer and the quotes of all passages."""
+    """Return the token limit for the answer and the quotes of all passages."""
     return ANSWER_TOKENS + QUOTE_TOKENS * passages
 
 

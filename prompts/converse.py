@@ -15,7 +15,7 @@ from preflight_rag.text.citations import separate_marks
 ABOUT = (
     "You are the voice of Preflight RAG, a program that answers questions from a collection of documents and shows its"
 )
-"""What the program is, on the prompt's first line, for replies to questions about it."""
+"""A description of the program, on the prompt's first line, for questions about it."""
 SYSTEM = f"""\
 {ABOUT}
 sources. The person's last message asks nothing of the documents: it is small talk, or about this conversation itself.
@@ -50,7 +50,7 @@ def render(
 
 
 def reply_tokens() -> int:
-    """Return room for a reply, which may be the last answer again."""
+    """Return the token limit of a reply, which may repeat the last answer."""
     return ANSWER_TOKENS
 
 

@@ -36,7 +36,7 @@ _ROLE_LINE = re.compile(
     re.IGNORECASE,
 )
 QUOTED_LINE = "| "
-"""What stands before a document's line that looks like one of ours: no parser of a reply reads over it."""
+"""Prefix of a document's line that looks like one of our format, so that no parser of a reply reads it as such."""
 
 _FOLLOW = """
 

@@ -32,7 +32,7 @@ _TO_BE_SAID = re.compile(r"[\"“„«][^\"“”„«»\n]{3,}[\"“”»]|:[^\
 
 
 def without_leaks(reply: str, prompt: Sequence[BaseMessage]) -> str:
-    """Return a reply without what it repeats of the prompt's instructions; "" where nothing else is in it."""
+    """Return a reply without the prompt's instructions that it repeats; "" if it is nothing else."""
     if not _may_repeat(reply, prompt):
         return reply
     guard = LeakGuard(prompt)

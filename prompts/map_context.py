@@ -78,7 +78,7 @@ def render(
 
 
 def reply_tokens(passages: int) -> int:
-    """Return room for a few facts of each passage and what they answer."""
+    """Return the token limit for a few facts of each passage and the answer from them."""
     return FACT_TOKENS * passages + LINE_TOKENS
 
 
@@ -92,7 +92,7 @@ def parse(reply: str, options: Sequence[str] = ()) -> Extract:
 
 
 def _as_lines(reply: str) -> str:
-    """Return a JSON reply, complete or cut off, as the lines that it stands for; any other reply as it is."""
+    """Return a JSON reply, complete or cut off, in the line form; any other reply unchanged."""
     if not reply.lstrip().startswith("{"):
         return reply
     lines, answers, is_ours = [], [], False

@@ -44,7 +44,7 @@ def render(
 
 
 def reply_tokens() -> int:
-    """Return room for the answer; the quotes are the extracts'."""
+    """Return the token limit of the answer; its quotes come from the extracts."""
     return ANSWER_TOKENS
 
 

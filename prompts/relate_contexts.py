@@ -199,25 +199,25 @@ def render(
 
 
 def _block(number: int, source: Source) -> str:
-    """Return a context as lines of its own; its text is on one line, so that it cannot begin another context."""
+    """Return a context as prompt lines; its text is on one line, so that it cannot imitate another context."""
     title, text = (" ".join(fences.material(part).split()) for part in (source.title, source.text))
     date = f"\nDate: {' '.join(fences.fenced(source.date).split())}" if source.date else ""
     return f"Context{number}\nTitle: {title or 'none'}{date}\nText: {text}"
 
 
 def repair(missing: Sequence[int], *, printed: bool = False) -> str:
-    """What is asked once more; after Figure 9's prompt with its five relations alone."""
+    """Return the request to repair a reply; after Figure 9's prompt, with its five relations alone."""
     offered = [name for name in NAMES if not (printed and name == "Irrelevant")]
     return REPAIR.format(missing=", ".join(f"Context{n}" for n in missing), relations=", ".join(offered))
 
 
 def reply_tokens(contexts: int) -> int:
-    """Return room for a note of each context, and a relation of each but the first."""
+    """Return the token limit for a note on each context, and a relation of each but the first."""
     return (NOTE_TOKENS + RELATION_TOKENS) * contexts + LINE_TOKENS
 
 
 def repair_tokens(missing: Sequence[int]) -> int:
-    """Return room for the reply about the missing contexts."""
+    """Return the token limit of the reply about the missing contexts."""
     return RELATION_TOKENS * len(missing) + LINE_TOKENS
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from string import whitespace
 from typing import Any
 
@@ -37,7 +38,7 @@ RELATION_TOKENS = 32
 LINE_TOKENS = 64
 """Room for a label, or for a letter with a few words around it."""
 CHARS_A_TOKEN = 3
-"""Of a text that a reply repeats: fewer than the four of English, more than Chinese has."""
+"""Characters per token of a text that a reply repeats: fewer than the four of English, more than Chinese has."""
 JSON_STARTS = 200
 """Brackets of a reply that are tried as the beginning of JSON; each costs a look through the rest. A guess."""
 NOT_FOUND = "NOT IN THE PASSAGES"
@@ -52,7 +53,7 @@ _NO_ANSWER = frozenset(
     {"", "-", "–", "—", "none", "null", "n/a", "na", "unknown", "unclear", "nothing", "no answer", "not stated"}
     | {"not given", "not mentioned", "not settled", "none of them", "not answered", "cannot be answered", "?"}
 )
-"""What an `ANSWER: ` or `DISPUTED: ` line says where it names nothing; "no" is an answer to a yes/no question."""
+"""Values of an `ANSWER: ` or `DISPUTED: ` line that mean "none"; "no" is an answer to a yes/no question."""
 _QUOTE = re.compile(r"^[\s*_>-]*+(?:\d+[.)]\s++)?[\[(](\d{1,6})[\])][\s:–—-]*(.+)", re.DOTALL)
 _ANSWER_LABEL = re.compile(r"^\s*+[#*_]*+\s*+answer\s*+[*_]*+\s*+:\s*+[*_]*+\s*+", re.IGNORECASE)
 _STATEMENT_END = re.compile(r"[.!?][\"'”»)\]]{0,3}(?=\s|$)|\[\d{1,4}\](?=\s|$)")
@@ -68,9 +69,9 @@ def tokens_of(text: str) -> int:
 
 
 def json_values(text: str) -> Iterator[Any]:
-    """Yield the JSON that a text holds, from left to right.
+    """Yield the JSON values in a text, from left to right.
 
-    Of an outer one that was cut off, what is whole inside it.
+    Of an outer value that was cut off, the complete inner values are yielded.
     """
     decoder, at = json.JSONDecoder(), 0
     for _ in range(JSON_STARTS):
@@ -108,18 +109,18 @@ def is_statements(reply: str) -> bool:
 
 
 def statements_as_text(reply: str, between: str = " ") -> str:
-    """Return an answer as JSON in the text form that it stands for; any other reply as it is.
+    """Return an answer in JSON as the equivalent text form; any other reply unchanged.
 
-    Of one that was cut off, what is whole of it, and the beginning of a statement.
+    Of a JSON answer that was cut off, the complete parts and the beginning of a statement are kept.
 
     Args:
         reply: The model's text.
-        between: What stands between two statements.
+        between: The separator of two statements.
     """
     if not is_statements(reply):
         return reply
     statements, quotes = [], []
-    for part in (part for value in json_values(reply) for part in _parts(value)):
+    for part in chain.from_iterable(map(_parts, json_values(reply))):
         if "statement" in part:
             marks = "".join(f"[{n}]" for n in part.get("passages") or () if isinstance(n, int))
             text = without_marks(" ".join(str(part["statement"]).split())).rstrip(" .")
@@ -145,13 +146,13 @@ def _begun_statement(reply: str) -> str:
 
 
 def _parts(value: Any) -> list[dict[str, Any]]:
-    """Return the statements and quotes in a value: of the whole reply, or of what is whole of one that was cut off."""
+    """Return the statements and quotes in a value: in the whole reply, or in the complete parts of a cut-off one."""
     if isinstance(value, list):
-        return [part for each in value for part in _parts(each)]
+        return list(chain.from_iterable(map(_parts, value)))
     if not isinstance(value, dict):
         return []
     if "statements" in value or "quotes" in value:
-        return [part for name in ("statements", "quotes") for part in _parts(value.get(name) or [])]
+        return list(chain.from_iterable(_parts(value.get(name) or []) for name in ("statements", "quotes")))
     return [value]
 
 
@@ -211,9 +212,9 @@ def before_cut_quotes(reply: str) -> str | None:
 
 
 def without_cut_end(reply: str) -> str:
-    """Return a reply that was cut off without its incomplete last line, or last statement where it has one line.
+    """Return a cut-off reply without its incomplete last line, or, in a single line, its last statement.
 
-    All of it where it has no more than that.
+    A reply of a single statement is returned whole.
     """
     text = reply.rstrip()
     if text != reply and reply[len(text) :].count("\n"):

@@ -53,7 +53,7 @@ MOST_PARTS, MOST_CONCEPTS, MOST_EXPRESSIONS = 4, 8, 8
 LINES = MOST_PARTS + 6
 """Lines of a reply that are as long as the message at most: the question, its parts, concepts, four searches."""
 CONVERSATION_CHARS = 300
-"""What a standalone question may take over from the conversation, in each line; a guess."""
+"""Characters that each line of a rewrite may add to the message from the conversation; a guess."""
 _LABEL = re.compile(
     r"^[\s*_#>-]*(?:\d+[.)]\s*)?(?P<label>(?:standalone |rewritten )?(?:question|message)|(?:sub-?question|part)s?"
     r"|(?:key )?concepts?|search(?:es| expressions?)?|kind)[\s*_]*+\d*+[\s*_]*+:[\s*_]*+",
@@ -71,19 +71,19 @@ def render(*, message: str, history: Sequence[Message]) -> list[BaseMessage]:
 
 
 def reply_tokens(message: str) -> int:
-    """Return room for all lines."""
+    """Return the token limit of all lines."""
     return LINES * tokens_of(message + " " * CONVERSATION_CHARS)
 
 
 def repair_tokens(message: str) -> int:
-    """Return room for the question alone."""
+    """Return the token limit of the question alone."""
     return tokens_of(message + " " * CONVERSATION_CHARS)
 
 
 def parse(reply: str) -> Rewrite | None:
-    """Return the rewritten message; None when the reply holds no single question of a sensible length.
+    """Return the rewritten message; None if the reply has no single question of a sensible length.
 
-    What the reply leaves out is empty.
+    Missing lines are empty in the result.
     """
     unlabelled, sections = _sections(clean(reply))
     talk = any(_CONVERSATION.match(text) for text in sections.pop("kind"))
@@ -92,7 +92,10 @@ def parse(reply: str) -> Rewrite | None:
     if not 0 < len(question) <= LONGEST_REPLY:
         return None
     parts = [_unquoted(text) for text in sections["part"]]
-    named = [text.strip() for line in sections["concept"] for text in re.split(r"[;|]|,(?![^(]{0,200}\))", line)]
+    named = []
+    for line in sections["concept"]:
+        for text in re.split(r"[;|]|,(?![^(]{0,200}\))", line):
+            named.append(text.strip())
     concepts = [_unquoted(text) for text in named]
     searches = [text.strip(" `*") for text in sections["search"]]
     return Rewrite(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
@@ -40,7 +41,7 @@ def render(
     *, title: str, sections: Sequence[Sequence[Source]], parts: Sequence[Extract] = (), instructions: str = ""
 ) -> list[BaseMessage]:
     """Return the messages for the model; `parts`, where given, take the place of the sentences."""
-    sources = [source for section in sections for source in section]
+    sources = list(chain.from_iterable(sections))
     material = fences.extracts(parts) if parts else fences.passages(sources)
     values = {"title": fences.fenced(" ".join(title.split())) or "untitled", "material": material}
     return [
@@ -50,7 +51,7 @@ def render(
 
 
 def reply_tokens(sections: Sequence[Sequence[Source]], parts: Sequence[Extract] = ()) -> int:
-    """Return room for the summary and the quotes of all sentences; the parts bring theirs."""
+    """Return the token limit for the summary and quotes of all sentences; summaries of parts bring their own quotes."""
     return ANSWER_TOKENS + (0 if parts else QUOTE_TOKENS * sum(len(section) for section in sections))
 
 

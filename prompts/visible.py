@@ -30,10 +30,10 @@ _LONGEST_TAG = len("</thinking>")
 
 
 class VisibleText:
-    """Takes the pieces of a reply and returns the text that may be shown, each character once.
+    """A filter from the pieces of a reply to the text that may be shown, each character once.
 
-    What is shown for good is forgotten, so that each piece costs what is still undecided, not the whole reply: a model
-    that repeats one character to its limit, or thinks for long, takes no more time than another.
+    Text that has been shown is dropped, so that the cost of a piece depends on the undecided text alone, not on the
+    whole reply: a model that repeats one character to its limit, or thinks for long, costs no more time than another.
     """
 
     def __init__(self) -> None:
@@ -145,7 +145,7 @@ def _is_for_the_parser(line: str) -> bool:
 
 
 def _may_be_hidden(line: str) -> bool:
-    """Return whether a line is, or may become, one that is not shown (blank lines wait for what follows them)."""
+    """Return whether a line is hidden, or may become so (blank lines wait for what follows them)."""
     letters = re.sub(r"[^a-z ]+", "", line[:_LONGEST_HEADING].lower()).strip()
     if not letters and len(line) > _LONGEST_HEADING:
         return not line.strip()

@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class AnswerText(Protocol):
-    """What is shown of a stage's answer while it is being written."""
+    """A filter on which parts of a stage's answer are shown while it is being written."""
 
     def keep_back(self) -> None:
         """Show nothing of it for now."""
@@ -18,7 +18,7 @@ class AnswerText(Protocol):
         ...
 
     def drop(self) -> None:
-        """Show nothing of it, neither what was kept back nor what comes."""
+        """Drop the rest of the answer, including the text that was kept back."""
         ...
 
 
@@ -26,13 +26,13 @@ class _Unread:
     """The text of a stage that nobody reads along with."""
 
     def keep_back(self) -> None:
-        """Nothing is shown anyway."""
+        """Do nothing: no text is shown anyway."""
 
     def show(self) -> None:
-        """As above."""
+        """Do nothing: no text is shown anyway."""
 
     def drop(self) -> None:
-        """As above."""
+        """Do nothing: no text is shown anyway."""
 
 
 UNREAD: AnswerText = _Unread()

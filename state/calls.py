@@ -15,7 +15,7 @@ from preflight_rag.state.errors import UsageError
 CHOICES = tuple(name for name, about in ABOUT.items() if about.who == "caller")
 """Settings that callers may choose."""
 RERANKERS = ("features", "reader", "none")
-"""Those that are there already; any other name would load a model."""
+"""Rerankers without a model to load; any other name would load one."""
 PREFIX = "preflight_"
 PLAIN = ("k", "where", "library")
 """Names that are read from a run's `configurable` as they are; every other one needs the prefix, since the chain or the
@@ -50,7 +50,7 @@ def checked_choices(given: Mapping[str, Any], own: Settings | None = None) -> di
 
 
 def narrowed(own: Settings, changes: Mapping[str, Any]) -> Settings:
-    """Return the settings of one call: what it changes, over the application's own.
+    """Return the settings of one call: the application's, with the call's changes.
 
     Its conditions (`where`) come on top of the application's: a call can look at less, never at more.
 
@@ -66,13 +66,13 @@ def narrowed(own: Settings, changes: Mapping[str, Any]) -> Settings:
 
 
 def joined_instructions(own: str, *callers: str) -> str:
-    """All that is said of how to write, each thing once: the operator's first, which stands whatever callers say."""
+    """Return all writing instructions, each once: the operator's first, which the caller's cannot override."""
     texts = [own.strip(), *(text.removeprefix(own).strip() for text in callers)]
     return "\n".join(dict.fromkeys(filter(None, texts)))
 
 
 def configured(config: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What the `configurable` of a run's config says to us: `k`, `where` and `library`, and any name with the prefix.
+    """Return our settings in the `configurable` of a run's config: `k`, `where`, `library`, and names with the prefix.
 
     Other names belong to other parts of the chain or the graph, and are left alone.
     """
@@ -83,12 +83,12 @@ def configured(config: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def chosen_of(offered: object, name: object, what: str = "library") -> Any:
-    """Return what a call is answered from: the one thing that there is, or of a mapping the one that the call names.
+    """Return the object that a call uses: the only one offered, or, of a mapping, the one that the call names.
 
-    Which names there are is not said: they may be other people's.
+    Error messages do not list the names on offer: they may be other users'.
 
     Raises:
-        UsageError: Nothing is named, no such thing is offered, or there is nothing to choose from.
+        UsageError: No name is given, it is not offered, or nothing is offered.
     """
     setting = f'config={{"configurable": {{"{what}": NAME}}}}'
     if not isinstance(offered, Mapping):

@@ -413,7 +413,8 @@ def _ways(name: str) -> str:
 class PassageCache:
     """The passages that the stages of one turn have read, so that each is read from the library once.
 
-    What an id names never changes; that it is still in the library is found out when citations are checked.
+    A passage's text never changes under its id; whether the passage is still in the library is checked with the
+    citations.
 
     Attributes:
         by_id: The passages, by id.

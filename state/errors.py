@@ -132,7 +132,7 @@ class PassageGone(LibraryCorrupt):
 
 
 class DatabaseCorrupt(LibraryCorrupt):
-    """A database is damaged, or what stands in it is not what was written."""
+    """A database is damaged, or contains rows that this program never wrote."""
 
 
 class LibraryClosed(LibraryError):
@@ -218,7 +218,7 @@ class ExpressionRefused(PubMedError):
 FellShort = Literal[
     "", "length", "deadline", "unfinished", "repetition", "content_filter", "refusal", "empty", "malformed"
 ]
-"""How a reply fell short of a whole one; "" where that has no name of its own."""
+"""Reasons of an incomplete reply; "" for a reason without a name."""
 
 
 class ModelError(PreflightError):
@@ -401,14 +401,14 @@ def lacking(error: BaseException) -> str:
 
 
 def unreadable(message: str, error: BaseException, *, help: str = "") -> LibraryError:
-    """The error for a file that cannot be read: damaged, unless the system lacked room, handles or memory for it."""
+    """Return the error for an unreadable file: damaged, unless the system lacked room, handles or memory."""
     if reason := lacking(error):
         return LibraryError(f"{message}: {reason}", help=system_help(error))
     return LibraryCorrupt(message, help=help)
 
 
 def writing_help(error: OSError | sqlite3.Error) -> str:
-    """What helps where a library cannot be written: one in a read-only folder is whole, and is searched as it is."""
+    """Return advice for a library that cannot be written; one in a read-only folder can still be searched."""
     help = system_help(error)
     return READ_ONLY if help == PERMISSIONS else help
 
@@ -419,11 +419,11 @@ def is_closed(error: sqlite3.Error) -> bool:
 
 
 def others_help(error: BaseException, whose: str) -> str:
-    """Return what helps where something that is not ours failed: its code is wrong, or what it talks to.
+    """Return advice for a failure of code that is not ours, or of a service that it calls.
 
     Args:
-        error: What it raised.
-        whose: As in "the retriever".
+        error: The exception.
+        whose: The failed component, such as "the retriever".
     """
     if isinstance(error, TypeError | AttributeError | NameError | NotImplementedError | AssertionError):
         return f"The error is in the code of {whose}."
@@ -431,9 +431,9 @@ def others_help(error: BaseException, whose: str) -> str:
 
 
 def modules_of(trace: TracebackType | None) -> Iterator[str]:
-    """Return the modules that an exception has come through, the one that raised it first.
+    """Return the modules in an exception's traceback, the one that raised it first.
 
-    Python's own are left out.
+    Python's own modules are left out.
     """
     names = []
     while trace is not None:

@@ -18,7 +18,7 @@ EXTRAS = {
     "ray": ("ray",),
     "serve": ("fastapi", "jsonschema", "nh3", "prometheus_client", "python_multipart", "starlette", "uvicorn"),
 }
-"""By extra of pyproject.toml, the modules that its packages bring."""
+"""The modules that an extra of pyproject.toml brings, by extra."""
 
 
 def missing_modules(extra: str) -> list[str]:

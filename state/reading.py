@@ -71,7 +71,7 @@ class Source:
 
     @classmethod
     def of(cls, passage: Passage, n: int) -> Source:
-        """A passage under the number n."""
+        """Return a passage under the number n."""
         # Two documents with the same text are one source: what both say does not agree with itself.
         document_id = str(passage.metadata.get(COPY_OF) or passage.document_id)
         return cls(
@@ -82,9 +82,14 @@ class Source:
 
 
 def _named(metadata: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what a document's metadata say that it replaces, one or several."""
+    """Return the titles that a document's metadata lists as replaced, one or several."""
     found = [metadata.get(name) for name in ("replaces", "supersedes")]
-    return tuple(str(one) for value in found if value for one in (value if isinstance(value, list) else [value]))
+    titles = []
+    for value in found:
+        if value:
+            for one in value if isinstance(value, list) else [value]:
+                titles.append(str(one))
+    return tuple(titles)
 
 
 Role = Literal["user", "assistant", "summary", "sources"]
@@ -240,7 +245,7 @@ class Extract(Stored):
 
 @dataclass(frozen=True)
 class Reply(Generic[T]):
-    """A stage's result, what it cost, and the defaults that had to be taken on the way (`notes`)."""
+    """A stage's result, its cost, and notes on the defaults that were used on the way."""
 
     value: T
     usage: Usage = field(default_factory=Usage)

@@ -29,7 +29,7 @@ class TermNumbers(Protocol):
         ...
 
     def title(self, position: int) -> np.ndarray:
-        """Return those of its title alone, shape (u,)."""
+        """Return the terms of the title at a position, shape (u,)."""
         ...
 
     def words(self, position: int) -> np.ndarray:
@@ -45,7 +45,7 @@ class TermNumbers(Protocol):
         ...
 
     def scratch(self) -> AbstractContextManager[np.ndarray]:
-        """Return zeros of float64, one for each term, for the caller alone, who leaves them as zeros."""
+        """Return an array of zeros, float64, one for each term; its only user has to restore the zeros."""
         ...
 
 
@@ -63,17 +63,17 @@ class PassageTerms:
 
     @property
     def text(self) -> np.ndarray:
-        """Of title and text in order, as `text.words.passage_terms` gives them, shape (t,)."""
+        """The terms of title and text in order, as `text.words.passage_terms` returns them, shape (t,)."""
         return self.vocabulary.text(self.position)
 
     @property
     def title(self) -> np.ndarray:
-        """Of the title alone, shape (u,)."""
+        """The terms of the title, shape (u,)."""
         return self.vocabulary.title(self.position)
 
     @property
     def words(self) -> np.ndarray:
-        """Of title and text in order, as `text.words.words` gives them, shape (w,)."""
+        """The words of title and text in order, as `text.words.words` returns them, shape (w,)."""
         return self.vocabulary.words(self.position)
 
 
@@ -123,7 +123,7 @@ class Candidate(Generic[P]):
 
     @property
     def origin(self) -> str:
-        """What NCBI's document it is from: "D1" a PubMed abstract, "D2" a PMC review, "D3" other in PMC; else ""."""
+        """The NCBI source of the document: "D1" a PubMed abstract, "D2" a PMC review, "D3" other in PMC; else ""."""
         origin = self.passage.metadata.get("origin") if isinstance(self.passage, Passage) else None
         return origin if origin in ORIGINS else ""
 
@@ -134,15 +134,15 @@ AnyCandidate: TypeAlias = Candidate[Passage | UnreadPassage]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """What rankings say of candidates, an array (n,) each.
+    """The rankings' values for candidates, an array (n,) each.
 
     Attributes:
         rank: Places in the fused ranking, from 1.
         score: The fused scores.
-        cosine: Of the query's vector and theirs.
-        dense_rank: Places in the dense ranking; 0 where it did not reach so far.
-        lexical_rank: Places in the BM25 ranking; 0 where it did not.
-        bm25: BM25 scores; NaN where the BM25 ranking does not hold them.
+        cosine: Cosines of the query's vector and the passages'.
+        dense_rank: Places in the dense ranking; 0 for passages outside it.
+        lexical_rank: Places in the BM25 ranking; 0 for passages outside it.
+        bm25: BM25 scores; NaN for passages outside the BM25 ranking.
     """
 
     rank: np.ndarray
@@ -154,7 +154,7 @@ class Columns:
 
     @classmethod
     def of(cls, candidates: Sequence[AnyCandidate]) -> Columns:
-        """Return those of candidates as objects."""
+        """Return the columns of candidates given as objects."""
         import numpy as np
 
         return cls(
@@ -167,7 +167,7 @@ class Columns:
         )
 
     def take(self, order: np.ndarray) -> Columns:
-        """Return those of the candidates at some places."""
+        """Return the columns of the candidates at some places."""
         return Columns(
             self.rank[order],
             self.score[order],
@@ -179,7 +179,7 @@ class Columns:
 
 
 class PassagePlaces(Protocol):
-    """What an index knows of its passages without their texts."""
+    """The data of an index about its passages, without their texts."""
 
     def passages(self, positions: np.ndarray) -> list[UnreadPassage]:
         """Return the passages at these positions."""
@@ -190,20 +190,20 @@ class PassagePlaces(Protocol):
         ...
 
     def retracted(self, positions: np.ndarray) -> np.ndarray:
-        """Return whether each is of a retracted publication, (n,)."""
+        """Return, as booleans (n,), which passages are of a retracted publication."""
         ...
 
 
 class Pool(Sequence[Candidate[UnreadPassage]]):
-    """Candidates of one search as columns; they become objects, unread ones, when they are looked at.
+    """Candidates of one search as columns; they become objects, without texts, when they are accessed.
 
-    A search ranks a hundred and a turn reads sixteen: the others are never made.
+    A search ranks a hundred and a turn reads sixteen: objects of the others are never made.
 
     Args:
-        columns: What the rankings say of them.
-        positions: Where they stand in the index, (n,).
+        columns: The rankings' values.
+        positions: The passages' positions in the index, (n,).
         vocabulary: The index's terms.
-        places: What else the index knows.
+        places: The index's other data about its passages.
     """
 
     def __init__(self, columns: Columns, positions: np.ndarray, vocabulary: TermNumbers, places: PassagePlaces) -> None:
@@ -256,7 +256,7 @@ class Pool(Sequence[Candidate[UnreadPassage]]):
 
     @property
     def retracted(self) -> np.ndarray:
-        """Whether each is of a retracted publication, (n,)."""
+        """Which candidates are of a retracted publication, booleans (n,)."""
         return self._places.retracted(self.positions)
 
 

@@ -46,7 +46,7 @@ class Rankings(TypedDict):
 
 
 class DroppedContext(TypedDict):
-    """A context that stands in no group: why, and the rank of the one that stands for it, if there is one."""
+    """A context outside all groups: the reason, and the rank of the context that represents it, if any."""
 
     rank: int
     why: str
@@ -54,7 +54,7 @@ class DroppedContext(TypedDict):
 
 
 class Organisation(TypedDict, total=False):
-    """How the contexts were organised: ranks by group, what was dropped, and further sources by the rank kept."""
+    """The organised contexts: ranks by group, dropped contexts, and further sources by the kept context's rank."""
 
     groups: list[list[int]]
     dropped: list[DroppedContext]
@@ -85,9 +85,9 @@ GroupStatus = Literal["answered", "nothing", "unreadable", "failed"]
 
 
 class GroupDraft(TypedDict):
-    """What one group's contexts gave: `nothing` when the reader says they hold no answer; the option it chose.
+    """The answer of one group's contexts: its option, or `nothing` if the reader says that they have no answer.
 
-    `spared` says of a failed one that the turn may go on without it, as an `Extract` does.
+    `spared` marks a failed group without which the turn may go on, as in an `Extract`.
     """
 
     group: int
@@ -100,7 +100,7 @@ class GroupDraft(TypedDict):
 
 
 class EntryState(TypedDict):
-    """One answer of the turn, with what it is the answer to and the ranks of the contexts that say it."""
+    """One answer of the turn, with its entity and the ranks of the contexts that give it."""
 
     entity: str
     descriptor: str | None
@@ -134,25 +134,26 @@ class State(TypedDict, total=False):
     options: list[str]
     """The choices of a multiple-choice question; empty for an open one."""
     instructions: str
-    """How answers are to be written, as the setting and the system messages among `messages` say; empty: as usual."""
+    """Instructions on how to write answers, from the setting and the system messages among `messages`; empty for
+    none."""
     question: str
     """The question as it was asked."""
     standalone_question: str
     """The question as it reads without the conversation before it."""
     queries: list[str]
-    """What was searched for: the standalone question, then its parts, where it has several."""
+    """The texts that were searched for: the standalone question, then its parts, where it has several."""
     rewrite: dict[str, Any]
-    """How the message was made ready for search: a `Rewrite`."""
+    """How the message was prepared for search, as a `Rewrite`."""
     talk: dict[str, Any]
-    """What a message wants that needs no retrieval, a `Talk`; read where the decision is "conversation"."""
+    """A request that needs no retrieval, as a `Talk`; read where the decision is "conversation"."""
     lookup: dict[str, Any]
-    """What a message wants to know of the documents themselves, a `Lookup`; read where the decision says so."""
+    """A question about the documents themselves, as a `Lookup`; read where the decision says so."""
     earlier: EarlierState
     """The last turn that answered from the documents; kept while the conversation is about it."""
     condensed: CondensedState
     """The part of the conversation that is too long to be read word for word."""
     condensed_messages: int
-    """How many earlier messages the turn read condensed."""
+    """Number of earlier messages that the turn read condensed."""
     within: list[str]
     """Ids of the documents that the question names by their place among the last answer's sources; else empty."""
     continued: list[str]
@@ -174,26 +175,26 @@ class State(TypedDict, total=False):
     partitions: list[list[int]]
     """Ranks of the passages in each map prompt; empty unless the route is map/reduce."""
     extracts: Annotated[list[dict[str, Any]], operator.add]
-    """What the partitions gave, as `Extract`s; reset by `rewrite`."""
+    """The results of the partitions, as `Extract`s; reset by `rewrite`."""
     contexts: list[dict[str, Any]]
-    """What each context related is about, as `ContextNote`s in fused order; empty unless the route is COrg."""
+    """Notes on the related contexts, as `ContextNote`s in fused order; empty unless the route is COrg."""
     relations: list[dict[str, Any]]
-    """How the relevant contexts relate, pair by pair: `Relation.model_dump()` of their numbers."""
+    """The relations of pairs of relevant contexts: `Relation.model_dump()` with their numbers."""
     organisation: Organisation
     """The groups, and why contexts are in none."""
     choices: list[dict[str, Any]]
-    """What the person is asked to choose from before the groups are answered, as `Choice.model_dump()`; else empty."""
+    """The choices that the user gets before the groups are answered, as `Choice.model_dump()`; else empty."""
     left_out: list[str]
     """Labels of the choices that the person did not choose."""
     group_drafts: Annotated[list[GroupDraft], operator.add]
-    """What the groups gave; reset by `rewrite`."""
+    """The results of the groups; reset by `rewrite`."""
     entries: list[EntryState]
     """The answers of the groups, before citations are numbered."""
     escalations: list[Escalation]
     """Steps to another route within the turn: to a dearer one, of which there is one at most, then back to plain where
     that one failed."""
     onward: Stop
-    """Where the turn goes after a draft, as the node that drafted decided."""
+    """The node after a draft, as the drafting node decided."""
     draft: dict[str, Any]
     """The answer before `cite`, a `Draft`; its `[n]` are the passages' ranks."""
     groups: list[dict[str, Any]]
@@ -209,7 +210,7 @@ class State(TypedDict, total=False):
     statements: list[dict[str, Any]]
     """`Statement.model_dump()` of each statement of a language model's answer; empty where none was checked."""
     gaps: Annotated[list[dict[str, str]], operator.add]
-    """What is missing and why; reset by `rewrite`."""
+    """Missing parts of the answer, with reasons; reset by `rewrite`."""
     spent: Annotated[list[dict[str, Any]], operator.add]
     """One row per stage that ran: `stage`, `started` (epoch seconds), the fields of `Usage`; reset by `rewrite`."""
 

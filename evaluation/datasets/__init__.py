@@ -147,7 +147,7 @@ LACKS = {
 
 
 def open_dataset(name: str, data: Path | None, role: str = RETRIEVAL) -> DataSet:
-    """The data set of a name, from its folder under `data`, in a role.
+    """Return the data set of a name, from its folder under `data`, in a role.
 
     Besides the names of `ROLES`, for retrieval any folder in BEIR's form; for questions also a folder with
     questions.jsonl (one's own, with documents.jsonl where there is something to search), and a file: *.jsonl is one's
@@ -178,7 +178,7 @@ def open_dataset(name: str, data: Path | None, role: str = RETRIEVAL) -> DataSet
 
 
 def examples(name: str, data: Path, part: ReaderPart, seed: int = 0) -> list[Sample]:
-    """The reader's examples of a data set's part, a question with one passage each, the same for the same seed.
+    """Return the reader's examples of a data set's part, a question with one passage each, the same for the same seed.
 
     Raises:
         UsageError: A file is missing; the message says where it is published.
@@ -189,7 +189,7 @@ def examples(name: str, data: Path, part: ReaderPart, seed: int = 0) -> list[Sam
 
 
 def _pairs(folder: Path, name: str) -> DataSet:
-    """The reader's examples of the parts that it was not trained on."""
+    """Return the reader's examples of the parts that it was not trained on."""
     from evaluation.datasets.pairs import reading_set
 
     adapter = adapter_of(TRAINING[name])
@@ -200,17 +200,17 @@ def _pairs(folder: Path, name: str) -> DataSet:
 
 
 def adapter_of(function: str) -> Any:
-    """The module of an adapter's function, with its `SOURCE`, `LICENCE` and `TITLE`."""
+    """Return the module of an adapter's function, with its `SOURCE`, `LICENCE` and `TITLE`."""
     return import_module(f"{__name__}.{function.partition('.')[0]}")
 
 
 def folder_of(name: str) -> str:
-    """The folder with the files of a known set: those with a dash in their names share one."""
+    """Return the folder with the files of a known set: those with a dash in their names share one."""
     return name.partition("-")[0]
 
 
 def in_beir_form(folder: Path) -> bool:
-    """Whether a folder holds a corpus and queries as BEIR names them."""
+    """Return whether a folder holds a corpus and queries as BEIR names them."""
     return all(any(folder.glob(f"{name}.jsonl*")) for name in ("corpus", "queries"))
 
 
@@ -222,7 +222,7 @@ def _no_folder(name: str, folder: str, source: str) -> UsageError:
 
 
 def _in_general_form(name: str, data: Path | None, role: str) -> DataSet:
-    """A folder in BEIR's form, or a folder or file of questions."""
+    """Return a folder in BEIR's form, or a folder or file of questions."""
     from evaluation.datasets import beir, own
 
     if role == RETRIEVAL:
@@ -248,7 +248,7 @@ def _in_general_form(name: str, data: Path | None, role: str) -> DataSet:
 
 
 def _in_file(path: Path) -> DataSet:
-    """A file of questions in one of the general forms: its name's ending and its first record tell which."""
+    """Return a file of questions in one of the general forms: its name's ending and its first record tell which."""
     from evaluation.datasets import nq_open_oracle, own, squad
 
     name = path.name.removesuffix(".gz")

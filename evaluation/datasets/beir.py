@@ -39,7 +39,7 @@ def collection(folder: Path, name: str) -> DataSet:
 
 
 def questions(folder: Path, name: str) -> DataSet:
-    """A folder in BEIR's form: what a question's documents are is known, its answers are not.
+    """Return a folder in BEIR's form: what a question's documents are is known, its answers are not.
 
     Questions without a relevant document are left out. In a folder with the name scifact or nq, which the project's
     reader was trained on, the parts are the reader's own.
@@ -54,7 +54,7 @@ def questions(folder: Path, name: str) -> DataSet:
 def queries_of(
     path: Path, id_field: str, text_field: str, relevance: Mapping[str, Mapping[str, int]]
 ) -> tuple[Sample, ...]:
-    """The questions of a file, a line each, that have a relevant document."""
+    """Return the questions of a file, a line each, that have a relevant document."""
     read = [(Sample(field(record, at, id_field), field(record, at, text_field)), at) for at, record in json_lines(path)]
     unique([(query.id, place) for query, place in read])
     return judged((query for query, _ in read), relevance)

@@ -70,17 +70,17 @@ def questions(folder: Path, name: str) -> DataSet:
 
 
 def records(folder: Path) -> Iterator[Line]:
-    """The lines of questions.jsonl."""
+    """Return the lines of questions.jsonl."""
     return json_lines(find(folder, QUESTIONS, origin=SOURCE))
 
 
 def expert_questions(folder: Path) -> Iterator[tuple[str, Sample]]:
-    """The questions of questions.jsonl, each with its place."""
+    """Return the questions of questions.jsonl, each with its place."""
     return ((place, expert_question(record, place)) for place, record in records(folder))
 
 
 def _release(path: Path) -> Iterator[Line]:
-    """The records of one of the task's own files, with the fields of questions.jsonl."""
+    """Yield the records of one of the task's own files, with the fields of questions.jsonl."""
     for number, entry in enumerate(entries(mapping(json_file(path), path.name), path.name, "questions"), 1):
         place = f"{path.name} question {number}"
         snippets = [
@@ -100,7 +100,7 @@ def _release(path: Path) -> Iterator[Line]:
 
 
 def expert_question(record: dict[str, Any], place: str) -> Sample:
-    """A question as `questions` reads it from a record of questions.jsonl."""
+    """Return a question as `questions` reads it from a record of questions.jsonl."""
     kind, name = KINDS.get(field(record, place, "type")), field(record, place, "id")
     if kind is None:
         raise UnreadableDocument(f"{place}: type is {record['type']!r}", help=f"Expected {' or '.join(KINDS)}.")
@@ -131,7 +131,7 @@ def expert_question(record: dict[str, Any], place: str) -> Sample:
 
 
 def _expert_answer(record: dict[str, Any], place: str, kind: Kind) -> tuple[str | None, tuple[tuple[str, ...], ...]]:
-    """The right option of a yes/no question, and the answers: of yes/no and summary questions the ideal ones."""
+    """Return the right option of a yes/no question, and the answers: of yes/no and summary questions the ideal ones."""
     if kind in ("short", "list"):
         exact = record.get("exact_answer")
         rows = [row if isinstance(row, list) else [row] for row in exact] if isinstance(exact, list) else []
@@ -147,7 +147,7 @@ def _expert_answer(record: dict[str, Any], place: str, kind: Kind) -> tuple[str 
 
 
 def names_of_answers(record: dict[str, Any]) -> tuple[tuple[str, ...], ...]:
-    """Each right answer of a factoid (one, whose entries are its names) or list question, with its names."""
+    """Return each right answer of a factoid (one, whose entries are its names) or list question, with its names."""
     if record["type"] == "factoid":
         names, _ = short_answers(record)
         return (names,) if names else ()
@@ -182,7 +182,10 @@ def reading(folder: Path, name: str) -> DataSet:
 
 
 def short_answers(entry: dict[str, Any]) -> tuple[tuple[str, ...], Verdict | None]:
-    """The answers of a factoid or list question, or the verdict of a yes/no question; neither for other types."""
+    """Return the answers of a factoid or list question, or the verdict of a yes/no question.
+
+    Neither for other types.
+    """
     exact = entry.get("exact_answer")
     if entry["type"] == "yesno" and isinstance(exact, str):
         return (), "yes" if exact.strip().casefold().startswith("yes") else "no"

@@ -19,7 +19,9 @@ FILE = "dev.jsonl"
 
 
 def examples(folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sample]:
-    """Each question with its passage; half of them are written as a person writes, with a capital and a question mark.
+    """Yield each question with its passage.
+
+    Half of them are written as a person writes, with a capital and a question mark.
 
     dev.jsonl: `question` in small letters, `title`, `answer` (true or false), `passage`.
     """

@@ -38,7 +38,10 @@ def records(folder: Path) -> Iterator[tuple[str, dict[str, Any], bool]]:
 
 
 def selected_sentences(folder: Path) -> dict[str, tuple[str, ...]]:
-    """The sentences that annotators selected as evidence, by the question's id; none where it is unanswerable."""
+    """Return the sentences that annotators selected as evidence, by the question's id.
+
+    Return nothing where it is unanswerable.
+    """
     with as_published("clapnq"):
         return {
             field(record, place, "id"): tuple(
@@ -132,7 +135,7 @@ def statements(folder: Path, name: str) -> DataSet:
 
 
 def _changed(sentence: str, text: str, rng: random.Random) -> str:
-    """The sentence with a date, number or name replaced by another one of its kind in the text; else empty."""
+    """Return the sentence with a date, number or name replaced by another one of its kind in the text; else empty."""
     found = [item for item in candidates(sentence) if item.kind != "phrase"]
     there = [item for item in candidates(text) if item.text.casefold() not in sentence.casefold()]
     swaps = [(item, other) for item in found for other in there if other.kind == item.kind]

@@ -54,7 +54,7 @@ def questions(folder: Path, name: str) -> DataSet:
 
 
 def question_files(folder: Path) -> tuple[Path, Path]:
-    """The questions and the articles."""
+    """Return the questions and the articles."""
     return find(folder, "questions.jsonl", origin=SOURCE), find(folder, "documents.jsonl", origin=SOURCE)
 
 
@@ -79,7 +79,7 @@ def _on_article(name: str, text: str, article: str, names: tuple[str, ...]) -> S
 
 
 def spans(folder: Path, name: str) -> DataSet:
-    """The questions with the stretches of their articles that answer them; 20 articles are taken."""
+    """Return the questions with the stretches of their articles that answer them; 20 articles are taken."""
     path, articles = question_files(folder)
     samples = [question for question in marked(path) if question.spans]
     documents = partial(texts, articles, "document_id")
@@ -87,7 +87,7 @@ def spans(folder: Path, name: str) -> DataSet:
 
 
 def units(folder: Path, name: str) -> DataSet:
-    """The questions over the sentences of their articles; relevant are those that hold an answer's characters.
+    """Return the questions over the sentences of their articles; relevant are those that hold an answer's characters.
 
     Articles without a question are left out.
     """

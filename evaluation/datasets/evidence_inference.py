@@ -31,7 +31,7 @@ def spans(folder: Path, name: str) -> DataSet:
 
 
 def _files(folder: Path) -> tuple[Path, Path]:
-    """The articles and the prompts."""
+    """Return the articles and the prompts."""
     return find(folder, "articles_txt.jsonl", origin=SOURCE), find(folder, "prompts_annotated_v2.jsonl", origin=SOURCE)
 
 
@@ -93,7 +93,7 @@ def _prompt(row: dict[str, Any], article: Document, spans: list[Span], rng: rand
 
 
 def _alike_or_not(rng: random.Random) -> tuple[str, Verdict]:
-    """A question about two treatments that do not differ."""
+    """Return a question about two treatments that do not differ."""
     asked: list[tuple[str, Verdict]] = [
         ("Is there a difference in {o} between {i} and {c}?", "no"),
         ("Are {i} and {c} similar in {o}?", "yes"),

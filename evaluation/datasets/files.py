@@ -46,7 +46,7 @@ def as_published(name: str) -> Iterator[None]:
 
 
 def find(folder: Path, *names: str, origin: str) -> Path:
-    """The first of `names` that lies in the folder, as it is or gzipped.
+    """Return the first of `names` that lies in the folder, as it is or gzipped.
 
     Raises:
         UsageError: None of them is there; the message says where the data set is published (`origin`).
@@ -59,7 +59,7 @@ def find(folder: Path, *names: str, origin: str) -> Path:
 
 
 def json_lines(path: Path) -> Iterator[Line]:
-    """The objects of a JSON lines file, each with its place for error messages; blank lines are passed over.
+    """Yield the objects of a JSON lines file, each with its place for error messages; blank lines are passed over.
 
     Raises:
         UnreadableDocument: The file is damaged, or a line holds no JSON object.
@@ -79,7 +79,7 @@ def json_lines(path: Path) -> Iterator[Line]:
 
 
 def json_file(path: Path) -> Any:
-    """The content of a file that is one JSON value.
+    """Return the content of a file that is one JSON value.
 
     Raises:
         UnreadableDocument: The file is damaged, or no JSON.
@@ -94,7 +94,7 @@ def json_file(path: Path) -> Any:
 
 
 def json_records(path: Path) -> Iterator[Line]:
-    """The objects of a JSON array, each with its place; of a file that is no array, those of its lines.
+    """Yield the objects of a JSON array, each with its place; of a file that is no array, those of its lines.
 
     Raises:
         UnreadableDocument: The file is damaged, or an entry is no object.
@@ -112,7 +112,7 @@ def json_records(path: Path) -> Iterator[Line]:
 
 
 def csv_records(path: Path) -> Iterator[Line]:
-    """The rows of a CSV file with a header, each with the place where it ends.
+    """Yield the rows of a CSV file with a header, each with the place where it ends.
 
     Raises:
         UnreadableDocument: The file is damaged, or a row has other columns than the header.
@@ -171,7 +171,7 @@ def trec_judgements(path: Path) -> dict[str, dict[str, int]]:
 
 
 def field(record: dict[str, Any], place: str, *names: str, default: str | None = None) -> str:
-    """The text of the first of `names` that the record has; numbers are taken as text.
+    """Return the text of the first of `names` that the record has; numbers are taken as text.
 
     Raises:
         UnreadableDocument: The record has none of them and there is no default, or it is no text.
@@ -190,7 +190,7 @@ def field(record: dict[str, Any], place: str, *names: str, default: str | None =
 
 
 def whole_number(record: dict[str, Any], place: str, name: str) -> int:
-    """The whole number that the record has under this name.
+    """Return the whole number that the record has under this name.
 
     Raises:
         UnreadableDocument: It has none.
@@ -202,7 +202,7 @@ def whole_number(record: dict[str, Any], place: str, name: str) -> int:
 
 
 def listed(record: dict[str, Any], place: str, *names: str) -> list[str]:
-    """The entries, as text, of the first of `names` that the record has.
+    """Return the entries, as text, of the first of `names` that the record has.
 
     Raises:
         UnreadableDocument: The record has none of them, or it is no list of texts or numbers.
@@ -217,7 +217,7 @@ def listed(record: dict[str, Any], place: str, *names: str) -> list[str]:
 
 
 def mapping(value: Any, place: str) -> dict[str, Any]:
-    """A JSON object that holds something.
+    """Return a JSON object that holds something.
 
     Raises:
         UnreadableDocument: It is something else.
@@ -259,7 +259,7 @@ def _opened(path: Path) -> Iterator[IO[str]]:
 
 
 def entries(record: dict[str, Any], place: str, name: str) -> list[dict[str, Any]]:
-    """The list of objects that the record has under this name.
+    """Return the list of objects that the record has under this name.
 
     Raises:
         UnreadableDocument: It has none.
@@ -271,19 +271,19 @@ def entries(record: dict[str, Any], place: str, name: str) -> list[dict[str, Any
 
 
 def texts(path: Path, id_field: str) -> Iterator[Document]:
-    """The documents of a file with an id and a `text` a line."""
+    """Yield the documents of a file with an id and a `text` a line."""
     for place, record in json_lines(path):
         name = field(record, place, id_field)
         yield Document(id=name, text=field(record, place, "text"), source=name)
 
 
 def units_of(name: str, found: Iterable[str]) -> tuple[Document, ...]:
-    """The units of a long document, such as its sentences, as documents with its name as their source."""
+    """Return the units of a long document, such as its sentences, as documents with its name as their source."""
     return tuple(Document(id=f"{name}#{place}", text=text, source=name) for place, text in enumerate(found))
 
 
 def in_sentences(found: DataSet) -> DataSet:
-    """A set of questions about one document each, over the sentences of these documents.
+    """Return a set of questions about one document each, over the sentences of these documents.
 
     Relevant are the sentences in which the question's document answers it: by the sample's `spans`, else those that
     hold one of its answers word for word. Questions without such a sentence, and documents without a question, are left
@@ -313,7 +313,7 @@ def in_sentences(found: DataSet) -> DataSet:
 
 
 def collected(read: Iterable[tuple[str, Sample]], path: Path) -> tuple[Sample, ...]:
-    """The samples of a file, each with its place in it.
+    """Return the samples of a file, each with its place in it.
 
     Raises:
         UnreadableDocument: Two samples or different passages have one id, a right answer is not among its options,
@@ -340,7 +340,7 @@ def collected(read: Iterable[tuple[str, Sample]], path: Path) -> tuple[Sample, .
 
 
 def judged(samples: Iterable[Sample], relevance: Mapping[str, Mapping[str, int]]) -> tuple[Sample, ...]:
-    """The samples that a document is relevant to, each with those documents."""
+    """Return the samples that a document is relevant to, each with those documents."""
     graded = ((s, frozenset(name for name, grade in relevance.get(s.id, {}).items() if grade > 0)) for s in samples)
     return tuple(replace(sample, documents=documents) for sample, documents in graded if documents)
 
@@ -355,7 +355,7 @@ def about_documents(
     corpus: Callable[[], Iterator[Document]],
     most: int,
 ) -> DataSet:
-    """A set of samples that each ask about one long document, of which an experiment takes the first `most` by hash."""
+    """Return samples that each ask about one long document; an experiment takes the first `most` by hash."""
     relevance = {sample.id: {sample.document: 1} for sample in samples}
     return DataSet(
         name, title, source, licence, files, judged(samples, relevance), corpus, relevance, most_documents=most
@@ -365,7 +365,7 @@ def about_documents(
 def with_passages(
     name: str, title: str, source: str, licence: str, files: tuple[Path, ...], read: Iterable[tuple[str, Sample]]
 ) -> DataSet:
-    """A set whose corpus is the passages that come with its samples, which were read with their places.
+    """Return a set whose corpus is the passages that come with its samples, which were read with their places.
 
     Raises:
         UnreadableDocument: As `collected`.

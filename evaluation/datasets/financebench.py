@@ -90,7 +90,7 @@ def spans(folder: Path, name: str) -> DataSet:
 
 
 def _asked(path: Path) -> Iterator[tuple[Sample, list[tuple[str, int]]]]:
-    """The questions, each with the quotes that are its evidence and their pages, counted from 1.
+    """Yield the questions, each with the quotes that are its evidence and their pages, counted from 1.
 
     financebench_open_source.jsonl: `financebench_id`, `doc_name`, `question`, `answer`, `evidence` [{`evidence_text`,
     `evidence_page_num`}].
@@ -106,7 +106,7 @@ def _asked(path: Path) -> Iterator[tuple[Sample, list[tuple[str, int]]]]:
 
 
 def filings(folder: Path, names: Iterable[str]) -> Iterator[tuple[str, Document]]:
-    """The filings of these names as the product reads their PDF files, each with its name."""
+    """Yield the filings of these names as the product reads their PDF files, each with its name."""
     for name in names:
         for loaded in load(folder / f"{name}.pdf"):
             if not isinstance(loaded, Document):

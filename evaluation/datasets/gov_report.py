@@ -42,7 +42,7 @@ def _of(name: str, report: str, summary: str) -> Sample:
 
 
 def _published(path: Path) -> Sample:
-    """A report as the GAO's or the CRS' file has it."""
+    """Return a report as the GAO's or the CRS' file has it."""
     record = mapping(json_file(path), path.name)
     name = field(record, path.name, "id")
     if "report" in record:

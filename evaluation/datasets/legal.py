@@ -32,7 +32,7 @@ def summaries(folder: Path, name: str) -> DataSet:
 
 
 def _of(path: Path, place: str) -> Sample:
-    """A judgement with its summary.
+    """Return a judgement with its summary.
 
     Raises:
         UnreadableDocument: There is no summary of its name, or one of the two is no UTF-8.

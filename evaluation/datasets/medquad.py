@@ -92,7 +92,10 @@ def _health_question(name: str, text: str, answers: list[Document]) -> Sample:
 
 
 def _released_pairs(paths: Iterable[Path]) -> list[tuple[str, str, list[Document]]]:
-    """Each distinct question: the id of its first answer, its text, its answers as documents titled by their focus."""
+    """Return each distinct question: the id of its first answer, its text, and its answers as documents.
+
+    A document's title is the answer's focus.
+    """
     asked: dict[str, tuple[str, str, list[Document]]] = {}
     ids: Counter[str] = Counter()
     for path in paths:

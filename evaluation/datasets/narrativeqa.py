@@ -16,7 +16,7 @@ SET = "valid"
 
 
 def questions(folder: Path, name: str) -> DataSet:
-    """The validation questions, each about one story.
+    """Return the validation questions, each about one story.
 
     qaps.csv (`document_id`, `set`, `question`, `answer1`, `answer2`) and tmp/ID.content, the stories as the set's own
     download_stories.sh puts them; for those that are not there, the summary in third_party/wikipedia/summaries.csv
@@ -46,7 +46,10 @@ def questions(folder: Path, name: str) -> DataSet:
 
 
 def units(folder: Path, name: str) -> DataSet:
-    """The same over the sentences of each story; answers are free, so that few of them stand in it word for word."""
+    """Return the same over the sentences of each story.
+
+    Answers are free, so that few of them stand in it word for word.
+    """
     return in_sentences(questions(folder, name))
 
 

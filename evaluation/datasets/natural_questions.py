@@ -18,7 +18,7 @@ BLOCKS = frozenset(["P", "H1", "H2", "H3", "H4", "Li", "Tr", "Table", "Dd", "Dt"
 
 
 def questions(folder: Path, name: str) -> DataSet:
-    """The questions that have a short answer, each about one page.
+    """Return the questions that have a short answer, each about one page.
 
     nq-*.jsonl or *simplified-nq-*.jsonl, gzipped or not: a line a question with `example_id`, `question_text`,
     `annotations` [{`short_answers` [{`start_token`, `end_token`}]}], and the page as `document_text` (simplified:
@@ -49,12 +49,12 @@ def questions(folder: Path, name: str) -> DataSet:
 
 
 def units(folder: Path, name: str) -> DataSet:
-    """The same over the sentences of each page."""
+    """Return the same over the sentences of each page."""
     return in_sentences(questions(folder, name))
 
 
 def _page(record: dict[str, Any], place: str) -> tuple[str, list[Span]]:
-    """The page's text without tags, and where each of its tokens stands; a tag stands nowhere."""
+    """Return the page's text without tags, and where each of its tokens stands; a tag stands nowhere."""
     if "document_tokens" in record:
         tokens = [
             (field(token, place, "token"), bool(token.get("html_token")))

@@ -66,13 +66,13 @@ def own(path: Path, name: str, documents: Path | None = None) -> DataSet:
 
 
 def own_folder(folder: Path, name: str) -> DataSet:
-    """A folder with one's own questions.jsonl, and documents.jsonl where there is something to search."""
+    """Return a folder with one's own questions.jsonl, and documents.jsonl where there is something to search."""
     documents = next((path for path in sorted(folder.glob("documents.jsonl*")) if path.is_file()), None)
     return own(find(folder, "questions.jsonl", origin="your own folder"), name, documents)
 
 
 def own_documents(path: Path) -> Iterator[Document]:
-    """The documents of a file: `id` (or `_id`), `text` and, as one likes, `title`, `date`, `source`.
+    """Yield the documents of a file: `id` (or `_id`), `text` and, as one likes, `title`, `date`, `source`.
 
     Raises:
         UnreadableDocument: A line lacks a field, or two have one id.
@@ -92,7 +92,7 @@ def own_documents(path: Path) -> Iterator[Document]:
 
 
 def _with_gold(question: Sample) -> Sample:
-    """The question, answered by its gold contexts where it names no documents."""
+    """Return the question, answered by its gold contexts where it names no documents."""
     gold = frozenset(given.id for given in question.given if given.role == "gold")
     return replace(question, documents=question.documents or gold)
 
@@ -136,7 +136,7 @@ def _kind(record: dict[str, Any], place: str, options: tuple[str, ...], answers:
 
 
 def _options(record: dict[str, Any], place: str) -> tuple[tuple[str, ...], str | None]:
-    """The options and the right one, whether it is named by its letter or its text."""
+    """Return the options and the right one, whether it is named by its letter or its text."""
     value = record.get("options")
     letters = mapping(value, f"{place}: options") if isinstance(value, dict) else {}
     options = (

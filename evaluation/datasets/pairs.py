@@ -34,7 +34,7 @@ def pair(
     group: str = "",
     gold: tuple[str, ...] = (),
 ) -> Sample:
-    """A question with one passage; None says that it is not known.
+    """Return a question with one passage; None says that it is not known.
 
     Args:
         key: What decides on its part.
@@ -76,7 +76,7 @@ def spans_of(text: str, answers: Sequence[str], most: int = 6) -> tuple[Span, ..
 
 
 def window(text: str, spans: Sequence[Span], around: Span, rng: random.Random) -> Span:
-    """A run of sentences around a stretch of text, of a length drawn from `WINDOW`."""
+    """Return a run of sentences around a stretch of text, of a length drawn from `WINDOW`."""
     wanted = rng.randint(*WINDOW)
     first = next((i for i, (_, end) in enumerate(spans) if end > around[0]), len(spans) - 1)
     last = next((i for i, (_, end) in enumerate(spans) if end >= around[1]), len(spans) - 1)
@@ -90,7 +90,7 @@ def window(text: str, spans: Sequence[Span], around: Span, rng: random.Random) -
 
 
 def overlapping(question: str, candidates: Sequence[str], rng: random.Random, *, of: int = 4) -> str | None:
-    """One of the candidates that share the most terms with the question."""
+    """Return one of the candidates that share the most terms with the question."""
     asked = frozenset(words(question))
     ranked = sorted(candidates, key=lambda text: -len(asked & _terms(text)))
     return rng.choice(ranked[:of]) if ranked else None

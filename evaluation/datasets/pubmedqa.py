@@ -31,7 +31,7 @@ def questions(folder: Path, name: str) -> DataSet:
 
 
 def file_of(folder: Path) -> Path:
-    """The file that holds everything."""
+    """Return the file that holds everything."""
     return find(folder, "ori_pqal.json", origin=SOURCE)
 
 
@@ -76,7 +76,7 @@ def examples(folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sam
 
 
 def reading(folder: Path, name: str) -> DataSet:
-    """The questions with their abstracts: without what says the answer or, as `pubmedqa-abstracts`, whole.
+    """Return the questions with their abstracts: without what says the answer or, as `pubmedqa-abstracts`, whole.
 
     Whole, an abstract is as a search finds it, with its conclusion.
     """

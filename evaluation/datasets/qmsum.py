@@ -62,7 +62,7 @@ class Meeting:
         return [f"{speaker}: {text}\n" for speaker, text in self.turns]
 
     def document(self, stem: str) -> Document:
-        """The whole as a document; its id begins with the stem of the file's name."""
+        """Return the whole as a document; its id begins with the stem of the file's name."""
         return Document(id=f"{stem}-{self.number}", text="".join(self.lines), source=SOURCE)
 
 
@@ -115,7 +115,7 @@ def questions(folder: Path, name: str) -> DataSet:
 
 
 def _queries(meeting: Meeting, document: str) -> Iterator[Sample]:
-    """The queries about a meeting; the turns that answer those about a part come with them."""
+    """Yield the queries about a meeting; the turns that answer those about a part come with them."""
     lines = meeting.lines
     for i, asked in enumerate(meeting.specific):
         given = tuple(
@@ -164,7 +164,7 @@ def spans(folder: Path, name: str) -> DataSet:
 
 
 def units(folder: Path, name: str) -> DataSet:
-    """The specific queries over the turns of their meetings; relevant are the turns that annotators marked."""
+    """Return the specific queries over the turns of their meetings; relevant are the turns that annotators marked."""
     path = find(folder, "val.jsonl", origin=SOURCE)
     documents: list[Document] = []
     samples: list[Sample] = []

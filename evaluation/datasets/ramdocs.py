@@ -74,7 +74,7 @@ def _ambiguous(record: dict[str, Any], place: str, name: str) -> Sample:
 
 
 def answers(folder: Path, name: str) -> DataSet:
-    """The questions over the documents of all questions, which have no titles.
+    """Return the questions over the documents of all questions, which have no titles.
 
     A document gives an answer when it is labelled correct with it; the same text under another question counts too.
     """

@@ -25,7 +25,7 @@ def questions(folder: Path, name: str) -> DataSet:
 
 
 def squad(path: Path, name: str) -> DataSet:
-    """A file in the form of SQuAD 1.1 or 2.0.
+    """Return a file in the form of SQuAD 1.1 or 2.0.
 
     `data` [{`title`, `paragraphs` [{`context`, `qas` [{`id`, `question`, `answers` [{`text`}], `is_impossible`,
     `plausible_answers` [{`text`}]}]}]}]. Of a question without an answer the plausible answers are wrong ones. XQuAD,
@@ -70,13 +70,13 @@ def paragraphs(path: Path) -> Iterator[tuple[int, int, dict[str, Any], dict[str,
 
 
 def asked_of(path: Path, number: int, paragraph: dict[str, Any]) -> Iterator[Line]:
-    """The questions of a paragraph, each with its place."""
+    """Yield the questions of a paragraph, each with its place."""
     for entry in entries(paragraph, f"{path.name} article {number + 1}", "qas"):
         yield f"{path.name} article {number + 1}, question {entry.get('id')!r}", entry
 
 
 def answers_of(entry: dict[str, Any], place: str, name: str) -> list[str]:
-    """The texts that a question has under this name, each once."""
+    """Return the texts that a question has under this name, each once."""
     return list(dict.fromkeys(field(answer, place, "text") for answer in entries(entry, place, name)))
 
 

@@ -19,7 +19,7 @@ FILE = "dev_half.jsonl"
 
 
 def examples(folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sample]:
-    """Each question with its paragraph, which answers it or not.
+    """Yield each question with its paragraph, which answers it or not.
 
     dev_half.jsonl: `id`, `title`, `context`, `question`, `answers` [{`text`, `answer_start`}], `is_impossible`. XQuAD
     has articles of the same set: the article decides on the part in both, so none is trained on here and tested there.

@@ -27,7 +27,7 @@ search finds such passages rather than whole paragraphs. A guess."""
 
 
 def _read(file: str, folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sample]:
-    """The questions of a file, some also with another passage of the article; for training, some in a window.
+    """Yield the questions of a file, some also with another passage of the article; for training, some in a window.
 
     FILE.jsonl: `id`, `title`, `context`, `question`, `answers` [{`text`, `answer_start`}], all distinct ones of up to
     five people. All comments have one title, so the paragraph decides on their part.
@@ -63,7 +63,10 @@ reviews = partial(_read, REVIEWS)
 
 
 def answer_spans(record: dict[str, object], place: str, text: str) -> tuple[Span, ...]:
-    """The marked stretches of a paragraph without the white space at their ends; those that do not read as given go."""
+    """Return the marked stretches of a paragraph without the white space at their ends.
+
+    Those that do not read as given go.
+    """
     found: dict[Span, None] = {}
     for answer in entries(record, place, "answers"):
         worded, start = field(answer, place, "text"), whole_number(answer, place, "answer_start")
@@ -75,7 +78,7 @@ def answer_spans(record: dict[str, object], place: str, text: str) -> tuple[Span
 
 
 def _cropped(text: str, marked: tuple[Span, ...], rng: random.Random) -> tuple[str, tuple[Span, ...]]:
-    """A window of a paragraph around one of its answers, and the answers that lie in it."""
+    """Return a window of a paragraph around one of its answers, and the answers that lie in it."""
     begin, end = window(text, sentence_spans(text), rng.choice(marked), rng)
     inside = tuple((a - begin, b - begin) for a, b in marked if begin <= a and b <= end)
     return (text[begin:end], inside) if inside else (text, marked)

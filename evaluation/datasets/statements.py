@@ -70,7 +70,7 @@ def answers(folder: Path, name: str) -> DataSet:
 
 
 def statement(question: str, wording: str, passage: Context, verdict: Verdict, part: ReaderPart) -> Sample:
-    """A statement that a passage supports, contradicts or neither."""
+    """Return a statement that a passage supports, contradicts or neither."""
     name = hashlib.sha256(f"{passage.title}\n{passage.text}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
     given = Context(name, passage.title, passage.text, verdict=verdict)
     return Sample(
@@ -81,7 +81,7 @@ def statement(question: str, wording: str, passage: Context, verdict: Verdict, p
 def statement_set(
     name: str, title: str, source: str, read: Callable[[ReaderPart, random.Random], Iterable[Sample]]
 ) -> DataSet:
-    """The statements of the test and the validation part, each once."""
+    """Return the statements of the test and the validation part, each once."""
     parts: tuple[ReaderPart, ...] = ("test", "validation")
     found = [sample for part in parts for sample in read(part, random.Random(f"{name} {part}"))]  # noqa: S311
     return DataSet(name, title, source, "", (), tuple({sample.id: sample for sample in found}.values()))
@@ -126,7 +126,7 @@ def candidates(sentence: str) -> list[SentenceValue]:
 
 
 def by_rule(texts: Sequence[SourcePassage], rng: random.Random) -> Iterator[Sample]:
-    """One statement a text: true to it, with a value changed, or of another text."""
+    """Yield one statement a text: true to it, with a value changed, or of another text."""
     pool: dict[Kind | str, list[str]] = {}
     for text in texts:
         spans = [span for span in sentence_spans(text.text) if 8 <= len(text.text[slice(*span)].split()) <= 45]

@@ -17,7 +17,7 @@ FILES = ("wikipedia-dev.json", "verified-wikipedia-dev.json", "web-dev.json")
 
 
 def questions(folder: Path, name: str) -> DataSet:
-    """The questions, each about the first of its pages that holds an answer.
+    """Return the questions, each about the first of its pages that holds an answer.
 
     qa/wikipedia-dev.json (or one of `FILES`): `Data` [{`QuestionId`, `Question`, `Answer` {`Value`, `Aliases`},
     `EntityPages` or `SearchResults` [{`Filename`, `Title`}]}], beside evidence/wikipedia/ or evidence/web/ with the
@@ -53,5 +53,5 @@ def questions(folder: Path, name: str) -> DataSet:
 
 
 def units(folder: Path, name: str) -> DataSet:
-    """The same over the sentences of each page."""
+    """Return the same over the sentences of each page."""
     return in_sentences(questions(folder, name))

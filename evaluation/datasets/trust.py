@@ -128,7 +128,10 @@ class TrustSet:
     documents: dict[str, tuple[TrustDocument, ...]] = field(hash=False)
 
     def select(self, part: str, limit: int | None = None) -> tuple[TrustQuestion, ...]:
-        """The questions and pairs of a part in the order of their ids' hashes; a limit takes of each kind in turn."""
+        """Return the questions and pairs of a part in the order of their ids' hashes.
+
+        A limit takes of each kind in turn.
+        """
         found = sorted((q for q in (*self.questions, *self.pairs) if q.part == part), key=lambda q: digest(q.id))
         if limit is None:
             return tuple(found)
@@ -142,7 +145,7 @@ class TrustSet:
 
 
 def open_dataset(name: str, data: Path | None) -> TrustSet:
-    """The set; its documents are read from the published sets' folders under `data`.
+    """Return the set; its documents are read from the published sets' folders under `data`.
 
     Raises:
         UsageError: The name is another, or a file is missing; the message says where it is published.
@@ -204,13 +207,13 @@ class TrustSource:
 
 
 def own_part(name: str) -> Part:
-    """The part of a document of a set that the reader was not trained on."""
+    """Return the part of a document of a set that the reader was not trained on."""
     path = PurePosixPath(name)
     return "test" if half_of(str(path.with_suffix(""))) == "test" else "development"
 
 
 def trained_part(key: str) -> Part | None:
-    """The part of what the reader's own parts decide on; None for what it was trained on."""
+    """Return the part of what the reader's own parts decide on; None for what it was trained on."""
     parts: dict[str, Part] = {"test": "test", "validation": "development"}
     return parts.get(reader_part_of(key))
 
@@ -250,7 +253,7 @@ def _covidqa(folder: Path) -> TrustSource:
 
 
 def _around(text: str, at: Span) -> str:
-    """The sentence that an answer stands in."""
+    """Return the sentence that an answer stands in."""
     return next((text[a:b] for a, b in sentence_spans(text) if a <= at[0] < b), text[slice(*at)])
 
 
@@ -278,7 +281,10 @@ def _trials(folder: Path, others: set[str]) -> TrustSource:
 
 
 def _on_trial(name: str, place: str, record: dict[str, Any], part: Part) -> TrustQuestion | None:
-    """A prompt as a yes/no question; None where annotators disagree or mark nothing, or a term means nothing alone."""
+    """Return a prompt as a yes/no question.
+
+    Return None where annotators disagree or mark nothing, or a term means nothing alone.
+    """
     marks = [mark for mark in entries(record, place, "annotations") if mark["valid_label"] and mark["evidence"].strip()]
     intervention, comparator, outcome = (field_of(record, place, n) for n in ("intervention", "comparator", "outcome"))
     changes = {mark["label_code"] for mark in marks}
@@ -294,7 +300,10 @@ def _on_trial(name: str, place: str, record: dict[str, Any], part: Part) -> Trus
 
 
 def _stands_alone(*terms: str) -> bool:
-    """Whether a prompt can be understood without its report: each term is one thing, not a list or a group's letter."""
+    """Return whether a prompt can be understood without its report.
+
+    Each of its terms has to be one thing, not a list or a group's letter.
+    """
     return all(3 < len(term) <= 90 and not UNCLEAR.search(term) for term in terms)
 
 
@@ -421,7 +430,7 @@ def _pages(folder: Path) -> TrustSource:
 
 
 def _files(folder: Path, name: str, pattern: str, wanted: Callable[[Path], bool]) -> TrustSource:
-    """The files of a folder as they are."""
+    """Return the files of a folder as they are."""
     source = TrustSource()
     for path in sorted(folder.rglob(pattern)):
         if path.is_file() and wanted(path):
@@ -432,7 +441,7 @@ def _files(folder: Path, name: str, pattern: str, wanted: Callable[[Path], bool]
 
 
 def _is_read(path: Path) -> bool:
-    """Whether a file of `ingest_docs` is taken: of a kind that is read, and no second form of another one.
+    """Return whether a file of `ingest_docs` is taken: of a kind that is read, and no second form of another one.
 
     Left out are what holds no text of its own (forms, overlays, passwords), a page of 450,000 characters, and the texts
     that their publishers made from the articles and files.
@@ -474,7 +483,7 @@ def _passages(folder: Path) -> TrustSource:
 
 
 def asked_as(text: str) -> str:
-    """A question as a user writes it: with a capital and a mark."""
+    """Return a question as a user writes it: with a capital and a mark."""
     return f"{text[0].upper()}{text[1:].rstrip(' ?')}?"
 
 
@@ -503,7 +512,7 @@ def _own_documents() -> TrustSource:
 
 
 def _own_questions(articles: Mapping[str, TrustQuestion], part_of: Mapping[str, Part]) -> Iterator[TrustQuestion]:
-    """The lines of our own file: our own questions, each in the part of its documents, and those of COVID-QA.
+    """Yield the lines of our own file: our own questions, each in the part of its documents, and those of COVID-QA.
 
     Of COVID-QA's a line has the id, names of the answer besides its own, and a question where its own cannot be
     understood without the article; those about an article that no part has are passed over.
@@ -557,7 +566,7 @@ def _for_and_against(folder: Path) -> Iterator[TrustQuestion]:
 
 
 def _right_and_wrong(folder: Path) -> Iterator[TrustQuestion]:
-    """A document that gives the right answer and one that gives a wrong one, of questions with one right answer."""
+    """Yield a document with the right answer and one with a wrong one, for questions with one right answer."""
     found: list[TrustQuestion] = []
     for sample in ramdocs.questions(folder, "ramdocs").samples:
         part = trained_part(sample.key)

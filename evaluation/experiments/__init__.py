@@ -269,7 +269,7 @@ ALIASES = {"hsrdr": "sources", "splitting": "splitters"}
 
 
 def dataset_names() -> dict[tuple[str, ...], tuple[str, ...]]:
-    """The names that `--dataset` takes, for each group of experiments that read the same data sets."""
+    """Return the names that `--dataset` takes, for each group of experiments that read the same data sets."""
     groups: dict[str, list[str]] = {}
     for name, entry in EXPERIMENTS.items():
         groups.setdefault(entry.datasets, []).append(name)
@@ -309,14 +309,17 @@ def run(experiment: str, data: Path | None, datasets: Sequence[str], settings: E
 
 
 def _opened(entry: Experiment, name: str, data: Path | None) -> Any:
-    """A data set of an experiment."""
+    """Return a data set of an experiment."""
     if entry.datasets in ROLES:
         return open_dataset(name, data, entry.datasets)
     return import_module(entry.datasets, __package__).open_dataset(name, data)
 
 
 def _searched(collection: Any, settings: ExperimentRun) -> Any:
-    """The collection with as many documents as the run searches; sets of questions come to theirs by themselves."""
+    """Return the collection with as many documents as the run searches.
+
+    Sets of questions come to theirs by themselves.
+    """
     from evaluation.samples import DataSet
     from evaluation.searching import searched_part
 

@@ -90,7 +90,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def open_pool(found: DataSet, questions: Sequence[Sample], embedder: CachedEmbedder, run: ExperimentRun) -> VectorPool:
-    """The passages that come with the questions, else those of their documents, filled up with other questions'.
+    """Return the passages that come with the questions, else those of their documents, filled up with other questions'.
 
     Raises:
         UsageError: There are not enough passages to put a question to.
@@ -130,7 +130,7 @@ def _split(document: Document, splitter: SentenceSplitter) -> list[Context]:
 def cases(
     questions: Sequence[Sample], pool: VectorPool, embedder: CachedEmbedder
 ) -> Iterator[tuple[Sample, tuple[Source, ...]]]:
-    """Each question as it is put, its id with the kind of case behind it, and the passages it is put to."""
+    """Yield each question as it is put, its id with the kind of case behind it, and the passages it is put to."""
     for question in questions:
         near = (-(pool.vectors @ embedder.encode_query(question.question))).argsort(kind="stable").tolist()
         if not question.answers:
@@ -155,7 +155,7 @@ def _put(question: Sample, kind: str, places: Sequence[int], pool: VectorPool) -
 
 
 def decided(row: ScoreRow) -> bool:
-    """Whether an arm answered what is answerable, whatever it said, or abstained from what is not."""
+    """Return whether an arm answered what is answerable, whatever it said, or abstained from what is not."""
     silent = any(row.details[name] for name in ("abstained", "refused", "unreadable", "error"))
     return silent != KINDS[row.condition]
 

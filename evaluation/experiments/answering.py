@@ -117,7 +117,7 @@ async def _ask_all(
 
 
 def judge(sample: Sample, answer: Answer, library: Library, selected: Sequence[str]) -> Turn:
-    """An answer measured against what is known of its question.
+    """Return an answer measured against what is known of its question.
 
     Args:
         sample: The question, with its right answers.
@@ -156,7 +156,10 @@ def judge(sample: Sample, answer: Answer, library: Library, selected: Sequence[s
 
 
 def short_answer(answer: Answer) -> str:
-    """The short answer, of several the first; where there is none, what the first group or the first line says."""
+    """Return the short answer, of several the first.
+
+    Where there is none, what the first group or the first line says.
+    """
     if answer.short_answer:
         return answer.short_answer.split("; ")[0]
     return answer.groups[0].answer if answer.groups else _lines(answer)[0]
@@ -167,7 +170,7 @@ def _is_short(answer: Answer, short: str, names: Sequence[str]) -> bool:
 
 
 def _supported(names: Sequence[str], cited: Sequence[tuple[str, str]], among: Collection[str] | None) -> bool:
-    """Whether words are cited that hold the answer, of these documents or, with None, of any."""
+    """Return whether words are cited that hold the answer, of these documents or, with None, of any."""
     return any((among is None or document in among) and holds(quote, names) for document, quote in cited)
 
 

@@ -152,7 +152,7 @@ def _asked(library: Library, query: Sample, relevant: frozenset[str], settings: 
 
 
 def _models(collection: DataSet, library: Library) -> dict[str, RiskModel]:
-    """The model that never saw the collection, and what `preflight calibrate` makes of it here.
+    """Return the model that never saw the collection, and what `preflight calibrate` makes of it here.
 
     Where there are too few development questions, or too few issues among them, that row is left out.
     """
@@ -212,7 +212,7 @@ def _rules(
 
 
 def flagged_at(risks: Sequence[float], issue: Sequence[bool], other: Sequence[bool]) -> float:
-    """The least share of questions, by risk, that holds as many issues as another rule's flags do."""
+    """Return the least share of questions, by risk, that holds as many issues as another rule's flags do."""
     wanted = sum(flag and truth for flag, truth in zip(other, issue, strict=True))
     ordered = sorted((risk for risk, truth in zip(risks, issue, strict=True) if truth), reverse=True)
     least = ordered[wanted - 1] if wanted else 2.0
@@ -317,7 +317,7 @@ def _cell(value: float | None, scale: int, form: str) -> str:
 
 
 def _rows(place: int, item: CalibrationQuestion, judged: Sequence[RuleVerdicts]) -> Iterator[ScoreRow]:
-    """Whether each rule was right about a question, and the risk that it gave."""
+    """Yield whether each rule was right about a question, and the risk that it gave."""
     for number_of, rule in enumerate(judged):
         details: dict[str, Any] = {"risk": rule.risks[place], "flagged": rule.flagged[place], "issue": item.case.issue}
         if not number_of:

@@ -93,7 +93,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 def hold(
     question: Sample, answer: Answer, passages: Mapping[int, Passage], reader: ExtractiveReader
 ) -> tuple[Counts, list[dict[str, Any]]]:
-    """An answer held to the passages that it cites: counts, and what was found of each statement.
+    """Return an answer held to the passages that it cites: counts, and what was found of each statement.
 
     Args:
         question: What was asked.
@@ -135,7 +135,7 @@ def hold(
 
 
 def _sentences(text: str) -> list[str]:
-    """The sentences of an answer, each with the marks that follow it."""
+    """Return the sentences of an answer, each with the marks that follow it."""
     spans = sentence_spans(text)
     ends = [start for start, _ in spans[1:]] + [len(text)]
     pieces = [text[start:end] for (start, _), end in zip(spans, ends, strict=True)]
@@ -143,7 +143,7 @@ def _sentences(text: str) -> list[str]:
 
 
 def _table(shares: Mapping[str, Mapping[str, Estimate]], numbers: Mapping[str, Any]) -> Table:
-    """The shares over all answers and by route."""
+    """Return the shares over all answers and by route."""
     lines = tuple(
         (
             name,

@@ -57,7 +57,7 @@ class PartitionAnswer:
     known: frozenset[str] = frozenset()
 
     def disagrees(self, other: PartitionAnswer) -> bool:
-        """Whether the other's answer is another one."""
+        """Return whether the other's answer is another one."""
         if self.known and other.known:
             return not self.known & other.known
         return not same_answer(self.text, other.text)
@@ -78,12 +78,12 @@ class QuestionNotes:
     stands: dict[Asked, list[PartitionAnswer | None]] = field(default_factory=dict)
 
     def conflict(self, asked: Asked) -> bool:
-        """Whether two partitions that answer disagree."""
+        """Return whether two partitions that answer disagree."""
         stands = [stand for stand in self.stands.get(asked, []) if stand is not None]
         return any(a.disagrees(b) for a, b in combinations(stands, 2))
 
     def right(self, question: Sample, asked: Asked) -> bool:
-        """Whether a partition by itself gives a right answer."""
+        """Return whether a partition by itself gives a right answer."""
         right = {question.right} if question.options else {names[0] for names in question.answers}
         return any(stand is not None and stand.known & right for stand in self.stands.get(asked, []))
 
@@ -143,25 +143,25 @@ def _some(found: DataSet, run: ExperimentRun, chosen: Sequence[Sample]) -> tuple
 
 
 def comes_with_passages(found: DataSet) -> bool:
-    """Whether a set brings passages that disagree with each other; of other sets passages are retrieved."""
+    """Return whether a set brings passages that disagree with each other; of other sets passages are retrieved."""
     planted = any(passage.role == "wrong" for question in found.samples for passage in question.given)
     return planted or found.name in CONFLICTS
 
 
 def shuffled(question: Sample, seed: int) -> tuple[Source, ...]:
-    """The passages that come with a question, in an order that the seed and the question's id draw."""
+    """Return the passages that come with a question, in an order that the seed and the question's id draw."""
     passages = list(question.given)
     random.Random(f"{seed}|{question.id}").shuffle(passages)  # noqa: S311
     return tuple(Source(n, p.id, p.title, p.text, p.source, p.date or None) for n, p in enumerate(passages, 1))
 
 
 def parts_of(count: int) -> list[list[int]]:
-    """The partitions of a turn, as ranks; of few passages they are smaller, so that there are two."""
+    """Return the partitions of a turn, as ranks; of few passages they are smaller, so that there are two."""
     return partition(count, min(PARTITION, max(1, ceil(count / 2))))
 
 
 def map_reduce_of_two(reader: Reader, noted: QuestionNotes) -> Arm:
-    """The product's map and reduce over at least two partitions, whose answers are noted.
+    """Return the product's map and reduce over at least two partitions, whose answers are noted.
 
     A reader that goes by rule says no answer under its extracts, so it is asked for one of each partition.
     """
@@ -195,7 +195,10 @@ def _draft_of(extract: Extract, question: Sample) -> Draft:
 
 
 def vote(noted: QuestionNotes) -> Arm:
-    """The answer that most partitions give by themselves, of equals the first partition's; nobody is asked for it."""
+    """Return the answer that most partitions give by themselves, of equals the first partition's.
+
+    Nobody is asked for it.
+    """
 
     async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
         taken = [stand for stand in noted.stands.get(asked_of(question.id, sources), []) if stand is not None]
@@ -208,7 +211,7 @@ def vote(noted: QuestionNotes) -> Arm:
 
 
 def stand_of(question: Sample, draft: Draft) -> PartitionAnswer | None:
-    """The answer of a partition; None where it found none, or chose no option."""
+    """Return the answer of a partition; None where it found none, or chose no option."""
     if question.options:
         return PartitionAnswer(draft.choice, frozenset({draft.choice})) if draft.choice and draft.found else None
     text = MARKS.sub("", draft.short or draft.text).strip()
@@ -219,7 +222,7 @@ def stand_of(question: Sample, draft: Draft) -> PartitionAnswer | None:
 
 
 def by_conflict(rows: Sequence[ScoreRow], noted: QuestionNotes) -> list[ScoreRow]:
-    """The rows with whether their partitions disagree before the name of their condition."""
+    """Return the rows with whether their partitions disagree before the name of their condition."""
     marked = []
     for row in rows:
         conflict = noted.conflict(_asked(row))
@@ -232,7 +235,7 @@ def _asked(row: ScoreRow) -> Asked:
 
 
 def compared_by_conflict(rows: Sequence[ScoreRow], seed: int) -> Comparison:
-    """The arms where partitions disagree, where they do not, and on all questions.
+    """Return the arms where partitions disagree, where they do not, and on all questions.
 
     A question that was put under several conditions counts once a column, with the mean of its answers there.
     """
@@ -278,14 +281,14 @@ def grid(rows: Sequence[ScoreRow], seed: int) -> tuple[Table, dict[str, Any], di
 
 
 def resolves(row: ScoreRow) -> bool:
-    """Whether an answer is wholly right, with no wrong one beside it."""
+    """Return whether an answer is wholly right, with no wrong one beside it."""
     return row.score == 1.0 and not row.details["wrong"]
 
 
 def count(
     compared: Comparison, questions: Mapping[str, Sample], noted: QuestionNotes, where: str
 ) -> tuple[Table, dict[str, Any]]:
-    """How many conflicts there are, and what becomes of them; `where` says what the passages are from."""
+    """Return how many conflicts there are, and what becomes of them; `where` says what the passages are from."""
     of_arm = {arm: [row for row in compared.rows if row.arm == arm] for arm in ARMS}
     conflicts = [row for row in of_arm[MAP_REDUCE] if row.condition.startswith(CONFLICT)]
     resolved = {

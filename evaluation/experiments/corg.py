@@ -73,7 +73,7 @@ class CorgBench(Bench):
         return f"{counted}; model: {self.model}."
 
     def systems(self, *, forgetful: bool = False) -> SystemArms:
-        """The systems over the run's reader."""
+        """Return the systems over the run's reader."""
         return SystemArms(self.reader, self.sentences, seed=self.run.seed, forgetful=forgetful)
 
 
@@ -148,7 +148,7 @@ def cost(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def in_order(rows: Sequence[ScoreRow], names: Sequence[str]) -> list[ScoreRow]:
-    """The rows of each sample with its arms in the order of the tables."""
+    """Return the rows of each sample with its arms in the order of the tables."""
     places = {sample: place for place, sample in enumerate(dict.fromkeys(row.sample for row in rows))}
     return sorted(rows, key=lambda row: (places[row.sample], names.index(row.arm)))
 
@@ -161,7 +161,7 @@ def _report(
     order: Sequence[str],
     note: str,
 ) -> Report:
-    """The report on arms that are compared with COrg; `note` says what they are."""
+    """Return the report on arms that are compared with COrg; `note` says what they are."""
     grader = Grader(run.extractive_reader)
     with open_corg(found, run, with_passages(found.select(run.part, run.limit))) as bench:
         rows = in_order(bench.ask(arms(bench), given_sources), order)
@@ -183,7 +183,7 @@ def _report(
 
 
 def _spent(rows: Sequence[ScoreRow], organised: Mapping[str, OrganisedContexts]) -> Iterator[ScoreRow]:
-    """A row for each thing that an answer took, with the calls that relate contexts and without them."""
+    """Yield a row for each thing that an answer took, with the calls that relate contexts and without them."""
     for row in complete(rows):
         read, written = row.tokens
         for name, value in zip(SPENT.values(), (row.calls, read, written, row.seconds), strict=True):
@@ -195,7 +195,7 @@ def _spent(rows: Sequence[ScoreRow], organised: Mapping[str, OrganisedContexts])
 
 
 def group_shares(made: Sequence[OrganisedContexts]) -> dict[str, Estimate]:
-    """The share of the questions whose contexts make so many groups (COrg, appendix D.4)."""
+    """Return the share of the questions whose contexts make so many groups (COrg, appendix D.4)."""
     counts = Counter(min(len(one.groups), len(GROUPS)) for one in made)
     return {name: wilson(counts[count], len(made)) for count, name in enumerate(GROUPS, 1)}
 
@@ -206,7 +206,7 @@ def _group_table(groups: Mapping[str, Estimate], title: str) -> Table:
 
 
 def _cost_table(spent: Comparison, measured: GradedAnswers, title: str) -> tuple[Table]:
-    """One line a system: what it took, as a share of Separate's, and what it was right with."""
+    """Return one line a system: what it took, as a share of Separate's, and what it was right with."""
     names = tuple(name for key, value in SPENT.items() for name in (value, ALONE.get(key, "")) if name)
     forms = {name: ".3f" if name == SPENT["seconds"] else ".2f" if "calls" in name else ",.0f" for name in names}
     shared = (SPENT["calls"], SPENT["input_tokens"])

@@ -181,7 +181,7 @@ def run(collection: DataSet, run: ExperimentRun) -> Report:
 
 
 async def built(questions: Sequence[Sample], asking: Asking, stage: str, seed: int) -> list[CaseOutcome[BuiltQuestion]]:
-    """Each question's contexts.
+    """Return each question's contexts.
 
     Raises:
         UsageError: There is no language model.
@@ -197,7 +197,7 @@ async def built(questions: Sequence[Sample], asking: Asking, stage: str, seed: i
 
 
 def seeds(question: Sample) -> list[Seed]:
-    """The contexts that a question comes with, one for each answer; those that contradict each other only alone.
+    """Return the contexts that a question comes with, one for each answer; those that contradict each other only alone.
 
     Where contexts name what they are about, wrong ones are left out: counterfactual ones are written.
     """
@@ -214,7 +214,7 @@ def seeds(question: Sample) -> list[Seed]:
 
 
 async def with_sub_questions(writer: PromptReader, question: Sample, originals: Sequence[Seed]) -> list[Seed]:
-    """The seeds with a sub-question each: the full name in the name's place, else as the model writes them.
+    """Return the seeds with a sub-question each: the full name in the name's place, else as the model writes them.
 
     Raises:
         BadReply: The model writes none that can be used.
@@ -229,7 +229,7 @@ async def with_sub_questions(writer: PromptReader, question: Sample, originals: 
 
 
 async def sub_questions(writer: PromptReader, question: Sample, answers: Sequence[str]) -> list[str]:
-    """A detailed question for each answer (COrg, Figure 7).
+    """Return a detailed question for each answer (COrg, Figure 7).
 
     Raises:
         BadReply: After `MOST_TRIES`, there are still too few or too many, or one holds its answer.
@@ -251,7 +251,7 @@ async def sub_questions(writer: PromptReader, question: Sample, answers: Sequenc
 
 
 def wanted(question: Sample, originals: Sequence[Seed], seed: int) -> list[ContextRequest]:
-    """The contexts to be written: of each sub-question, of the question, and of one sub-question with other answers."""
+    """Return the contexts to write: of each sub-question, the question, and one sub-question with other answers."""
     found = [ContextRequest("duplicated", one.sub_question, one.answer, one.entity) for one in originals]
     found += [ContextRequest("ambiguous", question.question, one.answer) for one in originals]
     if originals[0].entity:
@@ -303,12 +303,15 @@ def render(asked: ContextRequest, issues: Sequence[str] = ()) -> list[BaseMessag
 
 
 def parse(reply: str) -> str:
-    """The context of a reply, on one line and without its label."""
+    """Return the context of a reply, on one line and without its label."""
     return " ".join(_LABEL.sub("", clean(reply).strip()).split())
 
 
 def record(built: BuiltQuestion) -> dict[str, Any]:
-    """A line of the corpus, in the form of RAMDocs; an answer that is right for any thing is not among the wrong."""
+    """Return a line of the corpus, in the form of RAMDocs.
+
+    An answer that is right for any thing is not among the wrong.
+    """
     documents = [
         document(seed.text, "correct", ContextRequest(ORIGINAL, seed.sub_question, seed.answer, seed.entity))
         for seed in built.seeds
@@ -329,13 +332,13 @@ def record(built: BuiltQuestion) -> dict[str, Any]:
 
 
 def document(text: str, kind: str, of: ContextRequest) -> Document:
-    """One context of the corpus."""
+    """Return one context of the corpus."""
     told = {"text": text, "type": kind, "answer": of.answer, "entity": of.entity}
     return {**told, "relation": of.relation, "sub_question": of.question}
 
 
 def row(built: BuiltQuestion, calls: Sequence[PromptCall]) -> dict[str, Any]:
-    """A line of the corpus, with what was asked and what became of it."""
+    """Return a line of the corpus, with what was asked and what became of it."""
     attempts = [
         {
             "relation": made.wanted.relation,
@@ -351,7 +354,7 @@ def row(built: BuiltQuestion, calls: Sequence[PromptCall]) -> dict[str, Any]:
 
 
 def passed(made: Sequence[BuiltQuestion], relation: str) -> dict[str, int]:
-    """How many contexts were asked for, how many passed both filters at once and in the end, and how often written."""
+    """Return how many contexts were requested, how many passed both filters, and how often each was written."""
     attempts = [attempt for part in made for attempt in part.attempts if attempt.wanted.relation == relation]
     return {
         "asked for": len(attempts),
@@ -362,7 +365,7 @@ def passed(made: Sequence[BuiltQuestion], relation: str) -> dict[str, int]:
 
 
 def table(counts: dict[str, dict[str, int]], name: str, whole: Estimate, failed: int) -> Table:
-    """One row a relation: what was asked for, what passed, and the share that is in the corpus."""
+    """Return one row a relation: what was asked for, what passed, and the share that is in the corpus."""
     rows = tuple(
         (relation, *map(str, steps.values()), number(wilson(steps["passed"], steps["asked for"]), percent=True))
         for relation, steps in counts.items()
@@ -378,6 +381,6 @@ def table(counts: dict[str, dict[str, int]], name: str, whole: Estimate, failed:
 
 
 def _contexts(counts: Counter[int]) -> Table:
-    """How many contexts questions have (COrg, Figure 8: mostly eight, 25 at most)."""
+    """Return how many contexts questions have (COrg, Figure 8: mostly eight, 25 at most)."""
     rows = tuple((str(count), f"{counts[count]:,}") for count in sorted(counts))
     return Table("Contexts of a question", ("contexts", "questions"), rows, "The paper: mostly 8, at most 25 (Fig. 8).")

@@ -125,7 +125,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 def factor_arms(
     asking: Asking, reader: Reader, sentences: OfflineReader, known: Mapping[str, Context] | None = None
 ) -> list[Arm]:
-    """The ways to ask, base first; those that need prompts of their own only where there is a language model.
+    """Return the ways to ask, base first; those that need prompts of their own only where there is a language model.
 
     Args:
         asking: The model.
@@ -176,20 +176,20 @@ async def _drafted(reader: Reader, question: Sample, sources: Sequence[Source], 
 
 
 def with_example(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """The prompt behind one example in the same form."""
+    """Return the prompt behind one example in the same form."""
     system, asked = messages
     _, example = answer_group.render(question=EXAMPLE_QUESTION, sources=EXAMPLE)
     return [system, example, AIMessage(EXAMPLE_REPLY), asked]
 
 
 def with_line(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """The prompt with a line on how many answers there may be."""
+    """Return the prompt with a line on how many answers there may be."""
     system, asked = messages
     return [system, HumanMessage(f"{asked.text}\n{EXTRA}")]
 
 
 def contexts_by_id(questions: Sequence[Sample]) -> dict[str, Context]:
-    """The contexts that came with the questions."""
+    """Return the contexts that came with the questions."""
     return {given.id: given for question in questions for given in question.given}
 
 
@@ -204,7 +204,7 @@ def cases(questions: Sequence[Sample]) -> Iterator[Sample]:
 
 
 def growing(questions: Sequence[Sample]) -> Iterator[Sample]:
-    """The same cases with the first context alone, the first two, and so on up to `MOST_CONTEXTS`."""
+    """Yield the same cases with the first context alone, the first two, and so on up to `MOST_CONTEXTS`."""
     for question in questions:
         for alone in isolated(question):
             for count in range(1, min(len(alone.given), MOST_CONTEXTS) + 1):
@@ -227,7 +227,7 @@ def _case(question: Sample, alone: SingleRelationContexts, label: str) -> Sample
 
 
 def with_made(questions: Sequence[Sample], made: Sequence[Sample]) -> list[Sample]:
-    """The questions with the contexts that were made of theirs: what a simulated reader knows."""
+    """Return the questions with the contexts that were made of theirs: what a simulated reader knows."""
     new: dict[str, dict[str, Context]] = {}
     for case in made:
         new.setdefault(case.question, {}).update({given.id: given for given in case.given if MADE in given.id})
@@ -237,7 +237,7 @@ def with_made(questions: Sequence[Sample], made: Sequence[Sample]) -> list[Sampl
 
 
 def isolated(question: Sample) -> Iterator[SingleRelationContexts]:
-    """The relations that a question's contexts allow, in the order of `RELATIONS`.
+    """Yield the relations that a question's contexts allow, in the order of `RELATIONS`.
 
     Only two contexts can be ambiguous to each other: two that both do not say which thing they are about would be about
     the same one. So one alone of the contexts on several things is undescribed, as in the paper's Table 3, whose
@@ -271,7 +271,7 @@ def one_undescribed(question: Sample, named: Sequence[Context]) -> tuple[Context
 
 
 def undescribed(question: Sample, given: Context) -> Context | None:
-    """A context without what tells its thing from others of the name; None where there is none.
+    """Return a context without what tells its thing from others of the name; None where there is none.
 
     That is one that the data set has with the same answer, else the context with its full name cut down where it
     stands in the text.
@@ -287,7 +287,10 @@ def undescribed(question: Sample, given: Context) -> Context | None:
 
 
 def contradicting(question: Sample) -> tuple[Context, ...]:
-    """A right context and the wrong ones about the same thing, each with another answer; empty where there are none."""
+    """Return a right context and the wrong ones about the same thing, each with another answer.
+
+    Return nothing where there are none.
+    """
     about, numbered = things_of(question), dict(enumerate(question.given, 1))
     for right, given in numbered.items():
         against: dict[str, Context] = {given.answer: given}
@@ -300,7 +303,7 @@ def contradicting(question: Sample) -> tuple[Context, ...]:
 
 
 def described(question: Sample, sources: Sequence[Source], known: Mapping[str, Context]) -> list[Source]:
-    """The contexts, of which each that does not say which thing it is about is replaced by one that does.
+    """Return the contexts, of which each that does not say which thing it is about is replaced by one that does.
 
     That is the one that it was made of, or another with its answer; where there is none, it stays.
     """
@@ -321,7 +324,7 @@ def described(question: Sample, sources: Sequence[Source], known: Mapping[str, C
 
 
 def growth_table(found: Comparison, name: str) -> Table:
-    """One row a relation, one column a number of contexts (Fig. 2)."""
+    """Return one row a relation, one column a number of contexts (Fig. 2)."""
     (row,) = found.estimates.values() or ({},)
     counts = range(1, MOST_CONTEXTS + 1)
     lines = tuple(
@@ -338,7 +341,7 @@ def growth_table(found: Comparison, name: str) -> Table:
 
 
 def relation_table(found: Comparison, measure: str, title: str, left_out: str) -> Table:
-    """One line a way to ask, one column a relation; behind the value, p of its difference from base."""
+    """Return one line a way to ask, one column a relation; behind the value, p of its difference from base."""
     columns = [column for relation in RELATIONS if (column := f"{relation} {measure}") in found.columns]
     tests = {cells[0]: found.tests[name] for name, cells in found.pairs.items()}
     lines = []

@@ -98,7 +98,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def measures(row: ScoreRow, question: Sample, made: OrganisedContexts) -> Iterator[tuple[str, float]]:
-    """The measures of one answer; shares of wrong answers only where the question has some.
+    """Yield the measures of one answer; shares of wrong answers only where the question has some.
 
     Args:
         row: The answer.
@@ -130,7 +130,7 @@ def measures(row: ScoreRow, question: Sample, made: OrganisedContexts) -> Iterat
 
 
 def is_named(entity: str, question: str, lines: Sequence[str]) -> bool:
-    """Whether a line holds what tells the entity from others: its terms that the question lacks, or else its own."""
+    """Return whether a line has a descriptor's terms that the question lacks, or else all of its terms."""
     terms = frozenset(words(entity))
     wanted = terms - frozenset(words(question)) or terms
     return any(wanted <= frozenset(words(line)) for line in lines)
@@ -149,7 +149,7 @@ def set_beside(question: Sample, quotes: Sequence[tuple[int, str]], against: Pai
 
 
 def _tables(measured: Sequence[ScoreRow], reader: str, seed: int) -> tuple[tuple[Table, Table], dict[str, Any]]:
-    """One line a system, and COrg's paired differences in answer recall."""
+    """Return one line a system, and COrg's paired differences in answer recall."""
     pairs = {f"{name} {column}": ((CORG, column), (name, column)) for name in SHOWN if name != CORG
              for column in (RECALL, QUOTED)}  # fmt: skip
     found = compare(measured, by="measure", columns=MEASURES, lines=SHOWN, pairs=pairs, seed=seed, wilson=False)

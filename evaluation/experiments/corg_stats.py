@@ -132,7 +132,7 @@ def run(collection: DataSet, run: ExperimentRun) -> Report:
 
 
 def unreadable(pair: Relation[int], unread: Set[frozenset[int]], noted: Set[int]) -> bool:
-    """Whether a pair is `none` only since no reply gave its relation, and the contexts' notes do not give it either."""
+    """Return whether a pair is `none` only because no reply, and no note of the contexts, gives its relation."""
     both = {pair.a, pair.b}
     return pair.kind == "none" and pair.inferred and frozenset(both) in unread and not both <= noted
 
@@ -140,7 +140,7 @@ def unreadable(pair: Relation[int], unread: Set[frozenset[int]], noted: Set[int]
 def contexts(
     collection: DataSet, questions: Sequence[Sample], run: ExperimentRun, k: int
 ) -> dict[str, dict[str, list[Source]]]:
-    """The contexts of each question, by where they are from.
+    """Return the contexts of each question, by where they are from.
 
     Raises:
         UsageError: The questions come without any, and there is nothing to search.
@@ -160,13 +160,16 @@ def contexts(
 
 
 def coverage(question: Sample, sources: Sequence[Source]) -> float | None:
-    """The share of the right answers that at least one context holds (appendix A.3)."""
+    """Return the share of the right answers that at least one context holds (appendix A.3)."""
     held = [any(holds(f"{s.title} {s.text}", names) for s in sources) for names in question.answers]
     return fmean(held) if held else None
 
 
 def labelled(question: Sample) -> Composition:
-    """The relations by the data set's labels; pairs of which it does not say what they are about are left out."""
+    """Return the relations by the data set's labels.
+
+    Pairs of which it does not say what they are about are left out.
+    """
     about = things_of(question)
     given = dict(enumerate(question.given, 1))
     pairs = []
@@ -189,7 +192,7 @@ def labelled(question: Sample) -> Composition:
 
 
 def composed(parts: Sequence[Composition], *, seed: int = 0) -> dict[str, Any]:
-    """The mean composition of the questions that have pairs, the share that has each kind, coverage, and counts."""
+    """Return the mean composition of questions with pairs, the share with each kind, coverage, and counts."""
     having = [part for part in parts if part.pairs]
     kinds = {}
     for kind in KINDS:
@@ -219,7 +222,7 @@ def composed(parts: Sequence[Composition], *, seed: int = 0) -> dict[str, Any]:
 
 
 def kinds_table(numbers: Mapping[str, dict[str, Any]], name: str) -> Table:
-    """One row a kind, and for each way its mean share of a question's pairs and the questions that have it."""
+    """Return one row a kind, and for each way its mean share of a question's pairs and the questions that have it."""
 
     def cells(kind: str) -> list[str]:
         found = [counted["kinds"][kind] for counted in numbers.values()]
@@ -241,7 +244,7 @@ def kinds_table(numbers: Mapping[str, dict[str, Any]], name: str) -> Table:
 
 
 def contexts_table(numbers: Mapping[str, dict[str, Any]]) -> Table:
-    """One row a way: how many contexts answer, how many pairs they make, and what relating them took."""
+    """Return one row a way: how many contexts answer, how many pairs they make, and what relating them took."""
     rows = tuple(
         (
             way,
@@ -259,7 +262,7 @@ def contexts_table(numbers: Mapping[str, dict[str, Any]]) -> Table:
 
 
 def row(question: Sample, way: str, found: Composition | None, error: str = "") -> ScoreRow:
-    """How many pairs of a question's contexts are related; which relations, in the details."""
+    """Return how many pairs of a question's contexts are related; which relations, in the details."""
     details: dict[str, Any] = {"question": question.question, "relations": [], "error": error}
     if found is None:
         return ScoreRow(question.id, way, "relations", None, error, details=details)

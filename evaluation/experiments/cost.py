@@ -119,7 +119,7 @@ def measured(bench: SearchBench, retrieved: Mapping[str, Sequence[Source]]) -> W
 
 
 async def _write(bench: SearchBench, asked: Sequence[tuple[Sample, Sequence[Source]]]) -> tuple[list[str], list[str]]:
-    """The extracts of each question's partitions and its plain answers; what cannot be had is left out."""
+    """Return the extracts of each question's partitions and its plain answers; what cannot be had is left out."""
     extracts, answers = list[str](), list[str]()
     for question, sources in asked:
         with suppress(ModelError):
@@ -134,7 +134,7 @@ async def _write(bench: SearchBench, asked: Sequence[tuple[Sample, Sequence[Sour
 def plan(
     question: Sample, bench: SearchBench, extractive: ExtractiveReader | None, written: WrittenTokens
 ) -> PlannedCost:
-    """The router's choice for the retrieved passages, and the cost model's figures for each way to read them."""
+    """Return the router's choice for the retrieved passages, and the cost model's figures for each way to read them."""
     asked, library = normalised(question.question), bench.searched.library
     settings = TWO_WAYS.model_copy(update={"reranker": bench.searched.reranker})
     retrieval = retrieve_passages(library, [asked], settings)
@@ -190,7 +190,7 @@ def _costs(
 
 
 def _amount(estimate: Estimate, digits: int) -> str:
-    """A cell: a mean amount with its interval."""
+    """Return a cell: a mean amount with its interval."""
     value, low, high = (f"{part:,.{digits}f}" for part in (estimate.value, estimate.low, estimate.high))
     return f"{value} [{low}, {high}]"
 

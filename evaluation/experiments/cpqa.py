@@ -149,7 +149,7 @@ def sources(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def splitting(found: DataSet, run: ExperimentRun) -> Report:
-    """Each splitter with each retriever behind the same second stage (Table IV), on the negative questions."""
+    """Return each splitter with each retriever behind the same second stage (Table IV), on the negative questions."""
     subject, filtered = on_subject(found)
     run = with_embedders(run, most=2)
     with open_bench(filtered, run, lambda _: of_kinds(filtered, run, CHOICES)) as bench, open_pipeline(bench) as made:
@@ -184,7 +184,7 @@ def splitting(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def with_embedders(run: ExperimentRun, *, most: int = 1) -> ExperimentRun:
-    """The run with the embedder of documents as its own, and those of passages, `most` of them, beside it.
+    """Return the run with the embedder of documents as its own, and those of passages, `most` of them, beside it.
 
     Raises:
         UsageError: There are more.
@@ -208,7 +208,7 @@ def _read_by(made: QueryPipeline) -> str:
 
 
 def on_subject(found: DataSet) -> tuple[str, DataSet]:
-    """The questions about neoplasms, and how they were told, in words.
+    """Return the questions about neoplasms, and how they were told, in words.
 
     Raises:
         UsageError: No question is about neoplasms.
@@ -230,7 +230,7 @@ def on_subject(found: DataSet) -> tuple[str, DataSet]:
 
 
 def negatives(bench: SearchBench, rows: Sequence[ScoreRow]) -> tuple[tuple[Sample, ...], str]:
-    """The questions that every baseline among the rows answers wrongly, and what they are, in words; else all."""
+    """Return the questions that every baseline among the rows answers wrongly, with a description; else all."""
     baselines = [row for row in complete(rows) if row.arm != PIPELINE]
     right = {row.sample for row in baselines if row.score}
     asked = {row.sample for row in baselines}
@@ -311,7 +311,7 @@ def _passages(
 def _asked(
     bench: SearchBench, given: Passages, questions: Sequence[Sample], *, baseline: bool = False
 ) -> list[ScoreRow]:
-    """The questions put to every arm with its own passages, and to the closed book where that is a baseline."""
+    """Return the questions put to every arm with its own passages, and to the closed book where that is a baseline."""
 
     def reads(name: str) -> Callable[[Sample, Sequence[Source]], Sequence[Source]]:
         return lambda question, _: given[name][question.id]
@@ -329,7 +329,7 @@ def _baselines(bench: SearchBench, made: QueryPipeline) -> list[ScoreRow]:
 
 
 def _before_reading(bench: SearchBench, given: Passages, seed: int) -> Table:
-    """Whether what a prompt holds is from a document that answers, where the data set names one."""
+    """Return a table of how often a prompt holds text of an answering document, where the data set names one."""
     rows = []
     for question in bench.questions:
         gold = bench.searched.documents(question)
@@ -345,7 +345,7 @@ def _before_reading(bench: SearchBench, given: Passages, seed: int) -> Table:
 
 
 def subset(label: str) -> str:
-    """The name that CPQA's Table V has for a set, by its name or a question's label; empty for another one."""
+    """Return the name that CPQA's Table V has for a set, by its name or a question's label; empty for another one."""
     # "pubmedqa" ends like "medqa".
     return next((SUBSETS[name] for name in sorted(SUBSETS, key=len, reverse=True) if name in label.lower()), "")
 

@@ -112,7 +112,7 @@ class SelectionCase:
         return {"question": self.query.question}
 
     def present(self, picks: Sequence[int]) -> float:
-        """Whether what is picked holds an answer, word for word (the paper's recall before reading).
+        """Return whether what is picked holds an answer, word for word (the paper's recall before reading).
 
         An answer may go over the end of a sentence where the next one is picked too; the last words of a unit and the
         first of one that does not follow it in its text are no answer.
@@ -150,7 +150,7 @@ TUNED_AT = (SelectionLimit(tokens=512), SelectionLimit(tokens=2048))
 
 
 def limits_of(one_document: bool, window: int | None = None) -> tuple[SelectionLimit, ...]:
-    """The paper's limits: shares of one document, else T_max as far as a model's context window goes."""
+    """Return the paper's limits: shares of one document, else T_max as far as a model's context window goes."""
     if one_document:
         return tuple(SelectionLimit(ratio=ratio) for ratio in RATIOS)
     room = PROMPT_SHARE * (window or UNKNOWN_WINDOW)
@@ -351,7 +351,7 @@ def _cosines(case: SelectionCase) -> Any:
 def tuned_on(
     cases: Sequence[SelectionCase], limits: Sequence[SelectionLimit] = TUNED_AT, selectors: Sequence[str] = (MMR, FPS)
 ) -> dict[str, BestSetting]:
-    """The best settings of these selectors by mean recall over these limits."""
+    """Return the best settings of these selectors by mean recall over these limits."""
     most = max(len(case.tokens) for case in cases)
     windows = [window for window in WINDOWS if window is None or window < most]
 
@@ -370,7 +370,7 @@ def tuned_on(
 
 
 def presets_of(name: str, one_document: bool) -> tuple[str, ...]:
-    """The paper's presets of a data set, else those of Natural Questions: for sentences of one document, or chunks."""
+    """Return the paper's presets of a data set, else those of Natural Questions, for sentences or chunks."""
     own = next((short for known, short in OWN_PRESETS.items() if name.startswith(known)), "nq")
     ends = ("sentences", "sentences-fps") if one_document else ("chunks-to-10k", "chunks-from-20k")
     return tuple(f"paper-{own}-{end}" for end in ends)
@@ -379,7 +379,7 @@ def presets_of(name: str, one_document: bool) -> tuple[str, ...]:
 def systems_of(
     cases: Sequence[SelectionCase], tuned: Mapping[str, BestSetting], presets: Sequence[str]
 ) -> dict[str, Pick]:
-    """The selections by name; those over the fused ranking only where candidates come from a search."""
+    """Return the selections by name; those over the fused ranking only where candidates come from a search."""
     best = tuned[MMR]
     systems: dict[str, Pick] = {
         SIMILARITY: _by_similarity,
@@ -406,7 +406,7 @@ Lengths = dict[str, dict[str, BestSetting]]
 
 
 def lengths_of(limits: Sequence[SelectionLimit]) -> list[tuple[SelectionLimit, ...]]:
-    """The limits that share a pair of α and w: all shares of a document, T_max up to 10,000, and T_max beyond."""
+    """Return the limits that share a pair of α and w: document shares, T_max up to 10,000, and T_max beyond."""
     groups = (
         tuple(limit for limit in limits if limit.tokens is None),
         tuple(limit for limit in limits if limit.tokens is not None and limit.tokens <= SHORT_LIMIT),
@@ -449,7 +449,7 @@ def _cuts(case: SelectionCase, pick: Pick, limits: Sequence[SelectionLimit]) -> 
 
 
 def selections(tuned: Lengths) -> dict[str, Callable[[SelectionLimit], Pick]]:
-    """The selections that the paper's tables compare, by its names and for a limit: similarity, and what was tuned."""
+    """Return the selections that the paper's tables compare, by name, for a limit: similarity, and the tuned ones."""
     found: dict[str, Callable[[SelectionLimit], Pick]] = {"SB": lambda _: _by_similarity}
     makers: dict[str, tuple[str, Callable[[float, int | None], Pick]]] = {
         "SB+MMR": (MMR, _by_mmr), "SB+FPS": (FPS, _by_fps),
@@ -466,7 +466,7 @@ def selections(tuned: Lengths) -> dict[str, Callable[[SelectionLimit], Pick]]:
 
 
 def as_reported(presets: Sequence[str]) -> dict[str, Callable[[SelectionLimit], Pick]]:
-    """The selections with the α and w that the paper reports, by name and for a limit.
+    """Return the selections with the α and w that the paper reports, by name and for a limit.
 
     Args:
         presets: Of `PAPER_PRESETS`, for one kind of units: of each selector one, or one to 10,000 tokens and another
@@ -568,7 +568,7 @@ def _passages(found: DataSet, cases: Sequence[SelectionCase], systems: Mapping[s
 
 
 def _passage_table(found: Comparison) -> Table:
-    """Each mean with its difference to the ranking that the selection departs from."""
+    """Return each mean with its difference to the ranking that the selection departs from."""
     measures = (f"recall@{PASSAGES}", "nDCG@10")
     rows = []
     for name, estimates in found.estimates.items():
@@ -586,7 +586,7 @@ def _passage_table(found: Comparison) -> Table:
 
 
 def _orderings(cases: Sequence[SelectionCase], systems: Mapping[str, Pick], seed: int) -> tuple[Table, dict[str, Any]]:
-    """How far from the nearer end of the prompt relevant passages stand."""
+    """Return how far from the nearer end of the prompt relevant passages stand."""
     pick = systems.get(FUSED, systems[SIMILARITY])
     estimates = {
         ordering: average([d for case in cases if (d := _distance(case, pick, ordering)) is not None], seed=seed)
@@ -718,14 +718,14 @@ def as_in_the_paper(
 
 
 def _question(case: SelectionCase) -> Sample:
-    """The question with its answers in words, and what is relevant as the passages that give them."""
+    """Return the question with its answers in words, and what is relevant as the passages that give them."""
     of_names = dict(zip(case.documents, case.shown, strict=True))
     given = tuple(Context(name, "", of_names[name], role="gold") for name in sorted(case.relevant) if name in of_names)
     return Sample(case.query.id, case.query.question, "long", answers=case.query.answers, given=given)
 
 
 def _arranged(case: SelectionCase, picks: Sequence[int], ordering: str) -> list[int]:
-    """The picks in another order; of one text, all its places count as one document's."""
+    """Return the picks in another order; of one text, all its places count as one document's."""
     first = {text: at for at, text in reversed(list(enumerate(case.texts[index] for index in picks)))}
     order = arrange(list(picks), ordering, place=lambda index: (first[case.texts[index]], case.places[index]))
     return [picks[at] for at in order]

@@ -93,7 +93,7 @@ def _mean_table(mean: dict[str, Estimate]) -> tuple[Table, ...]:
 
 
 def spread(found: DataSet, run: ExperimentRun) -> tuple[Sample, ...]:
-    """The part's questions that a rule can score, of each label as many as the limit divided by the labels.
+    """Return the part's questions that a rule can score, of each label as many as the limit divided by the labels.
 
     What a small label leaves of its share, and what does not divide, goes to the labels that are first by name.
     """
@@ -110,12 +110,12 @@ def spread(found: DataSet, run: ExperimentRun) -> tuple[Sample, ...]:
 
 
 def subset_name(question: Sample) -> str:
-    """A subset as MIRAGE's tables name it."""
+    """Return a subset as MIRAGE's tables name it."""
     return MIRAGE_PARTS.get(question.label, question.label or ALL)
 
 
 def _parts(questions: Sequence[Sample]) -> dict[str, list[str]]:
-    """The columns: each subset in MIRAGE's order, then by name, and all of them; of one subset only all."""
+    """Return the columns: each subset in MIRAGE's order, then by name, and all of them; of one subset only all."""
     order = list(MIRAGE_PARTS.values())
     names = sorted(
         {subset_name(question) for question in questions},

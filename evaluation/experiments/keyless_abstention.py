@@ -67,7 +67,7 @@ Kind = Literal["answerable", "removed", "other", "unanswerable"]
 
 
 def open_dataset(name: str, data: Path | None) -> DataSet:
-    """The five data sets as one: each question is labelled with its set.
+    """Return the five data sets as one: each question is labelled with its set.
 
     ClapNQ's answers are the sentences that its annotators selected; RAMDocs' wrong answers count as answers, too.
 
@@ -96,7 +96,7 @@ def open_dataset(name: str, data: Path | None) -> DataSet:
 
 
 def with_short_passages(found: DataSet, splitter: SentenceSplitter) -> Iterator[Sample]:
-    """The samples; the articles of COVID-QA, and XQuAD's paragraphs, are split."""
+    """Yield the samples; the articles of COVID-QA, and XQuAD's paragraphs, are split."""
     articles = {document.id: document.text for document in found.documents()}
 
     @cache
@@ -128,13 +128,13 @@ class RankedSentences:
         return max((weighted(item.similarity, item.share, weight) for item in self.ranked), default=0.0)
 
     def quoted(self, margin: float, weight: float = SIMILARITY_WEIGHT) -> list[str]:
-        """The best sentence and those at most `margin` below it."""
+        """Return the best sentence and those at most `margin` below it."""
         scores = [(weighted(item.similarity, item.share, weight), item.sentence.text) for item in self.ranked]
         ordered = sorted(scores, key=lambda pair: -pair[0])[:MAX_QUOTED]
         return [text for score, text in ordered if score >= ordered[0][0] - margin]
 
     def holds(self, texts: Sequence[str]) -> bool:
-        """Whether one of the texts holds an answer."""
+        """Return whether one of the texts holds an answer."""
         return any(holds(text, self.sample.names) for text in texts)
 
 
@@ -147,12 +147,12 @@ class SamplePool:
     vectors: np.ndarray
 
     def nearest(self, query: np.ndarray) -> list[Context]:
-        """All passages, the nearest to the query first."""
+        """Return all passages, the nearest to the query first."""
         return [self.passages[i] for i in (-(self.vectors @ query)).argsort(kind="stable").tolist()]
 
 
 def open_pool(samples: Iterable[Sample], embedder: Embedder, most: int = POOL) -> SamplePool:
-    """The first samples by hash whose passages fit into a pool."""
+    """Return the first samples by hash whose passages fit into a pool."""
     taken: list[Sample] = []
     passages: dict[Context, None] = {}
     for sample in sorted(samples, key=lambda sample: digest(sample.id)):
@@ -202,7 +202,7 @@ def area_between(positive: Sequence[float], negative: Sequence[float]) -> float:
 
 
 def choose_threshold(outcomes: Sequence[RankedSentences]) -> float:
-    """The highest threshold, in steps of 0.01, that lets `KEPT` of the answerable questions through."""
+    """Return the highest threshold, in steps of 0.01, that lets `KEPT` of the answerable questions through."""
     by_set = {
         name: [outcome.best() for outcome in outcomes if (outcome.sample.label, outcome.kind) == (name, "answerable")]
         for name in SETS
@@ -258,7 +258,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def _rows(outcome: RankedSentences) -> Iterator[ScoreRow]:
-    """Whether each way to answer found something where there is something, and nothing elsewhere."""
+    """Yield whether each way to answer found something where there is something, and nothing elsewhere."""
     sample = outcome.sample
     details = {"question": sample.question, "best": round(outcome.best(), 6)}
     drafts = {AT_ONCE: outcome.plain, PARTITIONED: outcome.reduced}
@@ -296,7 +296,10 @@ def _weights(outcomes: Sequence[RankedSentences]) -> tuple[Table, ...]:
 
 
 def _drafts(outcomes: Sequence[RankedSentences]) -> Table:
-    """One row a data set: shares answered, abstained and right, at once (plain) and in partitions (map/reduce)."""
+    """Return one row a data set with the shares answered, abstained and right, at once and in partitions.
+
+    "At once" is the route plain, "in partitions" map/reduce.
+    """
     rows = []
     for name in SETS:
         of = {

@@ -72,13 +72,13 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def _turn(library: Library, sample: Sample) -> list[str]:
-    """The documents in the order in which a turn with the settings as they are reads them."""
+    """Return the documents in the order in which a turn with the settings as they are reads them."""
     chosen = retrieve_passages(library, [normalised(sample.question)], Settings()).chosen
     return list(dict.fromkeys(candidate.passage.document_id for candidate in chosen))
 
 
 def _hits(sample: Sample, arm: str, ranks: list[int]) -> list[ScoreRow]:
-    """A row for each depth."""
+    """Return a row for each depth."""
     details = {"question": sample.question, "ranks": ranks}
     return [
         ScoreRow(

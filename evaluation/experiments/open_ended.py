@@ -73,7 +73,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def long_questions(found: DataSet, run: ExperimentRun) -> tuple[Sample, ...]:
-    """The part's questions that ask for a long answer and have a reference.
+    """Return the part's questions that ask for a long answer and have a reference.
 
     Raises:
         UsageError: There is none.
@@ -89,7 +89,7 @@ def long_questions(found: DataSet, run: ExperimentRun) -> tuple[Sample, ...]:
 
 
 def plain_text(text: str) -> str:
-    """An answer without citation marks."""
+    """Return an answer without citation marks."""
     return MARKS.sub("", text).strip()
 
 
@@ -121,7 +121,7 @@ def similarity(rows: Sequence[ScoreRow], questions: dict[str, Sample]) -> list[S
 
 
 def _noted(arm: Arm, answers: dict[tuple[str, str], str]) -> Arm:
-    """The arm, with its answer noted for the judge; an abstention is an answer too."""
+    """Return the arm, with its answer noted for the judge; an abstention is an answer too."""
 
     async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
         found = await arm.answer(question, sources)

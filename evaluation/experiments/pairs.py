@@ -172,7 +172,7 @@ def prompt(source: Source) -> list[BaseMessage]:
 
 
 def read_question(reply: str) -> str:
-    """The first line of a reply that is a question, without numbers and quotes; empty where there is none."""
+    """Return the first line of a reply that is a question, without numbers and quotes; empty where there is none."""
     for line in reply.splitlines():
         text = _LEAD.sub("", line).strip().rstrip("\"'”*").strip()
         if text.endswith("?") and len(text.split()) > 2:
@@ -216,7 +216,7 @@ def _second(reranker: Reranker, question: str, candidates: Sequence[Candidate]) 
 
 
 def graded(query: Sample, pair: str, order: Sequence[str], relevant: frozenset[str]) -> tuple[ScoreRow, ScoreRow]:
-    """Whether a document that answers is among the first `TOP`, and 1 / its rank, 0 where none is."""
+    """Return whether a document that answers is among the first `TOP`, and 1 / its rank, 0 where none is."""
     reciprocal = next((1 / rank for rank, name in enumerate(order[:TOP], 1) if name in relevant), 0.0)
     details = {"question": query.question, "relevant": sorted(relevant), "found": list(order)}
     hits = ScoreRow(query.id, arm=pair, measure=HITS, score=float(reciprocal > 0), details=details)

@@ -49,7 +49,7 @@ KINDS = (ALONE, BESIDE, RIGHT, QUOTED, OTHER)
 
 
 def open_dataset(name: str, data: Path | None) -> DataSet:
-    """The questions of PoisonedRAG for which the passage that answers is known.
+    """Return the questions of PoisonedRAG for which the passage that answers is known.
 
     Raises:
         UsageError: The name is another, or a file is missing; the message says where it is published.
@@ -97,7 +97,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def _documents(found: DataSet, asked: list[Sample], others: int) -> Iterator[Document]:
-    """The passages of the questions asked, and some of others', each a document."""
+    """Yield the passages of the questions asked, and some of others', each a document."""
     known = {sample.id for sample in asked}
     rest = sorted((sample for sample in found.samples if not sample.wrong), key=lambda sample: digest(sample.id))
     for sample in (*asked, *rest[:others]):

@@ -102,7 +102,10 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def presets_of_level(name: str, level: str) -> tuple[str, ...]:
-    """The paper's presets for a unit: of the sets of Table 3 for chunks of 512 alone, of all others those of SQuAD."""
+    """Return the paper's presets for a unit.
+
+    For chunks of 512 they are those of the sets of Table 3, for all other units those of SQuAD.
+    """
     if any(name.startswith(known) for known in OWN_PRESETS):
         return presets_of(name, one_document=False) if SIZES[level] == 512 else ()
     return (f"paper-squad-{SIZES[level] or 'sentences'}",)
@@ -142,7 +145,7 @@ class UnitPool:
         self._embedder = embedder
 
     def case(self, sample: Sample) -> SelectionCase:
-        """A question with its nearest units; relevant are those of its own paragraph that hold an answer."""
+        """Return a question with its nearest units; relevant are those of its own paragraph that hold an answer."""
         asked = self._embedder.encode_query(sample.question)
         near = np.argsort(-(self._vectors @ asked), kind="stable")[:NEAREST].tolist()
         relevant = (

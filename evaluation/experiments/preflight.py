@@ -110,7 +110,7 @@ def run(collection: DataSet, run: ExperimentRun) -> Report:
 
 
 def _referenced(library: Library, hits: Sequence[Hit], cosines: Mapping[str, float]) -> Retrieved:
-    """A ranking's passages as a turn has them."""
+    """Return a ranking's passages as a turn has them."""
     passages: list[Passage] = library.passages([hit.passage_id for hit in hits])
     refs = [
         reference(Candidate(passage, hit.rank, hit.score, cosines[passage.id]), hit.rank)
@@ -158,7 +158,7 @@ def branch(decision: RouteDecision, settings: Settings) -> str:
 def _rows(
     query: Sample, found: Rankings, relevant: frozenset[str], outcomes: Mapping[str, PreflightOutcome]
 ) -> Iterator[ScoreRow]:
-    """Whether the rule was right about the question, with each setting's passages."""
+    """Yield whether the rule was right about the question, with each setting's passages."""
     rankings = {"dense": found.dense, "BM25": found.lexical, "fused": found.fused}
     ranks = {name: gold_ranks(by_document(ranking), relevant) for name, ranking in rankings.items()}
     for setting, outcome in outcomes.items():
@@ -231,7 +231,7 @@ def _short(product: Sequence[PreflightOutcome]) -> tuple[Table, dict[str, Any]]:
 
 
 def _router(reader: Sequence[PreflightOutcome], seed: int) -> tuple[Table, dict[str, Any]]:
-    """The IoU rule against what the router asks: a gold passage that is there, below the reader's first three."""
+    """Return the IoU rule measured against the router's event: a gold passage ranked below the reader's first three."""
     rule, numbers = _prediction(
         "IoU rule, as the reader gets them", reader, lambda o: o.flagged, seed, lambda o: o.lost
     )
@@ -254,7 +254,7 @@ def _prediction(
     seed: int,
     truth: Callable[[PreflightOutcome], bool] = lambda outcome: outcome.issue,
 ) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """A row of the first table, and its numbers."""
+    """Return a row of the first table, and its numbers."""
     flagged, issue = [predicted(o) for o in outcomes], [truth(o) for o in outcomes]
     counts, shares = Counter(zip(flagged, issue, strict=True)), prediction(flagged, issue, seed=seed)
     cells = [counts[pair] for pair in ((True, True), (True, False), (False, True), (False, False))]

@@ -60,7 +60,7 @@ class PruningQuestion:
         return sum(self.tokens[place] for place in places)
 
     def answered(self, places: Sequence[int]) -> bool:
-        """Whether one of them holds an answer."""
+        """Return whether one of them holds an answer."""
         return any(self.holds[place] for place in places)
 
 
@@ -98,7 +98,7 @@ def run(collection: DataSet, run: ExperimentRun) -> Report:
 
 
 def ask_all(collection: DataSet, library: Library, run: ExperimentRun) -> list[PruningQuestion]:
-    """The part's questions with their passages as the reader judges them."""
+    """Return the part's questions with their passages as the reader judges them."""
     reader = open_named(run.extractive_reader)
     queries = collection.select(run.part, run.limit)
     found = []
@@ -123,7 +123,7 @@ def _asked(
 
 
 def rows_of(asked: Sequence[PruningQuestion], ways: Mapping[str, Keep]) -> list[ScoreRow]:
-    """Whether an answer is in what each way keeps of a question's passages."""
+    """Return whether an answer is in what each way keeps of a question's passages."""
     rows = []
     for item in asked:
         kept = {name: keep(item) for name, keep in ways.items()}

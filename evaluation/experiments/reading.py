@@ -83,7 +83,7 @@ class ReadPair:
 
 
 def open_named(name: str) -> ExtractiveReader:
-    """The extractive reader of a name, or of a file of the project's network that ends in `.onnx`.
+    """Return the extractive reader of a name, or of a file of the project's network that ends in `.onnx`.
 
     Raises:
         ExtractiveReaderError: It cannot be loaded.
@@ -184,7 +184,7 @@ SPAN_MEASURES: dict[str, Callable[[ReadPair], float]] = {
 
 
 def _most_probable(group: Sequence[ReadPair]) -> ReadPair:
-    """The passage that most probably answers, with the answers of all of the question's passages."""
+    """Return the passage that most probably answers, with the answers of all of the question's passages."""
     best = max(group, key=lambda put: (put.reading.answerable, put.reading.best.margin if put.reading.best else -1e9))
     gold = tuple(dict.fromkeys(answer for put in group for answer in put.example.names))
     return replace(best, example=replace(best.example, answers=(gold,) if gold else ()))
@@ -216,12 +216,12 @@ def _known(example: Sample, label: str) -> bool | None:
 
 
 def selective_pairs(puts: Sequence[ReadPair]) -> list[ReadPair]:
-    """The pairs whose answer is known: its words, or that there is none."""
+    """Return the pairs whose answer is known: its words, or that there is none."""
     return [put for put in puts if put.marked or put.example.answerable is False]
 
 
 def _selective(puts: Sequence[ReadPair], seed: int) -> Part | None:
-    """How much can be answered at a given risk."""
+    """Return how much can be answered at a given risk."""
     known = selective_pairs(puts)
     if len({put.marked for put in known}) < 2:
         return None
@@ -255,12 +255,12 @@ def selective(confidence: Sequence[float], wrong: Sequence[bool], seed: int) -> 
 
 
 def selective_cells(found: dict[str, Estimate]) -> Cells:
-    """The cells of a row."""
+    """Return the cells of a row."""
     return tuple(number(estimate, percent=name != "area") for name, estimate in found.items())
 
 
 def _verdicts(name: str, puts: Sequence[ReadPair], seed: int) -> Part | None:
-    """The verdict head on yes/no questions and statements; on BioASQ the mean over a question's snippets."""
+    """Return the verdict head on yes/no questions and statements; on BioASQ the mean over a question's snippets."""
     units: dict[str, list[ReadPair]] = {}
     for place, put in enumerate(puts):
         if put.example.passage.verdict is not None and put.reading.verdict is not None:
@@ -291,7 +291,7 @@ def _mean_verdict(group: Sequence[ReadPair]) -> tuple[float, ...]:
 
 
 def _likeliest(verdict: Sequence[float], classes: Sequence[str]) -> str:
-    """The class with the largest probability; the first of equals."""
+    """Return the class with the largest probability; the first of equals."""
     return max(classes, key=lambda name: (verdict[VERDICTS.index(name)], -VERDICTS.index(name)))
 
 
@@ -338,7 +338,7 @@ def _choices(name: str, puts: Sequence[ReadPair], readers: dict[str, OfflineRead
 
 
 def _rows(name: str, puts: Sequence[ReadPair]) -> Iterator[ScoreRow]:
-    """Whether each reader is right about a pair, and how sure it is."""
+    """Yield whether each reader is right about a pair, and how sure it is."""
     for place, put in enumerate(puts):
         example, reading = put.example, put.reading
         known = {

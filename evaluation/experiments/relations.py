@@ -85,7 +85,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def chosen(samples: Sequence[Sample], part: str, *, halves: bool, limit: int | None = None) -> list[Sample]:
-    """The samples of a part: a half (development or test), with a reader of spans one of its own parts; or all.
+    """Return the samples of a part: a half (development or test), with a reader of spans one of its own parts; or all.
 
     Raises:
         UsageError: There is no such part, the limit is below 1, or the part is empty.
@@ -106,7 +106,7 @@ def chosen(samples: Sequence[Sample], part: str, *, halves: bool, limit: int | N
 
 
 def sources_of(sample: Sample) -> list[Source]:
-    """A sample's contexts as a reader takes them, numbered from 1."""
+    """Return a sample's contexts as a reader takes them, numbered from 1."""
     return [Source(n, passage.id, passage.title, passage.text) for n, passage in enumerate(sample.given, 1)]
 
 

@@ -42,7 +42,7 @@ NOTE = (
 
 
 def fusion(name: str, dense: float) -> FeatureReranker:
-    """The fusion `name` with this weight of the dense ranking."""
+    """Return the fusion `name` with this weight of the dense ranking."""
     first, second = FUSIONS[name]
     return FeatureReranker({first: dense, second: 1 - dense}, name=name)
 
@@ -81,7 +81,7 @@ def run(found: DataSet, run: ExperimentRun, *, reranker: Reranker | None = None)
 def _orders(
     library: Library, question: str, found: Rankings, stages: Mapping[str, Reranker], limit: int
 ) -> dict[str, list[str]]:
-    """The document of each passage, in each ranking's order."""
+    """Return the document of each passage, in each ranking's order."""
     candidates = found.candidates(library.passages([hit.passage_id for hit in found.fused]))
     first = {"dense": found.dense, "BM25": found.lexical, "fused": found.fused}
     orders = {name: [hit.document_id for hit in ranking] for name, ranking in first.items()}

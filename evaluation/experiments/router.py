@@ -152,7 +152,7 @@ def curves() -> dict[str, ModelProfile]:
 
 
 def _arms(columns: Sequence[str]) -> tuple[str, str]:
-    """The names of plain RAG and of BriefContext in the published table's columns."""
+    """Return the names of plain RAG and of BriefContext in the published table's columns."""
     arms = list(dict.fromkeys(column.split(", ")[2] for column in columns))
     return arms[0], arms[1]
 
@@ -244,7 +244,7 @@ def _tokens(overhead: tuple[int, int, int], passages: Sequence[int]) -> tuple[in
 
 
 def _settings(run: ExperimentRun) -> Settings:
-    """The settings of retrieval, with the run's reranker where one is named."""
+    """Return the settings of retrieval, with the run's reranker where one is named."""
     settings = Settings(rerank_deadline=DEADLINE)
     if len(run.rerankers) > 1:
         raise UsageError(f"{len(run.rerankers)} rerankers are given", help="Give one, or none for the default.")
@@ -257,7 +257,7 @@ Looked = tuple[tuple[bool, ...] | None, tuple[bool, ...] | None, bool | None]
 def _looked(
     question: str, sources: Sequence[Source], right: set[int], names: Sequence[str], extractive: ExtractiveReader
 ) -> Looked:
-    """Whether the look has a wrong and a right answer read again, and whether that reaches the passage that answers."""
+    """Return whether a right and a wrong answer are read again, and whether that reaches the answering passage."""
     readings = {s.n: r for s, r in zip(sources, extractive.read(pairs(question, sources)), strict=True)}
 
     def answered(n: int, text: str) -> Draft:

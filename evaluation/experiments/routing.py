@@ -78,12 +78,12 @@ NEEDS, PLAIN = "COrg", "plain"
 
 
 def set_of(case: Sample) -> str:
-    """The data set of a case."""
+    """Return the data set of a case."""
     return case.label.partition("/")[0]
 
 
 def needs(case: Sample) -> bool:
-    """Whether it needs COrg."""
+    """Return whether it needs COrg."""
     return case.right == NEEDS
 
 
@@ -104,14 +104,14 @@ def parts(found: DataSet, *, read: bool) -> tuple[list[Sample], list[Sample]]:
 
 
 def few(cases: Sequence[Sample], most: int) -> list[Sample]:
-    """All cases of the sets that hold questions of both classes, the first `most` by hash of the others."""
+    """Return all cases of the sets that hold questions of both classes, the first `most` by hash of the others."""
     if any(map(needs, cases)):
         return list(cases)
     return sorted(cases, key=lambda case: digest(case.question))[:most]
 
 
 def open_dataset(name: str, data: Path | None) -> DataSet:
-    """The six data sets as one.
+    """Return the six data sets as one.
 
     Raises:
         UsageError: The name is another, or a file is missing; the message says where it is published.
@@ -140,7 +140,7 @@ def open_dataset(name: str, data: Path | None) -> DataSet:
 
 
 def _cases(dataset: str, samples: Sequence[Sample]) -> Iterator[Sample]:
-    """One case a question; each of RAMDocs that needs COrg once more, with one answer left."""
+    """Yield one case a question; each of RAMDocs that needs COrg once more, with one answer left."""
     for sample in samples:
         ids, key = [passage.id for passage in sample.given], "" if dataset in MIXED else sample.key
         if dataset != "RAMDocs":
@@ -158,7 +158,7 @@ def _cases(dataset: str, samples: Sequence[Sample]) -> Iterator[Sample]:
 def _case(
     sample: Sample, dataset: str, differs: bool, documents: Iterable[str], kind: str = "", key: str = ""
 ) -> Sample:
-    """A question with its own documents; those of its passages that are none of them are kept from it."""
+    """Return a question with its own documents; those of its passages that are none of them are kept from it."""
     return replace(
         sample,
         label=f"{dataset}/{kind}",
@@ -183,7 +183,7 @@ def _experts(data: Path) -> tuple[list[Sample], list[Document]]:
 
 
 def put(case: Sample, library: Library) -> Passages:
-    """The passages that a question is put to: the nearest of its own documents, filled up with what search finds."""
+    """Return the passages for a question: the nearest of its own documents, then other search results."""
     found = library.search(SearchQuery(case.question, k=DEPTH, candidates=DEPTH))
     own = case.documents
     without = {passage.id for passage in case.given} - own
@@ -194,7 +194,7 @@ def put(case: Sample, library: Library) -> Passages:
 
 
 def searched(case: Sample, library: Library) -> Passages:
-    """The passages that search finds for a question by itself."""
+    """Return the passages that search finds for a question by itself."""
     found = library.search(SearchQuery(case.question, k=PASSAGES))
     return _passages(library, [hit.passage_id for hit in found.fused], found.dense_scores)
 
@@ -218,7 +218,7 @@ class MeasuredCase:
 
 
 def measured(case: Sample, library: Library, extractive: ExtractiveReader | None = None) -> MeasuredCase:
-    """The signals of a case."""
+    """Return the signals of a case."""
     own, found = (
         {name: signal.score for name, signal in measure(case.question, *passages, extractive).items()}
         for passages in (put(case, library), searched(case, library))
@@ -269,7 +269,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def _limited(cases: Sequence[Sample], limit: int | None) -> list[Sample]:
-    """The cases of the first questions by hash, of each data set in turn."""
+    """Return the cases of the first questions by hash, of each data set in turn."""
     by_set: dict[str, dict[str, None]] = {}
     for case in sorted(cases, key=lambda case: digest(case.question)):
         by_set.setdefault(set_of(case), {})[case.question] = None
@@ -299,7 +299,7 @@ def fit(rows: Sequence[MeasuredCase], names: Sequence[str] = SIGNALS) -> Model:
 
 
 def choose_threshold(rows: Sequence[MeasuredCase], model: Model) -> float:
-    """The least threshold, in steps of 0.01, that keeps false alarms at `FALSE_ALARMS` in the mean over the sets."""
+    """Return the least threshold, in steps of 0.01, with a mean false alarm rate of at most `FALSE_ALARMS`."""
     scores = [[model.score(row.scores) for row in rows if set_of(row.case) == name] for name in (*NEGATIVES, EXPERT)]
     sets = [found for found in scores if found]
     shares = ((at / 100, [fmean(score >= at / 100 for score in scores) for scores in sets]) for at in range(102))
@@ -307,7 +307,7 @@ def choose_threshold(rows: Sequence[MeasuredCase], model: Model) -> float:
 
 
 def contrasts(rows: Sequence[MeasuredCase]) -> dict[str, list[MeasuredCase]]:
-    """The comparisons by name: questions that need COrg, each time against others that don't."""
+    """Return the comparisons by name: questions that need COrg, each time against others that don't."""
     needing = [row for row in rows if needs(row.case)]
     plain = [row for row in rows if not needs(row.case)]
 
@@ -334,14 +334,14 @@ def area(rows: Sequence[MeasuredCase], model: Model, *, by_search: bool = False)
 def compared(
     training: Sequence[MeasuredCase], test: Sequence[MeasuredCase], model: Model, threshold: float
 ) -> tuple[tuple[Table, ...], dict[str, Any]]:
-    """The tables of the test questions, and the areas and shares in them."""
+    """Return the tables of the test questions, and the areas and shares in them."""
     tables = [_areas(test, model), *([_beside(test, model)] if ANSWERS in model.weights else [])]
     tables += [_each_signal(training, test, list(model.weights)), _threshold(test, model, threshold)]
     return tuple(tables), {table.title: {row[0]: list(row[1:]) for row in table.rows} for table in tables}
 
 
 def _beside(test: Sequence[MeasuredCase], model: Model) -> Table:
-    """The model without a reader on the same questions, and what the reader adds to it, paired."""
+    """Return the model without a reader on the same questions, and what the reader adds to it, paired."""
     plain = trained()[NO_READER]
     cells = []
     for name, rows in contrasts(test).items():

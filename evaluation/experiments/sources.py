@@ -106,10 +106,10 @@ class Thesaurus(Protocol):
     """What terms are mapped by; `Mesh` is one."""
 
     def descriptor(self, term: str) -> Descriptor | None:
-        """The heading that a term stands for."""
+        """Return the heading that a term stands for."""
 
     def under(self, subtree: str) -> Collection[str]:
-        """A heading and all that are narrower."""
+        """Return a heading and all that are narrower."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class DocumentSearch(Generic[R]):
                 self.holders.setdefault(stem, set()).add(key)
 
     def search(self, database: Database, expression: str, *, limit: int = 20) -> SearchReply:
-        """The ids of the records that an expression finds, most relevant first; tags of fields change nothing.
+        """Return the ids of the records that an expression finds, most relevant first; tags of fields change nothing.
 
         Raises:
             UsageError: The expression cannot be parsed.
@@ -159,14 +159,14 @@ class DocumentSearch(Generic[R]):
         return SearchReply(tuple(name for _, name in self.ranked(keys, tree)[:limit]), len(keys))
 
     def matches(self, tree: Expression, database: str) -> set[Key]:
-        """The records of a database that an expression finds."""
+        """Return the records of a database that an expression finds."""
         if isinstance(tree, Operation):
             return reduce(_COMBINED[tree.operator], (self.matches(part, database) for part in tree.parts))
         mapped = self.translated(tree)
         return self.term_matches(tree, database) if mapped == tree else self.matches(mapped, database)
 
     def translated(self, term: SearchTerm) -> Expression:
-        """A term as PubMed's automatic term mapping reads it.
+        """Return a term as PubMed's automatic term mapping reads it.
 
         Only terms without quotation marks and field tag are mapped. Of their words the longest stretch that is a
         heading or entry term stands for the heading, with all narrower ones, or for its words anywhere; then the rest
@@ -189,7 +189,7 @@ class DocumentSearch(Generic[R]):
         return parts[0] if len(parts) == 1 else Operation("AND", tuple(parts))
 
     def term_matches(self, term: SearchTerm, database: str) -> set[Key]:
-        """The records that hold all of a term's stems, side by side where it is a phrase, or have it as a heading."""
+        """Return the records with a term: all of its stems, side by side for a phrase, or the term as a heading."""
         everything = {key for key in self.records if key[0] == database}
         if term.tag == MESH_TAG and self.thesaurus is not None:
             narrower = set(self.thesaurus.under(term.text))
@@ -203,7 +203,7 @@ class DocumentSearch(Generic[R]):
         return found
 
     def ranked(self, keys: Iterable[Key], tree: Expression) -> list[Key]:
-        """The most relevant first: the sum over the expression's terms in the record, rarer ones counting more."""
+        """Return the records by relevance: the sum over the expression's terms in a record, weighted by rarity."""
         rarity = {
             stem: log1p(len(self.records) / len(self.holders[stem])) for stem in _wanted(tree) if self.holders.get(stem)
         }
@@ -223,7 +223,7 @@ def _padded(text: str) -> str:
 
 
 def _wanted(tree: Expression) -> list[str]:
-    """The stems that an expression asks for; those that NOT excludes are none of them."""
+    """Return the stems that an expression asks for; those that NOT excludes are none of them."""
     if isinstance(tree, SearchTerm):
         return words(tree.text)
     parts = tree.parts[:1] if tree.operator == "NOT" else tree.parts
@@ -298,7 +298,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def known_documents(documents: Iterable[Document]) -> dict[str, tuple[DatabaseRecord, str]]:
-    """The documents that PubMed or PMC would hold, by id, as records, and what each is.
+    """Return the documents that PubMed or PMC would hold, by id, as records, and what each is.
 
     Ids that begin with "pmc" are of PMC's articles, which are reviews where they say so (`metadata["origin"]`).
     Consumer-health pages ("medquad") are in neither database, only in the library.
@@ -346,7 +346,7 @@ def _ranked(
 
 
 def second_stage(run: ExperimentRun, usual: str) -> Reranker:
-    """The run's second stage, or the usual one.
+    """Return the run's second stage, or the usual one.
 
     Raises:
         UsageError: The run has more than one, or none at all.
@@ -389,7 +389,7 @@ def _by(rewriter: str) -> str:
 
 
 def semantic_candidates(library: Library, question: str, depth: int) -> list[Candidate]:
-    """The passages of the first `depth` documents of the dense ranking, in its order."""
+    """Return the passages of the first `depth` documents of the dense ranking, in its order."""
     found = library.search(SearchQuery(question, k=4 * depth, candidates=4 * depth))
     first = list(dict.fromkeys(hit.document_id for hit in found.dense))[:depth]
     pool = found.candidates(library.passages([hit.passage_id for hit in found.fused]))
@@ -424,7 +424,10 @@ def _found_by(semantic: bool, term: bool) -> str:
 def _measured(
     sample: Sample, ranked: _Ranked, origins: Mapping[str, str], relevant: frozenset[str]
 ) -> Iterator[ScoreRow]:
-    """The measures of each group for one question: shares of all questions, others where the group has something."""
+    """Yield the measures of each group for one question.
+
+    Shares are over all questions; the other measures only over those where the group found something.
+    """
     for names, of in ((FOUND_BY.values(), ranked.found_by), (ORIGINS.values(), origins)):
         pool = [name for name in ranked.found_by if name in of]
         evidence = [of[name] for name in ranked.evidence if name in of]

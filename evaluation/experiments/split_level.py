@@ -99,7 +99,7 @@ def run(collection: DataSet, run: ExperimentRun) -> Report:
 
 
 def levels(embedder: Embedder) -> dict[str, Callable[[Document], list[Chunk]]]:
-    """The levels at which a document is split, by name."""
+    """Return the levels at which a document is split, by name."""
     splitter = SentenceSplitter(embedder)
 
     def sentences(count: int) -> Callable[[Document], list[Chunk]]:
@@ -184,14 +184,14 @@ def _sources(
 
 
 def _worded(question: Sample, document: Document, answers: Spans) -> Sample:
-    """The question with its answers in words, else as marked, and the marked text as the passage that answers it."""
+    """Return the question with its answers in words, else as marked, and the marked text as answering passage."""
     marked = tuple(" ".join(document.text[start:end] for start, end in stretches) for stretches in answers)
     given = tuple(Context(f"{question.id}/{n}", "", text, role="gold") for n, text in enumerate(marked))
     return Sample(question.id, question.question, "long", answers=question.answers or (marked,), given=given)
 
 
 def _read(handed: Selections, asked: Sequence[Sample], run: ExperimentRun) -> SelectionReading | None:
-    """The picks of one budget as the model reads them; None without a model."""
+    """Return the picks of one budget as the model reads them; None without a model."""
     with open_asking(run, asked) as asking:
         if asking.chat_model is None:
             return None

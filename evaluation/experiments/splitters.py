@@ -55,7 +55,7 @@ class WordPieces:
     ends: Sequence[int]
 
     def count(self, start: int, end: int) -> int:
-        """How many begin in a stretch."""
+        """Return how many begin in a stretch."""
         return bisect_left(self.starts, end) - bisect_left(self.starts, start)
 
     def cut(self, start: int, end: int, count: int) -> int:
@@ -109,7 +109,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def methods(embedder: Embedder, long: Embedder | None = None) -> dict[str, Method]:
-    """The splitters that are compared, by name.
+    """Return the splitters that are compared, by name.
 
     Args:
         embedder: Of the chunks, and whose tokens are counted.
@@ -146,13 +146,13 @@ def long_embedder(embedder: Embedder, run: ExperimentRun) -> Embedder | None:
 
 
 def word_pieces(embedder: Embedder, text: str) -> WordPieces:
-    """The word pieces of a text."""
+    """Return the word pieces of a text."""
     offsets = [(start, end) for start, end in embedder.token_offsets(text) if end > start]
     return WordPieces([start for start, _ in offsets], [end for _, end in offsets])
 
 
 def best_first(pieces: WordPieces, chunks: Sequence[Chunk], order: Sequence[int], budget: int) -> list[tuple[int, int]]:
-    """The stretches that the chunks hand on, in the given order, up to `budget` word pieces in all."""
+    """Return the stretches that the chunks hand on, in the given order, up to `budget` word pieces in all."""
     taken = []
     for place in order:
         start, end = chunks[place].given_start, chunks[place].given_end
@@ -164,7 +164,10 @@ def best_first(pieces: WordPieces, chunks: Sequence[Chunk], order: Sequence[int]
 
 
 def span_recall(text: str, answers: Spans, taken: Sequence[tuple[int, int]]) -> float:
-    """The share of an answer's characters, spaces not counted, that the stretches cover; of the best alternative."""
+    """Return the share of an answer's characters, spaces not counted, that the stretches cover.
+
+    Of the best alternative.
+    """
     covered = np.zeros(len(text) + 1, dtype=np.int32)
     for start, end in taken:
         covered[start] += 1

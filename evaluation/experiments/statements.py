@@ -97,7 +97,7 @@ def run(dataset: DataSet, run: ExperimentRun) -> Report:
 
 
 def _rows(item: CheckedStatement, threshold: float) -> Iterator[ScoreRow]:
-    """Whether each check says what it should of a statement."""
+    """Yield whether each check says what it should of a statement."""
     says = dict(zip(CHECKS, (item.scores[USED] >= threshold, item.by_words), strict=True))
     details = {
         "question": item.case.question,

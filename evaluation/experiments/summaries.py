@@ -113,7 +113,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def _with_words(table: Table, rows: Sequence[ScoreRow]) -> Table:
-    """The table with the mean length of each method's summaries."""
+    """Return the table with the mean length of each method's summaries."""
     words: dict[str, list[float]] = {}
     for row in rows:
         words.setdefault(row.arm, []).append(row.details["words"])
@@ -223,7 +223,7 @@ def prompt(text: str) -> list[BaseMessage]:
 
 
 def _preferences(verdicts: Verdicts) -> Iterator[ScoreRow]:
-    """How often each of SB+MMR and SB is preferred to the other, mean over both orders of a pair."""
+    """Yield how often each of SB+MMR and SB is preferred to the other, mean over both orders of a pair."""
     for name, by_other in verdicts.rows.items():
         first, second = by_other["SB"]["orders"]
         yield ScoreRow(name, "written", "SB+MMR", ((first == FIRST) + (second == SECOND)) / 2, measure=WIN_RATE)

@@ -133,7 +133,7 @@ Measure: TypeAlias = Callable[[JudgedAnswer], bool | None]
 
 
 def among(counts: Callable[[JudgedAnswer], object], passes: Callable[[JudgedAnswer], bool]) -> Measure:
-    """Whether an answer passes, among those that count."""
+    """Return whether an answer passes, among those that count."""
     return lambda item: passes(item) if counts(item) else None
 
 
@@ -227,7 +227,7 @@ def _ask_all(found: TrustSet, run: ExperimentRun, model: Any) -> tuple[list[Judg
 def ask(
     app: Preflight, question: TrustQuestion, where: Sequence[str], names: Mapping[str, str]
 ) -> tuple[Answer, tuple[ShownCitations, ...]]:
-    """The product's answer to a question, after those that come before it in its conversation, and what it cites.
+    """Return the product's answer to a question and its citations, after the questions before it in the conversation.
 
     Args:
         app: Opened over the library that is asked.
@@ -263,12 +263,12 @@ def pair_name(question: TrustQuestion) -> str:
 
 
 def judge(question: TrustQuestion, answer: Answer, shown: tuple[ShownCitations, ...]) -> JudgedAnswer:
-    """An answer, and whether what it claims is so."""
+    """Return an answer, and whether what it claims is so."""
     return JudgedAnswer(question, answer, shown, *claim_of(question, answer, shown))
 
 
 def claim_of(question: TrustQuestion, answer: Answer, shown: Sequence[ShownCitations]) -> tuple[bool, bool, str]:
-    """Whether an answer claims something, whether that is right, and why."""
+    """Return whether an answer claims something, whether that is right, and why."""
     said = headline(answer)
     if answer.outcome not in CLAIMS:
         return False, False, f"nothing claimed ({answer.outcome})"
@@ -302,7 +302,7 @@ def headline(answer: Answer) -> str:
 
 
 def verdict_of(answer: Answer) -> str | None:
-    """The yes or no that an answer gives to its question, if it gives one."""
+    """Return the yes or no that an answer gives to its question, if it gives one."""
     said = headline(answer) if answer.outcome == "answered" else ""
     found = VERDICT.match(said)
     return found[1].lower() if found else None
@@ -312,12 +312,12 @@ VERDICT = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
 
 
 def announced(answer: Answer) -> bool:
-    """Whether an answer's text says that sources contradict each other."""
+    """Return whether an answer's text says that sources contradict each other."""
     return CONTRADICTED.rstrip(":") in answer.answer.casefold()
 
 
 def side_by_side(question: TrustQuestion, answer: Answer) -> bool:
-    """Whether both sides' answers stand in an answer's claim, or in groups, claimed or not, of different documents."""
+    """Return whether both sides' answers stand in the claim, or in groups of different documents."""
     if len(answer.groups) > 1 and answer.outcome in ("answered", "evidence"):
         of = {cited.n: cited.document_id for cited in answer.citations}
         cited = [frozenset(of[n] for n in group.citations if n in of) for group in answer.groups]
@@ -328,7 +328,7 @@ def side_by_side(question: TrustQuestion, answer: Answer) -> bool:
 
 
 def says_all(said: str, answers: Sequence[Sequence[str]], false: Sequence[str]) -> bool:
-    """Whether a headline says every right answer, and of several answers that it gives, none is another."""
+    """Return whether a headline says every right answer, and of several answers that it gives, none is another."""
     several = said.split(SEVERAL)
     return all(any(says(one, names, false) for one in several) for names in answers) and all(
         any(says(one, names, false) for names in answers) for one in several
@@ -336,7 +336,7 @@ def says_all(said: str, answers: Sequence[Sequence[str]], false: Sequence[str]) 
 
 
 def says(said: str, names: Sequence[str], false: Sequence[str]) -> bool:
-    """Whether a short answer says one of an answer's names in few words more, and none that is false.
+    """Return whether a short answer says one of an answer's names in few words more, and none that is false.
 
     `same_answer` takes a part of a name for the name: "India" for "Varanasi, India"; so more than half is asked for.
     """
@@ -347,7 +347,7 @@ def says(said: str, names: Sequence[str], false: Sequence[str]) -> bool:
 
 
 def lists(question: TrustQuestion, answer: Answer, shown: Sequence[ShownCitations]) -> tuple[bool, str]:
-    """Whether a listing has every document, by a citation or by its name, or says first the count that is asked for.
+    """Return whether a listing has every document, cited or named, or gives first the count that the question asks for.
 
     What is no listing has to say the titles, as its claim.
     """
@@ -367,7 +367,7 @@ def lists(question: TrustQuestion, answer: Answer, shown: Sequence[ShownCitation
 
 
 def holds(text: str, name: str) -> bool:
-    """Whether a text holds a name, word for word; a number only as a whole."""
+    """Return whether a text holds a name, word for word; a number only as a whole."""
     words, wanted = tokens(text), tokens(name)
     return bool(wanted) and any(words[at : at + len(wanted)] == wanted for at in range(len(words)))
 
@@ -379,7 +379,7 @@ def tokens(text: str) -> list[str]:
 
 
 def holds_evidence(question: TrustQuestion, item: ShownCitations, text: str) -> bool:
-    """Whether a text of a document holds a sentence or row of the question's evidence, or is a stretch of one."""
+    """Return whether a document's text holds a sentence or row of the question's evidence, or is part of one."""
     if item.document not in question.documents:
         return False
     squeezed = letters(text)
@@ -391,13 +391,16 @@ def holds_evidence(question: TrustQuestion, item: ShownCitations, text: str) -> 
 
 
 def pieces_of(evidence: str) -> list[str]:
-    """The sentences of evidence that are long enough to tell their place; else the whole, as the row of a table."""
+    """Return the sentences of evidence that are long enough to tell their place.
+
+    Else the whole, as the row of a table.
+    """
     pieces = [] if CELL in evidence else [evidence[a:b] for a, b in sentence_spans(evidence)]
     return [piece for piece in pieces if len(letters(piece)) >= LEAST] or [evidence]
 
 
 def stands_in(piece: str, squeezed: str) -> bool:
-    """Whether the letters and digits of a text hold a sentence, or a row's cells in their order."""
+    """Return whether the letters and digits of a text hold a sentence, or a row's cells in their order."""
     if CELL not in piece:
         return letters(piece) in squeezed
     return re.search(BETWEEN.join(map(letters, piece.split(CELL))), squeezed) is not None
@@ -409,7 +412,10 @@ def letters(text: str) -> str:
 
 
 def _rows(item: JudgedAnswer, arm: str) -> Iterator[ScoreRow]:
-    """A line for each measure that an answer counts for; the first has what a person needs to judge by reading."""
+    """Yield a line for each measure that an answer counts for.
+
+    The first has what a person needs to judge by reading.
+    """
     asked, answer = item.question, item.answer
     details = {
         "question": asked.question,
@@ -434,7 +440,7 @@ def _rows(item: JudgedAnswer, arm: str) -> Iterator[ScoreRow]:
 
 
 def _tables(judged: Sequence[JudgedAnswer], seed: int) -> tuple[tuple[Table, ...], dict[str, Any]]:
-    """The measures with their intervals, and each kind of question by itself."""
+    """Return the measures with their intervals, and each kind of question by itself."""
     estimates = {}
     for name, measure in MEASURES.items():
         values = [float(value) for item in judged if (value := measure(item)) is not None]
@@ -457,7 +463,7 @@ def _tables(judged: Sequence[JudgedAnswer], seed: int) -> tuple[tuple[Table, ...
 
 
 def _shares(judged: Sequence[JudgedAnswer]) -> Iterator[str]:
-    """A kind's cells: its questions, claims, right claims, right passages, announced contradictions."""
+    """Yield a kind's cells: its questions, claims, right claims, right passages, announced contradictions."""
     claims = [item.right for item in judged if item.claimed]
     passages = [item.found for item in judged if item.found is not None]
     yield f"{len(judged)}"
@@ -489,7 +495,7 @@ FILES = "files"
 
 
 def library_of(found: TrustSet, part: str, run: ExperimentRun) -> Path:
-    """The folder of a part's library, built by the product's own ingest; what has not changed there is kept.
+    """Return the folder of a part's library, built by the product's own ingest; what has not changed there is kept.
 
     Raises:
         LibraryError: A document could not be taken in, so the numbers would be about another collection.
@@ -498,7 +504,7 @@ def library_of(found: TrustSet, part: str, run: ExperimentRun) -> Path:
 
 
 def pairs_of(questions: Sequence[TrustQuestion], beside: Path, run: ExperimentRun) -> Path:
-    """The folder of the library of pairs: each passage is a document of its own, found by its pair's name."""
+    """Return the folder of the library of pairs: each passage is a document of its own, found by its pair's name."""
     records = []
     for question in questions:
         for side, text in enumerate(question.given, 1):
@@ -513,7 +519,7 @@ EMPTY = TrustDocument("none", lambda: b'{"id": "none", "text": "none"}', record=
 
 
 def _built(documents: Sequence[TrustDocument], name: str, run: ExperimentRun) -> Path:
-    """A folder with files and the library of them."""
+    """Return a folder with files and the library of them."""
     from preflight_rag.library import Library
     from preflight_rag.models.opening import open_embedder
 
@@ -536,7 +542,10 @@ def _built(documents: Sequence[TrustDocument], name: str, run: ExperimentRun) ->
 
 
 def _searched(found: TrustSet, part: str, run: ExperimentRun) -> list[TrustDocument]:
-    """The part's documents; where a run searches few, those that answer and records by the hash of their names."""
+    """Return the part's documents.
+
+    Where a run searches few, those that answer and records by the hash of their names.
+    """
     documents = sorted(found.documents[part], key=lambda document: digest(document.name))
     if run.documents is None:
         return documents

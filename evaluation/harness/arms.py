@@ -68,7 +68,7 @@ class ArmAnswer:
 
     @classmethod
     def of_draft(cls, reply: Reply[Draft], route: str = "") -> ArmAnswer:
-        """A reader's draft."""
+        """Return a reader's draft."""
         draft = reply.value
         return cls(
             draft.short or draft.text, draft.choice, draft.quotes, reply.usage, route=route, abstained=not draft.found
@@ -76,7 +76,7 @@ class ArmAnswer:
 
     @classmethod
     def of_answer(cls, answer: Answer) -> ArmAnswer:
-        """The outcome of a turn of the graph."""
+        """Return the outcome of a turn of the graph."""
         receipt = answer.receipt
         usage = Usage(
             calls=receipt.model_calls,
@@ -170,7 +170,7 @@ async def run_arms(
 
 
 async def _ask(arm: Arm, sample: Sample, condition: str, sources: tuple[Source, ...]) -> ScoreRow:
-    """An arm's answer, scored; every prompt that it took is in the row."""
+    """Return an arm's answer, scored; every prompt that it took is in the row."""
     with recording() as calls:
         try:
             answer = await arm.answer(sample, sources)
@@ -309,7 +309,7 @@ class Choice:
 
 
 def read_choice(reply: str, options: Sequence[str]) -> Choice:
-    """The option that a reply names.
+    """Return the option that a reply names.
 
     In turn: its last line `CHOICE: B` or `Answer: B`; letters after "answer", "choice" or "option" (JSON's
     "answer_choice" too), in a box, or at its beginning; the option's own words, when no other option's stand there.
@@ -329,12 +329,12 @@ def read_choice(reply: str, options: Sequence[str]) -> Choice:
 
 
 def declines(text: str) -> bool:
-    """Whether a reply says that it does not answer."""
+    """Return whether a reply says that it does not answer."""
     return says(NOT_FOUND, text) or says(NO_INFORMATION, text) or bool(_DECLINED.search(text[:200]))
 
 
 def _letters(text: str, options: int) -> set[str]:
-    """The letters of options that a reply names, each with those that it adds by "and" or "or"."""
+    """Return the letters of options that a reply names, each with those that it adds by "and" or "or"."""
     matches = [match for pattern in (_LABELLED, _BOXED) for match in pattern.finditer(text)]
     if not matches and (leading := _LEADING.match(text)):
         matches = [leading]

@@ -37,7 +37,7 @@ class PromptReader(ChatReader):
     """A chat reader that also takes prompts of the experiments' own."""
 
     async def reply(self, prompt: list[BaseMessage]) -> tuple[str, Usage]:
-        """The text of a whole reply and what it cost.
+        """Return the text of a whole reply and what it cost.
 
         Raises:
             ModelError: There is no whole reply: refused, cut off, empty, or the server failed.
@@ -77,7 +77,7 @@ class Asking:
         return PromptReader(self.chat_model, name=name, deadline=DEADLINE, form="text")
 
     def reader(self, embedder: Embedder) -> Reader:
-        """The reader of a turn: a chat reader over the cached model, or the offline reader, whose work is not cached.
+        """Return the reader of a turn: a chat reader over the cached model, or the offline reader, which is not cached.
 
         Args:
             embedder: What the offline reader compares sentences with.
@@ -128,7 +128,7 @@ def open_asking(
 
 
 def chosen_model(name: str | None) -> str:
-    """The model that `--model` and the environment ask for: as `models.chat.model_name`, or the simulated reader.
+    """Return the model of `--model` and the environment, as `models.chat.model_name` does, or the simulated reader.
 
     Raises:
         UnknownModel: The name is none.
@@ -201,7 +201,7 @@ async def gather(
 
 
 async def _outcome(case: C, ask: Callable[[C], Awaitable[T]]) -> tuple[CaseOutcome[T], Exception | None]:
-    """A case's outcome, with its error, which the outcome holds as text."""
+    """Return a case's outcome, with its error, which the outcome holds as text."""
     with recording() as calls:
         failure: Exception | None = None
         try:

@@ -25,7 +25,7 @@ class Price:
 
     @classmethod
     def parse(cls, text: str) -> Price:
-        """A price as the command line takes it: `0.15/0.60`.
+        """Return a price as the command line takes it: `0.15/0.60`.
 
         Raises:
             UsageError: It is not two amounts.
@@ -133,7 +133,7 @@ class Budget:
                     future.set_result(None)
 
     def refusal(self, lead: str = "the budget is used up") -> BudgetUsedUp:
-        """The error that says what was spent and of how much."""
+        """Return the error that says what was spent and of how much."""
         limits = [f"--max-calls {self.max_calls}"] if self.max_calls is not None else []
         limits += [f"--max-cost {self.max_cost}"] if self.max_cost is not None else []
         return BudgetUsedUp(

@@ -136,7 +136,7 @@ class ReplyCache:
                 self._failed(error)
 
     def get(self, key: str) -> StoredReply | None:
-        """The reply under a key."""
+        """Return the reply under a key."""
         if key in self._unsaved:
             return self._unsaved[key][1]
         if self.connection is None:
@@ -220,7 +220,10 @@ def request_key(messages: Sequence[BaseMessage], model: str, parameters: dict[st
 
 
 def cached(chat_model: BaseChatModel, cache: ReplyCache, budget: Budget) -> CachedChatModel:
-    """A chat model that asks the cache first, then the budget, then the model; it serves wherever the model does."""
+    """Return a chat model that asks the cache first, then the budget, then the model.
+
+    It serves wherever the model does.
+    """
     named = getattr(chat_model, "model_name", None) or getattr(chat_model, "model", None) or chat_model._llm_type
     return CachedChatModel(inner=chat_model, replies=cache, budget=budget, model=str(named))
 

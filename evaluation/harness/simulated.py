@@ -97,7 +97,7 @@ class KnownAnswers:
         return cls(question.id, right, wrong, tuple(map(_plain, gold)), misleading)
 
     def says(self, text: str) -> str | None:
-        """The answer that a passage, or a part of one, gives; None where it gives none."""
+        """Return the answer that a passage, or a part of one, gives; None where it gives none."""
         plain = _plain(text)
         if any(plain in key or key in plain for key in self.keys if plain and key):
             return self.right
@@ -122,7 +122,7 @@ class SimulatedChat(BaseChatModel):
     def of(
         cls, questions: Iterable[Sample], bias: ReadingBias | None = None, documents: Mapping[str, str] | None = None
     ) -> SimulatedChat:
-        """A simulation that knows these questions; `documents` are texts of gold documents by id."""
+        """Return a simulation that knows these questions; `documents` are texts of gold documents by id."""
         known: dict[str, KnownAnswers] = {}
         for question in questions:
             known[_plain(question.question)] = of = KnownAnswers.of(question, documents or {})
@@ -223,7 +223,7 @@ class SimulatedChat(BaseChatModel):
         return "\n".join(lines)
 
     def _side(self, known: KnownAnswers, stated: Sequence[tuple[str, int]]) -> str | None:
-        """The answer that is given of those that were noticed."""
+        """Return the answer that is given of those that were noticed."""
         answers = {answer for answer, _ in stated}
         wrong = sorted(answers - {known.right})
         if known.right in answers and (not wrong or self._draw(known, "resolves") < self.bias.resolves):
@@ -231,7 +231,7 @@ class SimulatedChat(BaseChatModel):
         return wrong[0] if wrong else None
 
     def _draw(self, known: KnownAnswers, what: str) -> float:
-        """A number in [0, 1) for a question; the same for each prompt about it."""
+        """Return a number in [0, 1) for a question; the same for each prompt about it."""
         digest = hashlib.sha256(f"{self.bias.seed}|{known.id}|{what}".encode()).digest()
         return int.from_bytes(digest[:8], "big") / 2**64
 

@@ -99,10 +99,10 @@ def main() -> None:
 
 @atexit.register
 def _end_at_once() -> None:
-    """Leave the taking down of a thousand modules to the system, which took a twentieth of a question's time.
+    """End the process without unloading its thousand modules, which took a twentieth of a question's time.
 
-    What is registered first is called last: threads have ended by now, and what others flush or close at the end has
-    been flushed and closed, but for what was registered before this package was imported.
+    Exit handlers run in reverse order of registration: threads have ended by now, and later handlers have flushed and
+    closed their files; only handlers registered before this package was imported are skipped.
     """
     watched = sys.gettrace() or sys.getprofile()  # such as coverage, which writes what it saw after this
     if not _ended or watched or hasattr(sys, "last_type"):

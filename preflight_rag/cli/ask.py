@@ -98,7 +98,7 @@ def _opened(
 
 
 def _with_way_out(error: PreflightError) -> PreflightError:
-    """Return the error, with the way to an answer that needs no language model, where that is what fails."""
+    """Return the error, with advice on answers that need no language model, if it was the model that failed."""
     from preflight_rag.graph.model_use import is_lost
 
     if is_lost(error):
@@ -188,7 +188,7 @@ def _pick_up(preflight: Preflight, thread: str) -> None:
 
 
 def _turn(preflight: Preflight, question: str, thread: str, *, explain: bool = False) -> None:
-    """One turn; on a terminal the answer's Markdown is drawn as it comes, elsewhere it stays as it is."""
+    """Run one turn; a terminal renders the answer's Markdown as it arrives, a file or pipe gets it unchanged."""
     from preflight_rag.graph.events import StageEvent, TokenEvent
 
     with show.streamed_answer() as stream:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from preflight_rag.library.storage.catalogue import CatalogueEntry
 
 NAME_CHARACTERS = 36
-"""Of a file's name beside the bar, whose line stays below 100."""
+"""Characters of a file's name beside the progress bar, whose line stays below 100."""
 MOST_NAMED = 100_000
 """Documents whose names are compared with a given one; a guess."""
 library_commands = typer.Typer(help="Manage the collection of documents.", no_args_is_help=True)
@@ -114,7 +114,7 @@ def ingest(
 
 
 def _with_ray(opened: OwnCollection, workers: int | None, paths: list[Path], **options: Any) -> IngestReport:
-    """Ingest with Ray, which prints on standard output what it has to say of a worker; the report says it, too."""
+    """Ingest with Ray, without its messages about workers on standard output; the report has them, too."""
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
         return opened.ingest_with_ray(paths, workers=workers, **options)
 
@@ -224,7 +224,11 @@ def list_documents(
 
     with open_library(library) as collection:
         found, total = collection.catalogue.documents(find, limit=limit)
-        shown = {name for each in found for name in (each.id, each.copy_of) if name}
+        shown = set()
+        for each in found:
+            for name in (each.id, each.copy_of):
+                if name:
+                    shown.add(name)
         called = {name: names_of(collection).name(name) for name in shown}
     if json:
         rows = [_entry_json(each) for each in found]
@@ -255,7 +259,7 @@ def show_document(
 
 
 def _with_attachments(collection: OwnCollection, found: list[CatalogueEntry]) -> list[CatalogueEntry]:
-    """Return documents, and those that lie inside of the file of one of them."""
+    """Return documents with the attachments that lie inside the file of one of them."""
     entries = {entry.id: entry for entry in found}
     for entry in found:
         inside, _ = collection.catalogue.documents(f"{entry.id}/", limit=MOST_NAMED)
@@ -279,7 +283,9 @@ def remove(
     from preflight_rag.library.opening import open_library
 
     with open_library(library) as collection:
-        found = {entry.id: entry for name in documents for entry in _named(collection, name)}
+        found = {}
+        for name in documents:
+            found.update({entry.id: entry for entry in _named(collection, name)})
         for entry in found.values():
             passages = f"{entry.passages:,} passage{'s' if entry.passages != 1 else ''}"
             show.echo("  ".join(dict.fromkeys(part for part in (entry.title, entry.id, passages) if part)))

@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -63,7 +64,7 @@ class Finding(NamedTuple):
 CLOCK_SECONDS = 2.0
 """Clocks that differ by more are said; a guess: turns of several machines are listed by when they began."""
 SERVER_CONNECTIONS = 44
-"""What one server takes at most, with 32 turns (docs/scaling.md)."""
+"""Most connections of one server, with 32 turns (docs/scaling.md)."""
 
 
 @app.command(epilog="Example: preflight doctor --library my-library")
@@ -88,7 +89,7 @@ def doctor(
         "library": lambda: collection(library),
         "conversations": lambda: conversations(library, threads),
     }
-    findings = [finding for name, check in checks.items() for finding in _guarded(name, check)]
+    findings = list(chain.from_iterable(_guarded(name, check) for name, check in checks.items()))
     if json:
         show.as_json([finding._asdict() for finding in findings])
     else:
@@ -133,9 +134,9 @@ def extras() -> Iterator[Finding]:
 
 
 def sqlite() -> Iterator[Finding]:
-    """SQLite's version: before 3.51.3, several writers on one database in WAL mode can corrupt it.
+    """Return the finding on SQLite's version: before 3.51.3, several writers in WAL mode can corrupt a database.
 
-    That of conversations is kept from it (`threads/sqlite_database.py`); documents have one writer at a time.
+    Conversations are protected from that (`threads/sqlite_database.py`); documents have one writer at a time.
     """
     if sqlite3.sqlite_version_info >= SAFE_SQLITE:
         yield Finding("sqlite", "ok", sqlite3.sqlite_version)

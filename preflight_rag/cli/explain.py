@@ -78,7 +78,7 @@ def judgement(statement: Statement) -> str:
 
 
 def _sections(found: Answer) -> Iterator[tuple[str, list[str]]]:
-    """Yield headings with lines, in the order of the turn."""
+    """Yield the headings with lines, in the order of the turn."""
     searched = [f"for: {query}" for query in found.queries]
     searched += [f"spelling: {was} -> {now}" for was, now in found.corrections]
     for rung in found.expressions:

@@ -242,7 +242,7 @@ def export_spans(environ: Mapping[str, str] | None = None) -> str | None:
 
 
 def _exporter(name: str, environ: Mapping[str, str]) -> SpanExporter:
-    """Return a span exporter by the name that OTEL_TRACES_EXPORTER knows it by, as installed packages announce them."""
+    """Return the span exporter with a name of OTEL_TRACES_EXPORTER, from the entry points of installed packages."""
     from importlib.metadata import entry_points
 
     if name == "console":

@@ -6,6 +6,7 @@ import functools
 import inspect
 import typing
 from collections.abc import Callable
+from itertools import chain
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
@@ -16,12 +17,12 @@ PANELS: dict[str, tuple[str, ...]] = {
     panel: tuple(name for name, about in ABOUT.items() if about.panel == panel) for panel in get_args(Panel)
 }
 """The settings that commands have options for, by their headings."""
-TURN = tuple(name for names in PANELS.values() for name in names)
+TURN = tuple(chain.from_iterable(PANELS.values()))
 SEARCH = tuple(name for name in TURN if ABOUT[name].search)
 
 
 def with_settings(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a command one option for each field; it gets those that were given as `settings: dict[str, Any]`."""
+    """Give a command one option for each field; it receives the given ones as `settings: dict[str, Any]`."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)

@@ -151,7 +151,7 @@ def _source(cited: Sequence[Citation], *, quoted: bool) -> None:
 
 
 class ShownAnswer:
-    """An answer that is shown while it comes: as it is, where it goes into a file or a pipe."""
+    """An answer that is printed as it arrives; unchanged if the output is a file or a pipe."""
 
     def __init__(self) -> None:
         self.text = ""

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import chain, zip_longest
 
 from preflight_rag.conversation.suggestions import parts, topic_of
 from preflight_rag.library.storage.cards import card_id
@@ -153,13 +153,13 @@ class Candidate:
 
 
 def candidates(title: str, authors: Sequence[str], document_id: str, passages: Sequence[Passage]) -> list[Candidate]:
-    """Return the questions that a document may answer, those that are worth asking first.
+    """Return the questions that a document may answer, the best candidates first.
 
     Args:
-        title: The document's own, "" where it has none.
-        authors: Who wrote it, as its card says.
-        document_id: Its id.
-        passages: In the order of its text.
+        title: The document's title, "" if it has none.
+        authors: The document's authors, from its metadata card.
+        document_id: The document's id.
+        passages: The document's passages, in text order.
     """
     fields = _firsts(_of_fields(passages))
     sentences, cells = list(_turn_about(_of_sentences(passages))), _firsts(_of_cells(passages))
@@ -180,7 +180,7 @@ def candidates(title: str, authors: Sequence[str], document_id: str, passages: S
 
 
 def is_answered(candidate: Candidate, answer: Answer) -> bool:
-    """Return whether what was shown first on a question is what the document says on it."""
+    """Return whether the first quote shown for a question is what the document says about the question's subject."""
     if answer.outcome not in ("answered", "evidence") or not answer.citations:
         return False
     first = answer.citations[0]
@@ -204,7 +204,7 @@ def _turn_about(kinds: dict[str, list[Candidate]]) -> Iterator[Candidate]:
 
 
 def _of_sentences(passages: Sequence[Passage]) -> dict[str, list[Candidate]]:
-    """Return the questions that sentences answer, by the rule that made them."""
+    """Return the questions that can be made of sentences, grouped by the rule that made them."""
     found: dict[str, list[Candidate]] = {name: [] for name in _RULES}
     reached = 0
     lower = _written_small(passages)
@@ -304,7 +304,9 @@ _RULES: dict[str, _Rule] = {
     "why": (_WHY, _why),
     "what": (_WHAT, _what),
 }
-"""How a question is made of a sentence, the rules that ask for one thing before "What is …?"; the first that fits."""
+"""Patterns that turn a sentence into a question. The first match counts; rules for one specific thing come before the
+general "What is …?".
+"""
 
 
 def _of_cells(passages: Sequence[Passage]) -> Iterator[Candidate]:

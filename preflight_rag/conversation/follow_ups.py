@@ -36,8 +36,8 @@ _OF_NOTHING = re.compile(
     r"(?:which|what|how many|how much)(?: [a-z-]+){1,4} (?:was|were)(?: (?:not|also|mainly|actually|finally))?"
     r" (?:[a-z]+ed|given|taken|shown|seen|found|made|done|chosen|held|lost|left|kept|built|set)\W*$"
 )
-"""What was done, of nothing that is named: "which dose was given?", "how many women were included?". Lower case alone,
-since a name says of what."""
+"""Questions about an event that name no subject: "which dose was given?", "how many women were included?". Only lower
+case matches, since a proper name would be a subject."""
 _ANTECEDENT = re.compile(
     r"(?:(?:(?:in|for|at|on) )?(?:which|what|how many)|(?:are|were) there(?: any)?"
     r"|(?:show|list|name|find|give)(?: me)?)"
@@ -53,7 +53,7 @@ _BARE_SUBJECT = re.compile(
     r" (?:do|be|have)\b",
     re.I,
 )
-"""What is asked of one thing, without an article that points to something known: "what does insulin do"."""
+"""A question about one thing without an article that points to something known: "what does insulin do"."""
 _RESEARCHERS = re.compile(
     r"(?:authors|researchers|investigators|scientists|doctors|subjects|participants|volunteers)", re.I
 )
@@ -68,7 +68,7 @@ _ARM = re.compile(
 )
 """Words for the arms of a trial: a fragment that names another arm takes the place of one, whatever its preposition."""
 _COMPARED = re.compile(r"\b(?:placebo|sham|usual care|standard care)\b(?! (?:group|arm))", re.I)
-"""What an arm is compared with, where it stands for its patients: "of placebo patients"."""
+"""The comparator of a study arm where it stands for the arm's patients: "of placebo patients"."""
 _NAME_AT_END = re.compile(r"(?<=[a-z] )(?>(?:[A-Z0-9][\w-]*+ ){0,20})[A-Z0-9][\w-]*+$")
 
 
@@ -91,7 +91,7 @@ _SUBJECT = re.compile(
     r"(?: (?:called|named|located|born|held|made))?$",
     re.I,
 )
-"""What a question asks of one thing: "What was [the annual dividend of 2023]?"."""
+"""The subject of a question about one thing: "What was [the annual dividend of 2023]?"."""
 _OPENING = re.compile(
     rf"(?:(?P<at>{_PREPOSITIONS}) )?(?:(?:how (?:many|much)|which|what) (?P<noun>(?:{_NO_VERB}[\w'’-]+ ){{1,6}}?)"
     rf"|(?:who|what|when|where|why|how|how (?:long|far|old)) )(?=(?:{_AUXILIARY})\b)",
@@ -179,7 +179,7 @@ def _number(text: str, last: int) -> int:
 
 
 def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = ()) -> str:
-    """The message as a question of its own, following the thread of the questions before it.
+    """Return the message as a question of its own, following the thread of the questions before it.
 
     A clause that points back ("why do they differ?") is put behind the question it points to, and behind the clause
     between them if there is one; a fragment ("and in children?") takes the place of what it replaces, and a pronoun
@@ -195,6 +195,7 @@ def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = ())
     for place, turn in enumerate(turns):
         if place and turn.casefold() == turns[place - 1].casefold():
             continue  # the same again means the same
+        # `people` are those of the last answer, so only the message itself gets names in place of pronouns.
         is_last = place and place == len(turns) - 1 and not _names_antecedent(turn)
         if is_last and (named := _named(turn, clause or core, people)) != turn:
             turn = _with_setting(named, clause or core)
@@ -214,7 +215,7 @@ def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = ())
 
 
 def _stands_alone(text: str) -> bool:
-    """Whether a message names what it asks about."""
+    """Return whether a message names what it asks about."""
     if _OF_NOTHING.match(text[:1].lower() + text[1:]) or _ASKS_ALONE.fullmatch(text.rstrip(" ?.!")):
         return False
     personal = _IMPERSONAL.sub(" ", text)
@@ -232,7 +233,7 @@ def _stands_alone(text: str) -> bool:
 
 
 def _names_antecedent(text: str) -> bool:
-    """Whether a question's pronoun stands for the question's own subject: "which items are below their level"."""
+    """Return whether a question's pronoun stands for its own subject: "which items are below their level"."""
     match = _ANTECEDENT.match(text)
     if match is None:
         return False
@@ -253,7 +254,7 @@ def _names_antecedent(text: str) -> bool:
 
 
 def _names_subject(text: str) -> bool:
-    """Whether the only word of a question is its subject, and no person or study of those just spoken of."""
+    """Return whether the only word of a question is its subject, and no person or study of those just spoken of."""
     match = _BARE_SUBJECT.match(text)
     if match is None or re.fullmatch(r"the|this|that|these|those|all|each|any|some", match["subject"], re.I):
         return False
@@ -263,8 +264,12 @@ def _names_subject(text: str) -> bool:
 
 
 def _named(message: str, question: str, people: Sequence[str]) -> str:
-    """The message with the name that its pronoun stands for; as it is where there is no such name, or several."""
+    """Return the message with the name that its pronoun stands for.
+
+    The message is returned unchanged where there is no such name, or more than one.
+    """
     person = _PERSON.search(message)
+    # "he" and "she" stand for people only; other names of the question are no candidates for them.
     if person:
         return _put(message, person, _person_of(question, people))
     thing = _THING.search(_IMPERSONAL.sub(lambda match: " " * len(match[0]), message))
@@ -279,7 +284,7 @@ def _named(message: str, question: str, people: Sequence[str]) -> str:
 
 
 def _with_setting(message: str, question: str) -> str:
-    """A message whose pronoun became a name, with what the question before it counts, and its year, where it has none.
+    """Return a message with its pronoun resolved, and the previous question's counted noun and year where it has none.
 
     "How many did Ulta Beauty remodel?" after "How many stores did it open during fiscal 2022?" means stores, and 2022.
     """
@@ -292,10 +297,11 @@ def _with_setting(message: str, question: str) -> str:
 
 
 def _put(message: str, pronoun: re.Match[str], name: str) -> str:
-    """The message with a name in the place of a pronoun, in its possessive where the pronoun is one."""
+    """Return the message with a name in the place of a pronoun, in its possessive where the pronoun is one."""
     if not name:
         return message
     behind = message[pronoun.end() :]
+    # "her" is an object ("did they pay her") or a possessive ("her salary"): a lower-case word after it decides.
     owns = pronoun[0].lower() in ("his", "its", "their") or (
         pronoun[0].lower() == "her" and re.match(r" [a-z]", behind)
     )
@@ -303,7 +309,11 @@ def _put(message: str, pronoun: re.Match[str], name: str) -> str:
 
 
 def _person_of(question: str, people: Sequence[str]) -> str:
-    """The person whom a question, or the answer to one for a person, is about; empty where that is not one person."""
+    """Return the person whom a question, or the answer to one for a person, is about.
+
+    Return nothing where that is not one person.
+    """
+    # Two people and one "he": a wrong name would lead to another person's documents, so none is put in.
     known = [name for name in _names_in(question) if _PERSON_NAME.fullmatch(name)]
     named = [name for name in people if name not in known]
     if _WHO.match(question) and named:
@@ -312,7 +322,7 @@ def _person_of(question: str, people: Sequence[str]) -> str:
 
 
 def people_of(earlier: Earlier) -> list[str]:
-    """The people whom the last answer names: in its headline, or else in its first quote."""
+    """Return the people whom the last answer names: in its headline, or else in its first quote."""
     headline = without_marks(next(iter(earlier.answer.splitlines()), "")).strip(" *_.")
     if match := _PERSON_NAME.fullmatch(headline):
         return [match[0]]
@@ -328,7 +338,8 @@ def people_of(earlier: Earlier) -> list[str]:
 
 
 def _names_in(question: str) -> list[str]:
-    """The runs of capitalised words of a question behind its first word, without the possessive."""
+    """Return the runs of capitalised words of a question behind its first word, without the possessive."""
+    # The first word has a capital in every sentence.
     behind = question.find(" ") + 1
     found = [match.group() for match in names.NAME.finditer(question, behind)] if behind else []
     bare = [re.sub(r"['’]s?$", "", name.rstrip(".,")) for name in found]
@@ -336,7 +347,7 @@ def _names_in(question: str) -> list[str]:
 
 
 def _completed(question: str, fragment: str) -> str:
-    """The question with a fragment's question words, or its words like some of the question, in their place.
+    """Return the question with a fragment's question words, or its words like some of the question, in their place.
 
     "When?" and "In how many countries?" take the place of the question words; "the chief financial officer" that of
     "the chief executive officer". Empty where the fragment is neither.
@@ -356,15 +367,17 @@ def _completed(question: str, fragment: str) -> str:
 
 
 def _like(stem: str, fragment: str) -> str:
-    """The question with the fragment in place of as many words, of which at least half are the same; else empty."""
+    """Return the question with the fragment in place of as many words, at least half of them the same; else ""."""
     tokens, parts = stem.split(), fragment.split()
     best: tuple[int, int] | None = None
     for start in range(1, len(tokens) - len(parts) + 1):
         pairs = list(zip(tokens[start : start + len(parts)], parts, strict=True))
         differ = [(old, new) for old, new in pairs if old.casefold() != new.casefold()]
         same = sum(bool(words(old)) for old, new in pairs if old.casefold() == new.casefold())
+        # With fewer equal words than different ones the fragment is about something else.
         if same and differ and len(differ) <= len(pairs) - len(differ) and (best is None or same > best[0]):
             best = same, start
+    # A fragment that begins with a preposition replaces a phrase with one (`_replaced`).
     if best is None or re.match(rf"(?:{_PREPOSITIONS})\b", fragment, re.I):
         return ""
     start = best[1]
@@ -404,16 +417,17 @@ def _replaced(question: str, fragment: str) -> str:
 
 
 def continued_documents(message: str, made: Rewrite, earlier: EarlierState | None) -> list[str]:
-    """The id of the document that a follow-up is searched for in first: the one that the last answer cites first.
+    """Return the id of the document that a follow-up searches first: the one that the last answer cites first.
 
-    None for a message that stands alone, spelling aside, and where the last answer cites nothing.
+    The list is empty for a message that stands alone (typos aside) and where the last answer cites nothing.
 
     Args:
-        message: What was asked.
-        made: The standalone question that became of it.
+        message: The user's message.
+        made: The standalone question that the message was rewritten to.
         earlier: The last answer.
     """
     spoken = " ".join(message.split())
+    # A corrected spelling is no sign that the message leaned on the conversation.
     for written, corrected in made.corrections:
         spoken = spoken.replace(written, corrected)
     if not earlier or not earlier["citations"] or spoken == made.question:
@@ -422,9 +436,10 @@ def continued_documents(message: str, made: Rewrite, earlier: EarlierState | Non
 
 
 def new_names(message: str) -> list[str]:
-    """What a follow-up itself brings in, by which it may speak of another document than the last answer.
+    """Return the terms by which a follow-up may refer to another document than the last answer.
 
-    These are names, and the only word of a question without a pronoun: "What does insulin do?" may be about anything.
+    These are the names in the message, and the only content word of a question without a pronoun: "What does insulin
+    do?" may be about any document.
     """
     rest = _LEAD_IN.sub("", message, count=1)
     clause = _CLAUSE.match(rest)
@@ -441,7 +456,9 @@ def repeats(citations: Sequence[Citation], answer: str, earlier: EarlierState | 
 
 
 def adds_nothing(message: str, earlier: EarlierState) -> bool:
-    """Whether a follow-up has no word of its own, as "and why?": what leads to the last answer again answers nothing.
+    """Return whether a follow-up, such as "and why?", has no content word of its own.
+
+    A search for it would only lead to the last answer again.
 
     "And in fiscal 2021?" has one, and the sentence that was shown before may answer it.
     """
@@ -458,12 +475,12 @@ def points_nowhere(question: str) -> bool:
 
 
 def names_nobody(question: str) -> bool:
-    """Whether a question asks of a "he" or a "she" whom nothing before it names."""
+    """Return whether a question asks of a "he" or a "she" whom nothing before it names."""
     return bool(_PERSON.search(question)) and points_nowhere(question)
 
 
 def shown_again(citations: Sequence[Citation]) -> str:
-    """The quotes of an answer that is the last one again, as evidence: nothing is claimed twice of one sentence."""
+    """Return the quotes of a repeated answer as evidence: no sentence is the basis of two claims."""
     quotes = [quoted(each.n, without_marks(" ".join(each.quote.split()))) for each in citations[:MOST_QUOTES]]
     return "\n\n".join([CLOSEST, *quotes])
 

@@ -41,8 +41,8 @@ def list_matching(library: Collection, lookup: Lookup, where: Filter | None = No
 
     Args:
         library: The collection.
-        lookup: What was asked.
-        where: Only documents that fit this filter, too.
+        lookup: The question, parsed as a lookup of documents.
+        where: A metadata filter that the documents have to fit as well.
     """
     rows = {row["id"]: row for row in library.documents() if _fits(row, lookup)}
     if where is not None:

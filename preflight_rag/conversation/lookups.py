@@ -104,7 +104,7 @@ _OUT = r"(?:published|issued|released|written|dated|appear|come out)"
 _GIVE = r"(?:what is|give me|what['’]s) the"
 _DATE = ("Published", "Date", "File saved")
 _PLACE = ("Journal", "Publisher")
-"""What "where" asks of a document; of anything else that is published it asks for a town."""
+"""Metadata fields that answer "where" for a document. For anything else that is published, "where" means a town."""
 _METADATA: list[tuple[tuple[str, ...], str]] = [
     (("First author",), rf"(?:who|what) is (?:the name of )?the (?:first|lead) author of {_WHICH}"),
     (("Last author",), rf"(?:who|what) is (?:the name of )?the (?:last|senior) author of {_WHICH}"),
@@ -137,9 +137,11 @@ _SPEAKS_OF_DOCUMENTS = re.compile(
     r"|author|wr[io]t|journal|issued|date|appear|come out|year|doi\b|identifier|pmid|pubmed|pmc|title|keyword",
     re.IGNORECASE,
 )
-"""What has no such word fits none of the expressions above: they are not compiled for it."""
+"""Words of which each expression above needs one. A question without any is rejected before those expressions are
+compiled.
+"""
 _OF_DOCUMENTS = ("Journal", "DOI", "PMID", "PMCID")
-"""What nothing but a document has, so that a question for it is about one, whatever it calls it."""
+"""Metadata fields that only documents have. A question for one of them is about a document, whatever noun it uses."""
 _SHORT = [
     (("Journal",), r"(?:and )?(?:in )?(?:which|what) journal"),
     (("Authors",), r"(?:and )?(?:who (?:are|were) the authors?|who wrote (?:it|that|this)|by whom)"),
@@ -147,7 +149,7 @@ _SHORT = [
     (("DOI",), r"(?:and )?(?:what is |what's )?(?:the|its) doi"),
     (("Title",), r"(?:and )?what is (?:the|its) title"),
 ]
-"""What is asked of a document that was spoken of just before; alone these words ask for nothing."""
+"""Short questions about the document mentioned just before. Without that document they are incomplete."""
 _FRAGMENT = re.compile(
     r"(?:(?:and|or|what about|how about)(?: (?:for|about|on|of))? )+(?P<topic>(?!(?:why|how|what|when|where|who|which"
     r"|is|are|was|were|do|does|did|in|with|after|during|it|that|this)\b)[\w'’ -]{2,60})\W*",

@@ -33,14 +33,17 @@ LEAST_TITLE = 0.5
 """Shares of the topic's words that a document's title and passages found, and its title alone, have to hold: what a
 paper mentions is not what it is on."""
 LEAST_MARGIN = 0.2
-"""How far the next document has to lie behind for one to be meant, in the same share; title and text count one each."""
+"""Least difference between the best and the next document for the best to be meant, as a share of the topic's terms. A
+term in the title and one in the text count the same.
+"""
 WHOLE_TITLE = 4
 """Words of content that a title must have to be taken for a document's where the question does not say document."""
 FIRST_PASSAGES = 3
 LEAST_PASSAGES = 3
 """Passages at a document's beginning, and in all, in which its own name stands."""
 LEAST_NAMED = 2
-"""How often its own acronym stands in the former: another paper names a trial once where it begins."""
+"""Least number of times that a paper names its own study's acronym in its opening; other papers name a trial once
+there."""
 MOST_CANDIDATES = 3
 """Documents that are shown where several may be meant; this number and the eight above are guesses."""
 _JOINS = frozenset(words("vs versus compared comparison"))
@@ -48,12 +51,12 @@ _JOINS = frozenset(words("vs versus compared comparison"))
 _STUDY = re.compile(
     r"(?: \w{1,20})?[- ](?:study|trial|cohort|project|programme|program|registry|investigators|group)\b", re.IGNORECASE
 )
-"""What follows the acronym of a study in its own paper."""
+"""The text that follows the acronym of a study in the study's own paper."""
 _OWN_NAME = re.compile(r"(?<![\w-])(?=[\w-]*[A-Z][\w-]*[A-Z\d])[A-Za-z\d][\w-]{2,40}(?![\w-])")
-"""What is written as a name alone is: an acronym or a code, such as SPRUCE, STEP-UP or AZD3199."""
+"""The spelling of a proper name without spaces: an acronym or a code, such as SPRUCE, STEP-UP or AZD3199."""
 WHICH = "Which document is meant? Ask with its title, or with what it is about."
 _ONE_AUTHOR = {"First author": 0, "Last author": -1}
-"""Where one author stands among all, who are in the order of the publication."""
+"""Index of one author in the list of authors, which is in the order of the publication."""
 _IDENTIFIER = re.compile(r"\b(?:PMC\d{3,}|(?:PMID:?\s*)\d{4,}|\d{7,9}|10\.\d{4,9}/\S+)", re.IGNORECASE)
 _ISO = re.compile(r"(\d{4})(?:-(0[1-9]|1[0-2])(?:-(\d\d))?)?")
 _FILE = re.compile(r"(?<![\w.-])[\w.-]+\.(?:pdf|docx|html?|csv|tsv|txt|md|n?xml|jsonl)\b", re.IGNORECASE)
@@ -159,7 +162,7 @@ def _by_topic(library: Collection, lookup: Lookup, where: Filter | None) -> list
 
 
 def _by_own_name(library: Collection, topic: str, terms: Set[str]) -> list[str]:
-    """The document whose own name stands in a topic: the acronym of a trial, a code, of no other document.
+    """Return the document whose own name stands in a topic: the acronym of a trial, a code, of no other document.
 
     A paper that mentions a trial names it once or twice, somewhere; its own paper names it from the beginning on, a
     code again and again, an acronym as what it is: "the SPRUCE study".
@@ -182,7 +185,7 @@ def _by_own_name(library: Collection, topic: str, terms: Set[str]) -> list[str]:
 
 
 def _is_called_study(name: str, text: str) -> bool:
-    """Whether a name is somewhere followed by what a study is called."""
+    """Return whether a name is somewhere followed by what a study is called."""
     at = text.find(name)
     while at >= 0:
         if _STUDY.match(text, at + len(name)):
@@ -192,7 +195,7 @@ def _is_called_study(name: str, text: str) -> bool:
 
 
 def _beginning(library: Collection, document_id: str) -> set[str]:
-    """The index terms of a document's title and of its first passages, in which it says what it is on."""
+    """Return the index terms of a document's title and first passages, which introduce its subject."""
     first = library.document_passages(document_id)[:FIRST_PASSAGES]
     return set(words(" ".join([passage.title for passage in first[:1]] + [passage.text for passage in first])))
 

@@ -56,18 +56,18 @@ _FOR_SENTENCE = re.compile(
 )
 _BY_LENGTH = sorted(_KINDS, key=len, reverse=True)
 _HEAD_END = re.compile(r" (?:of|for|on|to|about|between|with|from|and|in|at|by|no|number)\b|[:,;–]| - ", re.IGNORECASE)
-"""Where the words end that say what a thing is: "Delivery agreement | for pumps"."""
+"""The end of the noun phrase that names a document's kind: "Delivery agreement | for pumps"."""
 _TITLE_WORD = re.compile(r"[^\W\d_]+")
 
 
 @dataclass(frozen=True)
 class Overview:
-    """What a document is.
+    """A short description of a document.
 
     Attributes:
-        what: Its kind, as it calls itself, else as its file is one: "Invoice", "Web page".
-        gist: A sentence of its own that stands for it; "" where it has no sentences.
-        audience: Whom it is for, in its own words; "" where it does not say.
+        what: The document's kind, as its text or else its file type names it: "Invoice", "Web page".
+        gist: The sentence that represents the document; "" if it has no sentences.
+        audience: The readers that the document names for itself; "" if it names none.
     """
 
     what: str
@@ -117,7 +117,7 @@ def _ends_with(words: str) -> str:
 
 
 def _gist(title: str, passages: Sequence[Passage], count: Callable[[str], int]) -> str:
-    """Return the sentence that stands for a document: of a paper what follows from it, else its first whole one."""
+    """Return the sentence that represents a document: a paper's conclusion, else the first whole sentence."""
     statements = [each for each in of_passages(passages, count) if can_stand(each.text) and each.tokens <= LONGEST]
     chosen = roles.core(statements, GIST_TOKENS)
     if chosen:

@@ -27,9 +27,7 @@ def last_question(messages: Sequence[AnyMessage], longest: int) -> str:
 def options_of(given: object) -> list[str]:
     """Return the choices of a multiple-choice question.
 
-    In a graph around ours, a channel of that name may hold something else.
-
-    Of a graph around ours, another channel of that name is not ours.
+    In a graph that embeds ours, a channel of that name may hold something else; such a value counts as no choices.
     """
     texts = [option for option in given if isinstance(option, str)] if isinstance(given, list | tuple) else []
     return texts if len(texts) > 1 and len(texts) == len(given) else []  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -137,7 +138,7 @@ class QueryRewriter(Runnable[str, Rewrite]):
         made = reply.value
         readable = [text for text in made.expressions if _reads(text)]
         notes = reply.notes if len(readable) == len(made.expressions) else (*reply.notes, UNREADABLE)
-        phrases = [phrase for text in readable for phrase in quoted_phrases(text)]
+        phrases = list(chain.from_iterable(map(quoted_phrases, readable)))
         terms = [*made.terms, *phrases, *self._known_terms("; ".join(made.concepts))]
         ladder = relaxed(readable, made.concepts, terms) if readable else expressions(made.concepts, terms=terms)
         if self._open_mesh is not None:

@@ -147,5 +147,5 @@ def _place(citation: Citation) -> str:
 
 
 def short_source(source: str) -> str:
-    """A file's own name in the place of its path; anything else as it is, on one line."""
+    """Return a file's own name in the place of its path; anything else as it is, on one line."""
     return " ".join(file_name(source).split())

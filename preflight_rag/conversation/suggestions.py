@@ -84,10 +84,10 @@ def suggested_questions(
     """Return questions that the documents answer, made without a model; none where no candidate is certain.
 
     Args:
-        answer: What was answered.
-        passages: Those of each cited document, in the order of its text.
+        answer: The answer that the suggestions follow.
+        passages: The passages of each cited document, in text order.
         titles: The cited documents' titles, by id.
-        search: Says whether a question is answered.
+        search: Function that returns the ids of the passages that answer a question.
     """
     found: list[str] = []
     for question, under in [*_of_groups(answer), *_of_headings(answer, passages, titles)][:TRIED]:
@@ -115,7 +115,7 @@ def _of_groups(answer: Answer) -> Iterator[tuple[str, set[str]]]:
 def _of_headings(
     answer: Answer, passages: Mapping[str, Sequence[Passage]], titles: Mapping[str, str]
 ) -> Iterator[tuple[str, set[str]]]:
-    """Yield a question, and the passages that answer it, for each heading of a cited document that is not cited yet."""
+    """Yield a question for each heading of a cited document that is not cited yet, with the passages that answer it."""
     asked = _words(answer.question) | _words(answer.standalone_question)
     for document in dict.fromkeys(citation.document_id for citation in answer.citations):
         title = " ".join(titles.get(document, "").split()).rstrip(".")

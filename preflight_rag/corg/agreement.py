@@ -58,7 +58,9 @@ def _same_words(a: str, b: str) -> bool:
     """Return whether one answer contains all words of the other, in any form, with the same numbers."""
     tokens = _tokens(a), _tokens(b)
     left, right = frozenset(words(a)) or frozenset(tokens[0]), frozenset(words(b)) or frozenset(tokens[1])
-    digits = [{word for word in side if any(map(str.isdigit, word))} for side in (left, right)]
+    digits = []
+    for side in (left, right):
+        digits.append({word for word in side if any(map(str.isdigit, word))})
     # "Type 1 diabetes" and "type 2 diabetes" share most words and are two answers.
     if all(digits) and digits[0] != digits[1]:
         return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 
 from preflight_rag.state.reading import ContextNote
 from preflight_rag.state.schema import DroppedContext, Organisation
@@ -23,7 +24,7 @@ def choices_of(organisation: Organisation, contexts: Sequence[ContextNote]) -> l
     """Return the entities that the grouped contexts are about, each once, in the order of the groups."""
     by_rank = {context.rank: context for context in contexts}
     found: dict[str, Choice] = {}
-    for rank in (rank for group in organisation["groups"] for rank in group):
+    for rank in chain.from_iterable(organisation["groups"]):
         entity, descriptor = by_rank[rank].entity, by_rank[rank].descriptor
         label = labelled(entity, descriptor)
         found.setdefault(label.casefold(), Choice(label=label, entity=entity, descriptor=descriptor))
@@ -49,7 +50,7 @@ def chosen(reply: object, choices: Sequence[Choice]) -> list[str] | None:
     each = [_named(str(part), choices) for part in reply]
     if any(labels is None for labels in each):
         return None
-    wanted = {label for labels in each if labels for label in labels}
+    wanted = set(chain.from_iterable(labels for labels in each if labels))
     return [choice.label for choice in choices if choice.label in wanted]
 
 
@@ -99,8 +100,10 @@ def narrowed(organisation: Organisation, contexts: Sequence[ContextNote], labels
         return labelled(by_rank[rank].entity, by_rank[rank].descriptor).casefold() in folded
 
     folded = {label.casefold() for label in labels}
-    kept = [[rank for rank in group if wanted(rank)] for group in organisation["groups"]]
-    gone = [rank for group in organisation["groups"] for rank in group if not wanted(rank)]
+    kept = []
+    for group in organisation["groups"]:
+        kept.append([rank for rank in group if wanted(rank)])
+    gone = [rank for rank in chain.from_iterable(organisation["groups"]) if not wanted(rank)]
     dropped = [*organisation["dropped"], *(DroppedContext(rank=rank, why=NOT_CHOSEN, kept=None) for rank in gone)]
     sources = {rank: more for rank, more in organisation["sources"].items() if int(rank) not in gone}
     return Organisation(

@@ -31,7 +31,7 @@ _PERIOD = re.compile(
     r"|\b(?P<name>day|week|month|year)\s(?P<place>\d+)\b|\b(?P<figure>\d+)\s(?P<short>day|week|month|year)s\b",
     re.I,
 )
-"""How long after a start, or for how long: "at 6 months", "the 12-week trial", "week 24"."""
+"""A time since a start, or a duration: "at 6 months", "the 12-week trial", "week 24"."""
 _QUARTER = re.compile(
     r"\b(?P<ordinal>first|second|third|fourth|1st|2nd|3rd|4th)[\s-](?P<part>quarter|half)\b|\b[QH](?P<q>[1-4])\b", re.I
 )

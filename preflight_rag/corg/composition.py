@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
+from itertools import chain, combinations
 
 from preflight_rag.corg.agreement import numbers_of, same_answer
 from preflight_rag.corg.comparability import Statement, about_different_things, is_short, sentence_around, sure
@@ -45,10 +45,11 @@ _DATE = re.compile(r"\d{4}(?:-\d\d){0,2}")
 
 @dataclass
 class ComposedAnswer:
-    """One answer: that of context `rank`, quoted at `span`; `ranks` are all contexts that give it.
+    """One answer of a composed reply: given by context `rank`, and quoted at `span`.
 
-    `noted` answers are those of the comparison, not of a group's reply. An answer is `verified` when the quote given
-    for it, else words that say it, stand in the passage and hold a number of it, if it has one.
+    `ranks` are all contexts that give this answer. `noted` is set for answers that come from the comparison of
+    contexts, not from a group's reply. An answer is `verified` when its quote, or else words that state it, are in the
+    passage, and, if the answer has numbers, one of them with them.
     """
 
     rank: int
@@ -100,7 +101,7 @@ class Groups:
 def compose(groups: Groups) -> ComposedDraft:
     """Return the answer of all groups; not found when no group has one."""
     gaps: list[dict[str, str]] = []
-    items = _without_echoes([item for draft in groups.drafts for item in _items(draft, groups, gaps)])
+    items = _without_echoes(list(chain.from_iterable(_items(draft, groups, gaps) for draft in groups.drafts)))
     quotes: dict[tuple[int, str], None] = {}
     for item in items:
         _verify(item, groups)
@@ -125,7 +126,7 @@ def compose(groups: Groups) -> ComposedDraft:
 
 
 def _items(draft: GroupDraft, groups: Groups, gaps: list[dict[str, str]]) -> list[ComposedAnswer]:
-    """Return the answers of one group; a context that none of them cites contributes the answer in its note."""
+    """Return the answers of one group, with the noted answer of each context that no answer of the group cites."""
     items: dict[int, ComposedAnswer] = {}
     loose: list[ComposedAnswer] = []
     for statement, ranks in _statements(draft, groups):
@@ -139,13 +140,13 @@ def _items(draft: GroupDraft, groups: Groups, gaps: list[dict[str, str]]) -> lis
             context = groups.contexts[own[0]]
             answer = _without_label(statement, context)
             items[own[0]] = ComposedAnswer(own[0], context.entity, context.descriptor, answer, [own[0], *ranks])
-    cited = {rank for item in items.values() for rank in item.ranks}
+    cited = set(chain.from_iterable(item.ranks for item in items.values()))
     for rank in draft["ranks"]:
         if rank not in cited and (noted := _noted(rank, draft, groups)):
             items[rank] = noted
             gaps.append(_gap(draft, f"context {rank} is missing in the group's answer; what was noted of it stands"))
     for item in items.values():
-        extra = [rank for kept in item.ranks for rank in groups.further(kept)]
+        extra = list(chain.from_iterable(map(groups.further, item.ranks)))
         item.ranks = list(dict.fromkeys([*item.ranks, *extra]))
     if loose and items:
         gaps += [_gap(draft, f"{item.answer[:80]!r} cites no context of its group") for item in loose]
@@ -153,13 +154,13 @@ def _items(draft: GroupDraft, groups: Groups, gaps: list[dict[str, str]]) -> lis
 
 
 def _without_echoes(items: Sequence[ComposedAnswer]) -> list[ComposedAnswer]:
-    """Return the items without repetitions: items that cite no context of their group and say what another one says."""
+    """Return the items without repetitions: without those that cite no context and repeat another item's answer."""
     own = [item for item in items if item.rank]
-    return [
-        item
-        for item in items
-        if item.rank or not any(item.answer == o.answer and set(item.ranks) <= set(o.ranks) for o in own)
-    ]
+    distinct = []
+    for item in items:
+        if item.rank or not any(item.answer == o.answer and set(item.ranks) <= set(o.ranks) for o in own):
+            distinct.append(item)
+    return distinct
 
 
 def _about(draft: GroupDraft, groups: Groups) -> tuple[str, str | None]:
@@ -175,7 +176,7 @@ def _about(draft: GroupDraft, groups: Groups) -> tuple[str, str | None]:
 def _statements(draft: GroupDraft, groups: Groups) -> Iterable[tuple[str, list[int]]]:
     """Yield the statements of a group's text with the ranks they cite.
 
-    Without marks, those of the context that says it.
+    A statement without citation marks gets the rank of the context that states it.
     """
     for line in draft["text"].splitlines():
         cited, at = [], 0
@@ -232,7 +233,11 @@ def _on_subject(rank: int, groups: Groups) -> bool:
 
 
 def _verify(item: ComposedAnswer, groups: Groups) -> None:
-    quotes = [quote for draft in groups.drafts for rank, quote in draft["quotes"] if rank == item.rank]
+    quotes = []
+    for draft in groups.drafts:
+        for rank, quote in draft["quotes"]:
+            if rank == item.rank:
+                quotes.append(quote)
     item.ranks = list(dict.fromkeys(item.ranks))
     item.span = _quote(item.rank, item.answer, quotes, groups, noted=item.noted)
     if item.span:
@@ -246,8 +251,8 @@ def _verify(item: ComposedAnswer, groups: Groups) -> None:
 def _quote(rank: int, answer: str, quotes: Sequence[str], groups: Groups, *, noted: bool) -> Span | None:
     """Return where a context states an answer: a quote given for it, else the sentence that supports or contains it.
 
-    Where the answer is the comparison's own (`noted`), the sentence that holds what was noted, or that is nearest to
-    the question, serves too.
+    An answer that comes from the comparison (`noted`) may also be located by the sentence with the noted words, or by
+    the sentence nearest to the question.
     """
     text = groups.text(rank)
     spans = [span for quote in quotes if (span := locate(quote, text))]
@@ -300,13 +305,16 @@ def _paragraphs(items: Sequence[ComposedAnswer], groups: Groups) -> list[str]:
 def _sides(items: Sequence[ComposedAnswer], groups: Groups, *, least: int) -> list[list[ComposedAnswer]]:
     """Return sets of at least `least` items whose contexts are counterfactual.
 
-    Equal answers are not set against each other.
+    Items with equal answers never count as opposed.
     """
     found: list[list[ComposedAnswer]] = []
     for item in items:
         # An answer may contradict several sides that were apart so far: they become one contradiction.
-        touching = [side for side in found if any(_against(item, other, groups) for other in side)]
-        joined = [other for side in touching for other in side]
+        touching = []
+        for side in found:
+            if any(_against(item, other, groups) for other in side):
+                touching.append(side)
+        joined = list(chain.from_iterable(touching))
         found = [side for side in found if side not in touching] + [[*joined, item]]
     return [side for side in found if len(side) >= least]
 
@@ -351,7 +359,10 @@ def _contradiction(items: Sequence[ComposedAnswer], groups: Groups) -> list[str]
     if any(_are_versions(a, b, groups) for a, b in combinations(ordered, 2)):
         ordered.sort(key=lambda item: place.get(item.rank, len(place)))
     versions = [item for item in ordered if any(_are_versions(item, other, groups) for other in ordered)]
-    announced = [item for item in ordered if any(_announced(item, other, groups) for other in ordered)]
+    announced = []
+    for item in ordered:
+        if any(_announced(item, other, groups) for other in ordered):
+            announced.append(item)
     announced = [item for item in announced if item not in versions]
     rest = [item for item in ordered if item not in announced and item not in versions]
     out = []
@@ -415,7 +426,7 @@ def _line(item: ComposedAnswer, groups: Groups) -> str:
 
 
 def undescribed(a: ContextNote, b: ContextNote) -> bool:
-    """Return whether two contexts answer differently for one name, and only one of them has a descriptor."""
+    """Return whether two contexts answer differently for one name, and only one context has a descriptor."""
     if not (a.answer and b.answer and a.entity) or (a.descriptor is None) == (b.descriptor is None):
         return False
     return a.entity.casefold() == b.entity.casefold() and not same_answer(a.answer, b.answer)
@@ -438,7 +449,11 @@ def undescribed_answers(contexts: Mapping[int, ContextNote], relations: Sequence
     for pair in unclear + against:
         touching = [side for side in sides if side & pair]
         sides = [side for side in sides if side not in touching] + [pair.union(*touching)]
-    return [_paragraph([notes[n] for n in sorted(side)]) for side in sides if any(pair <= side for pair in unclear)]
+    paragraphs = []
+    for side in sides:
+        if any(pair <= side for pair in unclear):
+            paragraphs.append(_paragraph([notes[n] for n in sorted(side)]))
+    return paragraphs
 
 
 def _paragraph(notes: Sequence[ContextNote]) -> str:

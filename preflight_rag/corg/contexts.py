@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from preflight_rag.state.reading import Draft, Source
@@ -98,9 +99,9 @@ def in_passages(
             marked.setdefault(n, {})[part] = None
             out, at = f"{out}{line[at : mark.start()]}[{part}]", mark.end()
         lines.append(out + line[at:])
-    moved: list[EntryState] = [
-        {**entry, "ranks": [part for n in entry["ranks"] for part in marked.get(n, {n: None})]} for entry in entries
-    ]
+    moved: list[EntryState] = []
+    for entry in entries:
+        moved.append({**entry, "ranks": [part for n in entry["ranks"] for part in marked.get(n, {n: None})]})
     return replace(draft, text="\n".join(lines), quotes=quotes), moved
 
 
@@ -113,7 +114,10 @@ def _holder(n: int, quote: str, contexts: Mapping[int, Source]) -> int:
 
 def by_context(draft: Draft, contexts: Sequence[Source]) -> Draft:
     """Turn a draft over passages into one over their contexts."""
-    of = {part.n: context.n for context in contexts for part in context.parts}
+    of = {}
+    for context in contexts:
+        for part in context.parts:
+            of[part.n] = context.n
 
     def renumbered(text: str) -> str:
         return _REPEATED.sub(r"\1", MARK.sub(lambda mark: f"[{of.get(int(mark[1]), int(mark[1]))}]", text))
@@ -123,4 +127,4 @@ def by_context(draft: Draft, contexts: Sequence[Source]) -> Draft:
 
 def passages_of(contexts: Sequence[Source]) -> list[Source]:
     """Return the passages of which contexts consist."""
-    return [part for context in contexts for part in context.parts or (context,)]
+    return list(chain.from_iterable(context.parts or (context,) for context in contexts))

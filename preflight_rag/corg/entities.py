@@ -72,9 +72,10 @@ def note_by_rule(question: str, source: Source) -> ContextNote:
 
 
 def own_name(name: str, heading: str) -> str:
-    """Return the name in the question, in the form that a text with this heading may give it.
+    """Return the name in the question, shortened to the form that a text with this heading may use.
 
-    Of "Broken Bow, Nebraska" the first part alone, where the heading is "Broken Bow, Oklahoma": that is a namesake.
+    For "Broken Bow, Nebraska" and the heading "Broken Bow, Oklahoma" that is "Broken Bow": the text is about a
+    namesake.
     """
     first = _head(name)
     is_namesake = _head(heading).casefold() == first.casefold() and name.casefold() not in heading.casefold()
@@ -82,7 +83,7 @@ def own_name(name: str, heading: str) -> str:
 
 
 def answer_by_rule(question: str, text: str) -> str:
-    """Return the value that answers the question in the sentence nearest to it; without a value, that sentence."""
+    """Return the value in the sentence nearest to the question; without a value, that sentence."""
     sentence = nearest_sentence(question, text)
     found = values(sentence, asked_kind(question), question)
     return found[0].text if found else sentence

@@ -43,8 +43,8 @@ def as_evidence(
 
     Args:
         draft: The composed answers, with their quotes.
-        entries: The answers; those without a quote are left out, and where none has one, nothing is found.
-        sources: What they are from, by number: of documents that replace each other the newest stands first.
+        entries: The answers. Those without a quote are left out; if none has a quote, the result says "not found".
+        sources: The passages by number. Of documents that replace each other, the newest comes first.
     """
     if not draft.quotes:
         return Draft("", found=False), []
@@ -100,11 +100,9 @@ def group_draft(
 
 
 def chosen(drafts: Sequence[GroupDraft], organisation: Organisation) -> str | None:
-    """Return the option that the groups with the most contexts chose.
+    """Return the option that the groups with the most contexts chose; None where no group chose any.
 
-    Contexts for which another one stands are counted.
-
-    Of equals it is the one that the first group chose; None where no group chose any.
+    Contexts that are represented by another context count too. On a tie, the option of the earliest group wins.
     """
     backing: dict[str, int] = {}
     for draft in drafts:

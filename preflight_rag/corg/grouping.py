@@ -36,13 +36,13 @@ def organise(
 
     Args:
         contexts: All contexts, best-ranked first.
-        relations: Of the relevant ones.
+        relations: Relations between the relevant contexts.
         relevant: Contexts with an answer.
         described: Contexts with a descriptor.
         keep_duplicates: Leave duplicated contexts in (ablation).
         keep_undescribed: Leave ambiguous contexts without descriptor in (ablation).
-        no_grouping: Make one group of all (ablation).
-        seed: Of duplicated contexts keep a random one, as the paper does, instead of the best-ranked one.
+        no_grouping: Put all contexts into one group (ablation).
+        seed: Keep a random one of duplicated contexts, as the paper does, instead of the best-ranked one.
     """
     place = {n: i for i, n in enumerate(contexts)}
     kept, dropped = _standing(
@@ -77,7 +77,7 @@ def _standing(
     undescribed: bool,
     seed: int | None,
 ) -> tuple[list[int], list[DroppedContext]]:
-    """Return the contexts that stay, and those represented by a directly related one that stays: no answer is lost."""
+    """Return the contexts to keep, and the dropped ones with the kept context that represents each of them."""
     kinds = {frozenset((relation.a, relation.b)): relation.kind for relation in relations}
     order = list(relevant)
     if seed is not None:
@@ -115,7 +115,10 @@ def _groups(kept: Sequence[int], apart: Sequence[tuple[int, int]]) -> list[list[
         colours = nx.equitable_color(graph, count)
     else:
         colours = _evened(graph, colours, count)
-    return [[n for n in kept if colours[n] == colour] for colour in range(count)]
+    groups = []
+    for colour in range(count):
+        groups.append([n for n in kept if colours[n] == colour])
+    return groups
 
 
 def _fewest_colours(graph: nx.Graph) -> dict[int, int]:
@@ -158,7 +161,9 @@ def _evened(graph: nx.Graph, colours: Mapping[int, int], count: int) -> dict[int
     moved = True
     while moved:
         moved = False
-        sizes = [sum(colour == c for colour in even.values()) for c in range(count)]
+        sizes = []
+        for c in range(count):
+            sizes.append(sum(colour == c for colour in even.values()))
         by_size = sorted(range(count), key=sizes.__getitem__)
         for n in sorted(even, key=lambda n: (graph.degree[n], n)):
             to = next((c for c in by_size if all(even[other] != c for other in graph[n])), None)

@@ -65,7 +65,9 @@ _FOLLOWS: dict[Kinds, tuple[Kinds, Kinds]] = {
     frozenset({"ambiguous", "none"}): (frozenset({"counterfactual"}), frozenset({"counterfactual", "distracting"})),
     frozenset({"none"}): (_ONE_CLASS, _ONE_CLASS | {"distracting"}),
 }
-"""What can hold between two contexts, given how each relates to a pivot: to one with a descriptor, to one without."""
+"""The relations that are possible between two contexts, given each one's relation to the pivot, for a pivot with and
+without a descriptor.
+"""
 
 
 CONTEXT_OVERHEAD = 32
@@ -125,7 +127,11 @@ async def relate_all(
         replies = await asyncio.gather(*(compare(pivot, part) for part in parts))
         reply = merged([each.value for each in replies])
         found.spent.extend(each.usage for each in replies)
-        found.gaps.extend((pivot, note) for each in replies for note in each.notes)
+        notes = []
+        for each in replies:
+            for note in each.notes:
+                notes.append((pivot, note))
+        found.gaps.extend(notes)
         unread = [n for n in others if n not in reply.kinds]
         found.gaps.extend((n, f"how it relates to context {pivot} could not be read: none") for n in unread)
         graph.absorb(pivot, others, reply, parts)
@@ -361,7 +367,7 @@ class RelationGraph:
         return (best, others) if best is not None and (others := unsettled(best)) else None
 
     def _classes(self) -> dict[int, int]:
-        """Return for each context the first context of its class; those without descriptor form one class."""
+        """Return, for each context, the first context of its class; contexts without descriptor form one class."""
         of = {n: n for n in self.relevant}
         undescribed = {n for n in self.relevant if self._known.get(n) is False}
         for a, b in combinations(self.relevant, 2):

@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import combinations, pairwise
+from itertools import chain, combinations, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,17 +52,21 @@ WEIGHTS = Path(__file__).with_name("signals.json")
 
 MOST_PASSAGES = 24
 MARGIN = 0.25
-"""How far below the best passage's nearness a passage may lie and still bear on the question."""
+"""Greatest difference between the best passage's similarity and another passage's for the latter to count as relevant.
+"""
 LEAST_COLLECTION = 100
 """Number of sentences that document frequencies are taken over at least."""
 WITHIN = 0.35
-"""How far below a passage's nearest sentence's share of the question the sentence with its answer may lie."""
+"""Greatest difference, in the share of question words, between a passage's nearest sentence and the one with its
+answer."""
 MOST_SENTENCES = 8
 LONGEST_SENTENCE = 600
 CANDIDATES = 2
 """Answer candidates of a sentence that are compared: those nearest to the question's words."""
 NAME_WEIGHT = 0.4
-"""What different names count against different numbers or dates: many names stand near a question by chance."""
+"""Weight of a difference between names, relative to one between numbers or dates: many names are near a question by
+chance.
+"""
 SHINGLE = 3
 COPIED = 0.5
 """Least share of the shorter passage's shingles in the other one at which they are copies."""
@@ -197,12 +201,10 @@ def measure(
 def answering(
     question: str, read: Sequence[ContextFeatures], sources: Sequence[Source], extractive: ExtractiveReader
 ) -> Signal:
-    """Return the signal `answers`.
+    """Return the signal `answers`: the likelihood of the best answer that differs from the likeliest and is elsewhere.
 
-    It is the likelihood of the best answer that differs from the likeliest one and stands in another document.
-
-    Passages are read whole, as the reader that answers reads them afterwards: so each is read once. Of one document
-    none is read, since there is no other that could say something else.
+    "Elsewhere" means in another document; passages of a single document are not read at all. Passages are read whole,
+    as the answering reader reads them later, so that its cache has them.
     """
     if len(read) < 2:
         return Signal()
@@ -224,9 +226,9 @@ def answering(
 
 
 def statement_of(text: str, passage: PassageReading, kind: Kind) -> tuple[float, Statement] | None:
-    """How likely a passage answers, and its answer: the best span, or to a yes/no question the likelier of both.
+    """Return how likely a passage answers, and its answer: the best span, or the likelier verdict of a yes/no question.
 
-    What holds no figure is no answer where one is asked for.
+    A span without a figure is no answer to a question for a figure.
     """
     if passage.best is None or (kind in ("date", "number") and not values(passage.best.text, kind, "")):
         return None
@@ -278,7 +280,7 @@ def readings(question: str, refs: Sequence[PassageRef], passages: Sequence[Sourc
     worded = [wording(source.title, source.text) for source in sources]
     shared = [[asked & terms for _, terms in each.sentences] for each in worded]
     titles = [asked & each.title for each in worded]
-    found = Counter(term for title, terms in zip(titles, shared, strict=True) for term in title.union(*terms))
+    found = Counter(chain.from_iterable(title.union(*terms) for title, terms in zip(titles, shared, strict=True)))
     weights = {term: math.log(1 + LEAST_COLLECTION / (0.5 + found[term])) for term in sorted(asked)}
     total = sum(weights.values()) or 1.0
 
@@ -313,7 +315,11 @@ def bearing(read: Sequence[ContextFeatures]) -> list[ContextFeatures]:
 def on_subject(question: str, read: Sequence[ContextFeatures]) -> list[ContextFeatures]:
     """Return the passages except those whose nearest sentences are about something other than the question."""
     fit = SentenceFit(question, [reading.source for reading in read])
-    return [item for item in read if not all(fit.other_subject(item.source.n, text) for _, text in _nearest(item))]
+    on_subject = []
+    for item in read:
+        if not all(fit.other_subject(item.source.n, text) for _, text in _nearest(item)):
+            on_subject.append(item)
+    return on_subject
 
 
 def _nearest(read: ContextFeatures) -> list[tuple[float, str]]:
@@ -324,7 +330,9 @@ def _nearest(read: ContextFeatures) -> list[tuple[float, str]]:
 def naming(question: str, read: Sequence[ContextFeatures]) -> list[ContextFeatures]:
     """Return the passages that contain the most names of the question."""
     names = surface_names(question)
-    counts = [sum(position(name, reading.tokens) >= 0 for name in names) for reading in read]
+    counts = []
+    for reading in read:
+        counts.append(sum(position(name, reading.tokens) >= 0 for name in names))
     return [reading for reading, count in zip(read, counts, strict=True) if count == max(counts)]
 
 
@@ -360,7 +368,7 @@ def differing(question: str, pairs: Sequence[Pair]) -> tuple[Signal, list[Pair]]
     if kind is None:
         return Signal(), []
     asked = " ".join(dict.fromkeys(tokens(question)))
-    sides = {read.source.n: read for pair in pairs for read in pair}
+    sides = {read.source.n: read for read in chain.from_iterable(pairs)}
     answers = {n: answers_of(read, kind, asked) for n, read in sides.items()}
     best, unlike = Signal(), []
     for pair in pairs:

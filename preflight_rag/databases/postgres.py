@@ -33,7 +33,7 @@ from preflight_rag.state.errors import (
 SCHEMES = ("postgresql://", "postgres://")
 EXAMPLE = "postgresql://USER@HOST:5432/DATABASE"
 CONNECT_SECONDS = 10
-"""How long a connection is waited for; a guess."""
+"""Timeout of a connection attempt; a guess."""
 # A machine that is switched off, or cut off, says no word: after a minute without an answer the other end is given up,
 # on both sides, so that its locks are free. Guesses.
 _KEEPALIVE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 60_000}
@@ -43,7 +43,7 @@ SESSION = (
     "set tcp_keepalives_count = 3",
 )
 _NOT_STORED = re.compile("[\x00\ud800-\udfff]")
-"""What PostgreSQL keeps in no text: NUL, and halves of surrogate pairs."""
+"""Characters that PostgreSQL stores in no text: NUL, and halves of surrogate pairs."""
 _HELP_LOST = (
     "Check the server, and ask again when it is back; a turn that was under way is kept as far as it had come: "
     "`preflight threads list` names it, `preflight threads resume` finishes it."
@@ -57,9 +57,9 @@ _CONNECT_HELP = {
     "connection slots": "The server has no free connection; raise its max_connections, or run fewer turns at once.",
     "too many": "The server has no free connection; raise its max_connections, or run fewer turns at once.",
 }
-"""What helps, by a word of what the server says when it lets nobody in."""
+"""Advice by a word in the server's message when it refuses a connection."""
 _FOR_A_MOMENT = ("starting up", "shutting down", "recovery")
-"""What a server says that will let somebody in again."""
+"""Messages of a server that refuses connections only temporarily."""
 
 logging.getLogger("psycopg").addHandler(logging.NullHandler())  # its pools print each try to connect otherwise
 T = TypeVar("T")
@@ -88,10 +88,11 @@ class Address:
     def read(cls, url: str, option: Literal["--threads", "--library"] = "--threads") -> Address:
         """Return the address that a URL names, given with an option.
 
-        What is left out of it, libpq's variables and files say.
+        Parts missing from the URL come from libpq's variables and files.
 
         Raises:
-            UsageError: It is no URL of PostgreSQL; it is not repeated, since a password may stand anywhere in it.
+            UsageError: The text is no URL of PostgreSQL. The message does not repeat it, since a password may stand
+                anywhere in it.
         """
         if not url.startswith(SCHEMES):
             scheme = url.partition("://")[0] if "://" in url else ""
@@ -181,8 +182,8 @@ class Connections:
     tries at once, and learns at once that nobody answers.
 
     Args:
-        address: Where to.
-        most: Connections at once; further callers wait.
+        address: The database's address.
+        most: Greatest number of connections; further callers wait.
         configure: Called with each new connection.
     """
 
@@ -195,7 +196,7 @@ class Connections:
         self._closed = False
 
     def close(self) -> None:
-        """Close those that are free, and the others when they come back; a second time does nothing."""
+        """Close the free connections now and the others when they are returned; a second call does nothing."""
         with self._lock:
             self._closed, free, self._free = True, self._free, []
         for connection in free:
@@ -266,7 +267,7 @@ class Connections:
         connection.close()
 
     def _forget_free(self) -> None:
-        """Close those that are free: a server that has dropped one has dropped all."""
+        """Close the free connections: a server that has dropped one has dropped all."""
         with self._lock:
             free, self._free = self._free, []
         for connection in free:

@@ -21,7 +21,7 @@ from preflight_rag.state.errors import DatabaseCorrupt, LibraryBusy
 LOG, INDEX_OF_LOG = "-wal", "-shm"
 Row = tuple[object, ...]
 FIRST_SHARED_BYTE, SHARED_BYTES = 0x40000002, 510
-"""What whoever has a database with a write-ahead log open has locked of its file (sqlite.org/lockingv3.html)."""
+"""Bytes of a database file that every user of its write-ahead log keeps locked (sqlite.org/lockingv3.html)."""
 FAR = 100_000
 MOST_FAILURES = 5_000
 """Ranges of rows that could not be read, after which a table is given up; a page of rows costs about a hundred.
@@ -29,11 +29,11 @@ Both are guesses."""
 
 
 def make_private(path: Path) -> None:
-    """Make an empty database file that only its owner can read, where there is none; SQLite's logs take its mode.
+    """Create an empty database file that only its owner can read, if there is none; SQLite's logs take its mode.
 
-    A file that is there is not opened, not even for a moment: closing it would take away the locks that SQLite holds on
-    it in this process (fcntl(2)), and another process that closes the database would then remove the log under it, with
-    every turn that is written later. What cannot be made is left for SQLite to say.
+    An existing file is not opened, not even for a moment: closing it would release the locks that SQLite holds on it in
+    this process (fcntl(2)), and another process that closes the database would then remove the log under it, with every
+    later turn. If the file cannot be created, the error is left to SQLite.
     """
     if str(path) == ":memory:":  # SQLite's name for a database that is no file
         return
@@ -56,7 +56,7 @@ def keep_damaged_log(database: Path) -> str | None:
 
 
 def set_aside(database: Path) -> Path:
-    """Copy a database and its log to a name that says that they are damaged, and return it."""
+    """Copy a damaged database and its log to a name that marks them as damaged, and return that name."""
     kept = _free_name(database)
     for suffix in ("", LOG):
         if (source := Path(f"{database}{suffix}")).exists():
@@ -114,7 +114,7 @@ def replace_database(database: Path, make: Callable[[Path], None]) -> Path:
 
 
 def copy_readable(source: Path, target: sqlite3.Connection) -> int:
-    """Copy the rows that can be read into the tables of the same name, as far as those take them; returns how many.
+    """Copy the readable rows into the tables of the same name, as far as they fit, and return their number.
 
     Raises:
         DatabaseCorrupt: Nothing can be read, not even which tables there are.
@@ -141,7 +141,7 @@ def copy_readable(source: Path, target: sqlite3.Connection) -> int:
 
 
 def _same_columns(theirs: list[str], ours: list[str]) -> list[tuple[str, str]]:
-    """The columns of a damaged table beside those of a new one: by name, and one whose name is damaged by its place."""
+    """Return pairs of a damaged table's columns and a new table's: by name, or by position for a damaged name."""
     by_place = len(theirs) == len(ours)
     return [
         (name, name if name in ours else ours[place])

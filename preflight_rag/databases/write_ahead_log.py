@@ -11,11 +11,11 @@ _MAGIC = 0x377F0682
 
 
 def lost_commits(database: Path) -> bool:
-    """Return whether the log of a database holds transactions that were committed, and that SQLite will not read.
+    """Return whether a database's log holds committed transactions that SQLite will not read.
 
-    Frames after a damaged one are dropped, although a transaction ended in them. What a killed process had only begun
-    to write is no such thing: none of its frames ends a transaction. To be asked before the database is opened, since
-    the first one that opens it drops them. A log that is being written meanwhile is read a second time.
+    SQLite drops the frames after a damaged one, even if they end a transaction. A transaction that a killed process had
+    not finished does not count: none of its frames ends it. Call this before the database is opened, since the first
+    connection drops those frames. A log that another process is writing is read a second time.
     """
     path = database.with_name(f"{database.name}-wal")
     return _drops_commits(path) and _drops_commits(path)

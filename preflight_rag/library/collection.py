@@ -41,7 +41,7 @@ class Collection(Protocol):
 
     @property
     def path(self) -> Path:
-        """The folder that holds what is kept of it, its conversations and its calibration."""
+        """The folder for what belongs to the collection: conversations, calibration."""
 
     @property
     def embedder(self) -> Embedder:
@@ -98,10 +98,10 @@ class Collection(Protocol):
         """Return a document's passages in the order of its text; none where there is no such document."""
 
     def all_passage_ids(self) -> list[str]:
-        """Return ids of all passages, ordered by id."""
+        """Return the ids of all passages, ordered by id."""
 
     def documents(self) -> Iterator[dict[str, Any]]:
-        """Return rows of all documents, ordered by id."""
+        """Return the rows of all documents, ordered by id."""
 
     def mentions(self, phrase: str) -> dict[str, Mention]:
         """Return the documents whose text or title holds a phrase, by id, counted over all of them."""
@@ -113,7 +113,7 @@ class Collection(Protocol):
         """Delete a document, its passages and vectors; false where there is none."""
 
     def stats(self) -> dict[str, Any]:
-        """Return counts, sizes in bytes, and what it was made with."""
+        """Return counts, sizes in bytes, and the settings that the collection was made with."""
 
     def verify(self) -> list[str]:
         """Return the problems of the stored data, one line each."""
@@ -122,7 +122,7 @@ class Collection(Protocol):
         """Load what the first search needs ahead of it."""
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close the collection's files and connections."""
 
 
 @runtime_checkable
@@ -138,7 +138,7 @@ class TakesFiles(Protocol):
         max_bytes: int = ...,
         stop: Stop | None = None,
     ) -> IngestReport:
-        """Add or update the documents of files and folders; `prune` removes those from under them that are gone."""
+        """Add or update the documents of files and folders; `prune` removes documents whose files there are gone."""
 
 
 class OwnCollection(Collection, TakesFiles, Protocol):
@@ -162,7 +162,7 @@ class OwnCollection(Collection, TakesFiles, Protocol):
         """Add or update documents that are in memory."""
 
     def set_tags(self, document_id: str, tags: Sequence[str]) -> bool:
-        """Give a document tags in the place of those that it has; false where there is no such document."""
+        """Replace a document's tags; return False if there is no such document."""
 
     def delete_documents(self, document_ids: Sequence[str]) -> int:
         """Delete documents, their passages and vectors; how many there were."""
@@ -209,7 +209,7 @@ class PhraseSearch(Protocol):
     """A collection whose index finds passages by phrases."""
 
     def passages_with(self, phrases: Sequence[str], limit: int = ...) -> list[str]:
-        """Return ids of passages whose words hold one of the phrases, best first by BM25, at most `limit`."""
+        """Return the ids of passages whose words hold one of the phrases, best first by BM25, at most `limit`."""
 
 
 @runtime_checkable

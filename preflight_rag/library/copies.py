@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -39,20 +39,20 @@ LEAST_SHARE = WHOLE
 """Part of the shorter document's words that the other one has to have. Of 19 papers as XML and as text it is 0.74 to
 1.0; figures, tables and references are what one of the formats leaves out."""
 LEAST_MARKS = 0.4
-"""The same of their marks, from which two documents are compared; of those papers 0.71 to 0.97."""
+"""Least share of equal marks for two documents to be compared; among those papers it is 0.71 to 0.97."""
 LEAST_PASSAGE = 12
 """Words below which a passage is always searched: what is so short may be the same by chance."""
 LEAST_VERBATIM = 0.8
 """Part of a passage's words that have to stand in runs; the rest are names of sections and the like."""
 QUOTING = 1.3
-"""How many times as long a document is that quotes another one: what stands around the quote is its own."""
+"""Least ratio of the length of a document that quotes another to that other's: the text around the quote is its own."""
 SHORT_DOCUMENT = 60
 """Words up to which two documents have to have one title, too: of rows and cards the title says whose text it is."""
 MOST_COMPARED = 8
 """Documents that one is compared with, those with the most marks in common first; a guess."""
 NEIGHBOURS = 3
-"""Of all documents that have a mark, each is compared with the first and so many before it: a form letter's are in
-thousands. A guess."""
+"""A document is compared with the first and this many preceding documents of a mark: a form letter's marks are in
+thousands of documents. A guess."""
 GROUP = 64
 """Documents whose copies are written at once; a guess."""
 
@@ -62,19 +62,19 @@ class KnowsCopies(Protocol):
     """A collection that knows which of its passages hold the same text."""
 
     def without_copies(self, ids: Sequence[str], where: Filter | None = None) -> list[str]:
-        """The passages without those whose text another one has that is searched, and fits the filter."""
+        """Return the passages without those whose text another passage has that is searched and fits the filter."""
         ...
 
     def also_in(self, quotes: Mapping[str, str]) -> dict[str, list[CopyPlace]]:
-        """By passage, the documents that hold its quote word for word and are not searched for it."""
+        """Return, by passage, the documents with the same quote, word for word, that searches leave out."""
         ...
 
 
 class FoundCopyStore(Protocol):
-    """What was found of copies, as the tables of a folder's library and of one in PostgreSQL keep it."""
+    """The tables of copies that were found, in a folder's library or in PostgreSQL."""
 
     def document_copies(self) -> list[DocumentCopy]:
-        """All documents that have the text of another one, by id."""
+        """Return all documents that have the text of another one, by id."""
 
     def document_rows(self, document_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Title, source, date, authors, metadata and origin of documents as they are stored, by id."""
@@ -83,20 +83,20 @@ class FoundCopyStore(Protocol):
         """`(row, text)` of the passages of documents in their order, by document."""
 
     def documents_of(self, passage_ids: Sequence[str]) -> dict[str, str]:
-        """By passage, its document; of those that exist."""
+        """Return the document of each existing passage, by passage."""
 
 
 class CopyStore(FoundCopyStore, Protocol):
     """The tables of copies for the one who writes them."""
 
     def passage_copies(self) -> Mapping[int, tuple[int, ...]]:
-        """By row, the rows of the passages that hold the same text."""
+        """Return, by row, the rows of the passages with the same text."""
 
     def make_copy_tables(self) -> None:
         """Make the tables where there are none yet."""
 
     def forget_changed(self) -> None:
-        """Forget the marks and copies of documents that were changed or removed; what stood in for them waits anew."""
+        """Delete the marks and copies of changed or removed documents; their own copies are compared anew."""
 
     def documents_without_marks(self) -> Iterable[list[tuple[str, int]]]:
         """`(id, number of the version)` of documents without marks, some at a time, each group to be given them."""
@@ -105,10 +105,10 @@ class CopyStore(FoundCopyStore, Protocol):
         """Store `(document id, number of the version, words, marks)` of documents that are to be compared."""
 
     def has_uncompared(self) -> bool:
-        """Whether a document waits to be compared with the others."""
+        """Return whether a document waits to be compared with the others."""
 
     def marked(self) -> Iterable[DocumentMarks]:
-        """The marks of all documents, in the order in which they came to the library."""
+        """Return the marks of all documents, in the order in which they came to the library."""
 
     def write_copies(
         self, compared: Sequence[str], documents: Sequence[DocumentCopy], passages: Mapping[int, Sequence[int]]
@@ -117,7 +117,7 @@ class CopyStore(FoundCopyStore, Protocol):
 
 
 def with_copies(library: object, citations: Sequence[Citation]) -> list[Citation]:
-    """The citations, each with the documents that hold its quote, too, and are not searched for it."""
+    """Return the citations, each with the documents that hold its quote, too, and are not searched for it."""
     quotes = {each.passage_id: each.quote for each in citations if each.verified}
     if not quotes or not isinstance(library, KnowsCopies):
         return list(citations)
@@ -142,7 +142,7 @@ class _Read:
 
     @cached_property
     def tokens(self) -> list[str]:
-        return [word for passage in self.words for word in passage]
+        return list(chain.from_iterable(self.words))
 
     @cached_property
     def starts(self) -> list[int]:
@@ -151,13 +151,13 @@ class _Read:
 
     @cached_property
     def rank(self) -> tuple[int, int, int, str]:
-        """What decides which of two documents is searched: the lesser one. No two documents have the same."""
+        """The sort key that decides which of two documents is searched, the lesser one; it is unique."""
         known = [self.row["authors"] not in ("", "[]"), self.metadata.get("date_from") == "metadata"]
         known += [bool(self.metadata.get(name)) for name in ("journal", "doi", "pmid", "pmcid")]
         return -sum(known), len(self.tokens), min(self.rows), self.row["id"]
 
     def source(self) -> Source:
-        """The document for `text.versions`, without its date: of a format that has none it says nothing."""
+        """Return the document for `text.versions`, without its date: of a format that has none it says nothing."""
         metadata = self.metadata
         replaced = [value for name in ("replaces", "supersedes") if (value := metadata.get(name))]
         names = [str(each) for value in replaced for each in (value if isinstance(value, list) else [value])]
@@ -189,12 +189,12 @@ def link_copies(store: CopyStore) -> list[DocumentCopy]:
 def _marks_of(store: CopyStore, documents: Sequence[tuple[str, int]]) -> Iterator[tuple[str, int, int, bytes]]:
     texts = store.passage_texts([name for name, _ in documents])
     for name, generation in documents:
-        tokens = [word for _, text in texts.get(name, []) for word in compared_words(text)]
+        tokens = list(chain.from_iterable(compared_words(text) for _, text in texts.get(name, [])))
         yield name, generation, len(tokens), fingerprint(tokens).astype("<u4").tobytes()
 
 
 def _candidates(store: CopyStore) -> dict[str, list[str]]:
-    """By document that waits to be compared, those with which it shares enough marks, the most first."""
+    """Return, by document waiting for comparison, the documents that share enough marks with it, the most first."""
     import numpy as np
 
     names, lengths, new, blobs = [], [], [], []
@@ -233,19 +233,29 @@ def _candidates(store: CopyStore) -> dict[str, list[str]]:
         for one, other in ((left, right), (right, left)):
             if new[one]:
                 found.setdefault(names[one], []).append((-count, names[other]))
-    return {name: [other for _, other in sorted(others)[:MOST_COMPARED]] for name, others in found.items()}
+    candidates = {}
+    for name, others in found.items():
+        candidates[name] = [other for _, other in sorted(others)[:MOST_COMPARED]]
+    return candidates
 
 
 def _compare_group(
     store: CopyStore, group: Sequence[str], candidates: Mapping[str, Sequence[str]], done: set[frozenset[str]]
 ) -> list[DocumentCopy]:
     """Compare some documents with their candidates, but for pairs that are done, and store what was found."""
-    pairs = {frozenset((one, other)) for one in group for other in candidates.get(one, ())} - done
+    pairs_of_group = set()
+    for one in group:
+        for other in candidates.get(one, ()):
+            pairs_of_group.add(frozenset((one, other)))
+    pairs = pairs_of_group - done
     done |= pairs
-    read = _read(store, sorted({name for pair in pairs for name in pair}))
+    read = _read(store, sorted(set(chain.from_iterable(pairs))))
     pairs = {pair for pair in pairs if pair <= read.keys()}
     # The best of those that are searched comes first: what it covers of a document needs no other.
-    ordered = sorted((sorted((read[name] for name in pair), key=lambda each: each.rank) for pair in pairs),
+    by_rank = []
+    for pair in pairs:
+        by_rank.append(sorted((read[name] for name in pair), key=lambda each: each.rank))
+    ordered = sorted(by_rank,
                      key=lambda pair: (pair[1].rank, pair[0].rank))  # fmt: skip
     documents: list[DocumentCopy] = []
     passages: dict[int, list[int]] = {}
@@ -280,7 +290,7 @@ def _read(store: CopyStore, names: Sequence[str]) -> dict[str, _Read]:
 
 
 def _are_copies(copy: _Read, kept: _Read, overlap: Overlap) -> bool:
-    """Whether one document has the text of the other, and nothing else in its place."""
+    """Return whether one document has the text of the other, and nothing else in its place."""
     if overlap.differs or max(overlap.share, overlap.other_share) < LEAST_SHARE:
         return False
     longer, shorter = max(len(copy.tokens), len(kept.tokens)), min(len(copy.tokens), len(kept.tokens))
@@ -294,7 +304,7 @@ def _are_copies(copy: _Read, kept: _Read, overlap: Overlap) -> bool:
 
 
 def _dated_apart(a: _Read, b: _Read) -> bool:
-    """Whether two files or records of one kind bear different dates: the same was said again at another time."""
+    """Return whether two files or records of one kind bear different dates: the same was said again at another time."""
     kinds = {PurePath(each.row["origin"]).suffix.casefold() for each in (a, b)}
     own = all(each.metadata.get("date_from") == "metadata" for each in (a, b))
     return len(kinds) == 1 and own and a.row["date"] != b.row["date"]
@@ -320,11 +330,11 @@ def _covered(copy: _Read, kept: _Read, overlap: Overlap) -> Iterator[tuple[int, 
 
 @dataclass
 class Copies:
-    """Which passages are not searched because others have their text.
+    """The passages that are not searched because other passages have their text.
 
     Attributes:
-        of: By row, the rows of the passages that have its text, as the database says.
-        searched: Of some rows, those that are in the index, and fit the filter where there is one.
+        of: By row, the rows of the passages with its text, as the database has them.
+        searched: The rows among some given ones that are in the index, and fit the filter if there is one.
     """
 
     of: Mapping[int, tuple[int, ...]]
@@ -332,7 +342,7 @@ class Copies:
     _is_hidden: dict[int, bool] = field(default_factory=dict)
 
     def hidden(self, rows: Sequence[int]) -> list[bool]:
-        """Of each row whether it is not searched: all that it says is in passages that are."""
+        """Return, for each row, whether it is not searched because searched passages contain all of its text."""
         import numpy as np
 
         new = [row for row in rows if row not in self._is_hidden]
@@ -340,11 +350,11 @@ class Copies:
         while left:
             left = [of for row in left for of in self.of[row] if of in self.of and of not in behind]
             behind.update(left)
-        wanted = np.array(sorted({of for row in behind for of in self.of[row]}), np.int64)
+        wanted = np.array(sorted(set(chain.from_iterable(self.of[row] for row in behind))), np.int64)
         found = set(wanted[self.searched(wanted)].tolist()) if len(wanted) else set()
 
         def has(row: int, behind: frozenset[int] = frozenset()) -> bool:
-            """Whether what a passage says is found, by itself or by those that have its text."""
+            """Return whether a search finds a passage's text, in the passage itself or in its copies."""
             if row in found:
                 return True
             others = self.of.get(row, ())
@@ -354,7 +364,10 @@ class Copies:
         return [self._is_hidden[row] for row in rows]
 
     def search(self, ranked: Callable[[int], ScoredRanking], depth: int) -> ScoredRanking:
-        """The first `depth` of a ranking that are searched; `ranked` gives as many as it is asked for, copies too."""
+        """Return the first `depth` of a ranking that are searched.
+
+        `ranked` gives as many as it is asked for, copies too.
+        """
         import numpy as np
 
         asked = depth
@@ -369,15 +382,15 @@ class Copies:
 
 
 def also_in(store: FoundCopyStore, quotes: Mapping[str, str]) -> dict[str, list[CopyPlace]]:
-    """By passage, the other documents of its text that hold a quote of it word for word.
+    """Return, by passage, the other documents of its text that contain its quote word for word.
 
     Args:
         store: The library's database.
-        quotes: By passage, what is quoted of it.
+        quotes: The quote of each passage, by passage.
     """
     documents = store.documents_of(list(quotes))
     related = {name: _related(name, store.document_copies()) for name in set(documents.values())}
-    others = sorted({other for each in related.values() for other in each})
+    others = sorted(set(chain.from_iterable(related.values())))
     if not others:
         return {}
     texts = {name: [word for _, text in passages for word in compared_words(text)]
@@ -396,7 +409,7 @@ def also_in(store: FoundCopyStore, quotes: Mapping[str, str]) -> dict[str, list[
 
 
 def _related(name: str, copies: Sequence[DocumentCopy]) -> list[str]:
-    """The documents that have the text of one, or whose text it has, by whatever way; ordered by id."""
+    """Return the documents that are copies of one, or that it is a copy of, directly or not; ordered by id."""
     found, left = {name}, [name]
     while left:
         one = left.pop()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from preflight_rag.ingest.identity import content_hash
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 DEADLINE = 30.0
 """Seconds that a turn waits for documents found elsewhere to be stored, a guess at what a person waits."""
 REBUILD_PASSAGES = 20_000
-"""Up to so many passages the index is rebuilt within a turn, which takes about a second; a guess."""
+"""Passages up to which the index is rebuilt within a turn, which takes about a second; a guess."""
 GROUP_CHARACTERS = 12_000
 """Documents found elsewhere are embedded in groups of about so many characters, between two looks at the clock."""
 
@@ -42,7 +43,7 @@ class InternReport:
 
 
 def known_documents(store: FoundDocumentStore, documents: Sequence[Document]) -> dict[str, str]:
-    """Return for each document that the library has already its id there, by the document's own id."""
+    """Return the library's id of each document that it already has, by the document's own id."""
     settings = store.meta("splitter") or {}
     by_source = store.documents_from([document.source for document in documents])
     found = {}
@@ -75,8 +76,13 @@ def add_until(run: Ingestion, documents: Sequence[Document], end: float) -> list
 def passages_of(store: PassageReader, document_ids: Sequence[str]) -> tuple[Passage, ...]:
     """Return all passages of documents, in the order of the documents and of their texts."""
     names = store.passage_ids(document_ids)
-    found = store.passages([name for document in document_ids for name in names.get(document, [])])
-    return tuple(found[name] for document in document_ids for name in names.get(document, []) if name in found)
+    found = store.passages(list(chain.from_iterable(names.get(document, []) for document in document_ids)))
+    stored_passages = []
+    for document in document_ids:
+        for name in names.get(document, []):
+            if name in found:
+                stored_passages.append(found[name])
+    return tuple(stored_passages)
 
 
 def _groups(documents: Sequence[Document]) -> Iterator[list[Document]]:

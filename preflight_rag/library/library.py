@@ -187,7 +187,7 @@ class Library(FolderCollection):
         return self._index.get().vocabulary
 
     def match(self, expression: str, limit: int = ENOUGH) -> tuple[list[str], int]:
-        """Return documents that fit a Boolean expression, and how many passages fit.
+        """Return the documents that fit a Boolean expression, and how many passages fit.
 
         Args:
             expression: In PubMed's syntax, as `text.boolean.parse` takes it; field tags count for nothing.
@@ -212,9 +212,9 @@ class Library(FolderCollection):
             return self._matching(self._index.after(error, index), tree, limit)
 
     def passages_with(self, phrases: Sequence[str], limit: int = ENOUGH) -> list[str]:
-        """Return ids of passages whose words hold one of the phrases, best first by BM25.
+        """Return the ids of passages that contain one of the phrases, best first by BM25.
 
-        Of an older index, all its words.
+        In an index of an older version, a passage with all words of a phrase counts too.
 
         Raises:
             LibraryEmpty: There is no passage to find.
@@ -235,7 +235,7 @@ class Library(FolderCollection):
             return found(self._index.after(error, index))
 
     def without_copies(self, ids: Sequence[str], where: Filter | None = None) -> list[str]:
-        """The passages without those whose text another one has that is searched, and fits the filter.
+        """Return the passages without those whose text another passage has that is searched and fits the filter.
 
         Raises:
             LibraryEmpty: There is no passage to find.

@@ -86,7 +86,7 @@ class DocumentNames:
         return self.name(source) if source in self._called(_parts(source)[-1]) else _parts(source)[-1]
 
     def _called(self, file: str) -> Sequence[str]:
-        """Return ids that are paths of files of that name."""
+        """Return the ids that are paths of files of that name."""
         with self._reading:
             generation = self._catalogue.generation()
             if generation != self._generation:

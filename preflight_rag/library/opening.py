@@ -50,9 +50,9 @@ class LibraryPlace:
 
     @cached_property
     def folder(self) -> Path:
-        """The library's folder; of one in a database, this machine's folder for what is kept beside it.
+        """The library's folder; for a library in a database, this machine's folder for the files that belong to it.
 
-        That is API keys, uploaded files, a calibration. `Preflight.open` makes it.
+        These are API keys, uploaded files, and a calibration. `Preflight.open` creates it.
 
         Raises:
             UsageError: The address cannot be read, or its extra is not installed.

@@ -61,13 +61,13 @@ def lost_documents(store: Store, root: Path) -> list[str]:
 
 
 def recover_if_damaged(folder: Path) -> Recovery | None:
-    """Recover a library whose database is damaged, or holds what was never written to it; None where it is whole.
+    """Recover a library whose database is damaged, or contains foreign rows; return None for an intact one.
 
     Raises:
         LibraryMissing: There is no library.
         LibraryBusy: Another process writes it.
-        DatabaseCorrupt: Nothing of it can be read; it is set aside all the same.
-        OutOfMemory: There is too little memory to look at its vectors.
+        DatabaseCorrupt: Nothing in it can be read; it is set aside all the same.
+        OutOfMemory: There is too little memory to read its vectors.
     """
     need_memory(LEAST_MEGABYTES, "to check the library")
     try:
@@ -132,7 +132,7 @@ def _name(document: dict[str, Any]) -> str:
 
 
 def _check_settings(connection: sqlite3.Connection, path: Path, folder: Path, known: dict[str, Any]) -> None:
-    """Keep the settings that can be read, else those that the index knows: without an embedder vectors mean nothing."""
+    """Keep the readable settings, and take others from the index: without an embedder's name vectors are useless."""
     for key, value in connection.execute("SELECT key, value FROM meta").fetchall():
         try:
             json.loads(value)
@@ -158,7 +158,7 @@ def _check_settings(connection: sqlite3.Connection, path: Path, folder: Path, kn
 
 
 def _drop_damaged(connection: sqlite3.Connection, known: list[dict[str, Any]]) -> list[str]:
-    """Delete what is not as it was written, and return the sources of the documents that lost something by it."""
+    """Delete damaged rows, and return the sources of the documents that lost something by it."""
     settings = connection.execute("SELECT value FROM meta WHERE key = 'embedder'").fetchone()
     dimension = int(json.loads(settings[0])["dimension"])
     damaged = set()

@@ -36,22 +36,22 @@ if TYPE_CHECKING:
 
 
 class ReadStore(EmbedderStore, PassageReader, Protocol):
-    """What a collection reads of the store that it is over."""
+    """The reading methods of a store that a collection uses."""
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close the store's files and connections."""
 
     def documents(self) -> Iterator[dict[str, Any]]:
-        """Return rows of all documents, ordered by id."""
+        """Return the rows of all documents, ordered by id."""
 
     def all_passage_ids(self) -> list[str]:
-        """Return ids of all passages, ordered by id."""
+        """Return the ids of all passages, ordered by id."""
 
     def rows(self, ids: Sequence[str]) -> dict[str, int]:
         """Return the row of each passage that exists."""
 
     def vectors(self, ids: Sequence[str]) -> dict[str, np.ndarray]:
-        """Return vectors of those of the passages that exist, by id."""
+        """Return the vectors of those of the passages that exist, by id."""
 
     def passages_like(self, pattern: str) -> Iterator[tuple[str, str, str]]:
         """`(id, document id, text)` of the passages whose text is LIKE a pattern, of each document in its order."""
@@ -68,15 +68,15 @@ class DocumentRemover(Protocol):
 
 
 class StoredCollection(ABC):
-    """A collection over a store; how it is searched, and what comes into it, is each one's own.
+    """A collection over a store; subclasses define how it is searched and what is added to it.
 
     Args:
-        store: What it reads.
-        embedder: The one that made the vectors.
-        writer: Takes documents out.
-        open_filters: Which rows fit a filter; most questions have none.
-        path: The folder for what is kept beside it.
-        name: What people call it.
+        store: The store to read.
+        embedder: The embedder that made the vectors.
+        writer: The writer, which removes documents.
+        open_filters: Function that opens the index of filters; most questions have none.
+        path: The folder for the files that belong to the collection.
+        name: The collection's name in messages.
     """
 
     def __init__(
@@ -211,11 +211,11 @@ class StoredCollection(ABC):
         return list(passages_of(self._store, [document_id]))
 
     def all_passage_ids(self) -> list[str]:
-        """Return ids of all passages, ordered by id."""
+        """Return the ids of all passages, ordered by id."""
         return self._store.all_passage_ids()
 
     def documents(self) -> Iterator[dict[str, Any]]:
-        """Return rows of all documents, ordered by id."""
+        """Return the rows of all documents, ordered by id."""
         return self._store.documents()
 
     def mentions(self, phrase: str) -> dict[str, Mention]:
@@ -257,7 +257,7 @@ class FolderCollection(StoredCollection):
         return Catalogue(self._store, self.path)
 
     def also_in(self, quotes: Mapping[str, str]) -> dict[str, list[CopyPlace]]:
-        """By passage, the documents that hold its quote word for word and are not searched for it.
+        """Return, by passage, the documents with the same quote, word for word, that searches leave out.
 
         Args:
             quotes: By passage, what is quoted of it.
@@ -267,7 +267,7 @@ class FolderCollection(StoredCollection):
         return also_in(self._store, quotes)
 
     def stats(self) -> dict[str, Any]:
-        """Return counts, sizes in bytes, and what the library was made with."""
+        """Return the counts, sizes in bytes, and what the library was made with."""
         store = self._store
         manifest = read_manifest(self._root)
         index = None

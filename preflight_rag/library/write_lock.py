@@ -12,7 +12,7 @@ from preflight_rag.state.errors import LibraryBusy, LibraryError, writing_help
 
 LOCK = ".write.lock"
 SILENT_SECONDS = 2.0
-"""After so long a wait for another writer an ingest says that it waits; a guess: most writes are shorter."""
+"""Time after which an ingest reports that it waits for another writer; a guess: most writes are shorter."""
 
 
 @contextmanager
@@ -50,5 +50,5 @@ def write_lock(folder: Path, seconds: float = BUSY_SECONDS, progress: Progress |
 
 
 def removed(folder: Path) -> LibraryError:
-    """The error where a library is no longer where it was opened."""
+    """Return the error where a library is no longer where it was opened."""
     return LibraryError(f"The library at {folder} was removed meanwhile", help="Try again.")

@@ -159,7 +159,7 @@ class Writer:
         return run.report
 
     def intern(self, documents: Sequence[Document], *, deadline: float = DEADLINE, index: bool = True) -> InternReport:
-        """Store documents that a turn found elsewhere; a library that cannot be written still gives what it has.
+        """Store documents that a turn found elsewhere; in a read-only library, use those that it already has.
 
         The index is rebuilt at once while it is small; a large one learns of them at the next ingest
         (`Library.notes`). Until then their passages are found by id only.
@@ -199,7 +199,7 @@ class Writer:
         return found
 
     def set_tags(self, document_id: str, tags: Sequence[str]) -> bool:
-        """Give a document tags in the place of those that it has, for filters; false where there is no such document.
+        """Replace a document's tags, which filters use; return False if there is no such document.
 
         They stay when the document is read again.
 
@@ -253,9 +253,9 @@ class Writer:
             self._store.flush()
 
     def _count_on(self) -> None:
-        """Of a database that is older than its index, go on with a number that no index has.
+        """Continue a database that is older than its index with a generation number that no index has.
 
-        Else the next writes would get the numbers of those that are lost, and the index would pass for theirs.
+        Otherwise the next writes would get the numbers of the lost ones, and the index would count as theirs.
         """
         with suppress(LibraryCorrupt):
             manifest = read_manifest(self._root)
@@ -271,7 +271,7 @@ class Writer:
         return recorded_splitter(self._store, self._embedder.get(), self._splitter)
 
     def _link(self, report: IngestReport | None = None) -> None:
-        """Find documents that hold the same text, of those that are new since the last time."""
+        """Find copies among the documents that are new since the last time."""
         from preflight_rag.library.copies import link_copies
 
         found = link_copies(self._store)

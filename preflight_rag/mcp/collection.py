@@ -63,7 +63,7 @@ def document_text(library: Collection, document_id: str) -> tuple[str, str]:
 
 
 def joined(passages: Sequence[Passage]) -> str:
-    """One text of passages in order: what two of them share comes once, what lies between them is a line break."""
+    """Return one text of passages in order: overlaps come once, gaps become a line break."""
     text, reached = "", 0
     for passage in passages:
         if passage.start > reached:

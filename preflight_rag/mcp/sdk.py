@@ -32,11 +32,11 @@ INVALID_PARAMS, INTERNAL_ERROR = types.INVALID_PARAMS, types.INTERNAL_ERROR
 
 @dataclass(frozen=True)
 class CallContext:
-    """What a handler knows of the call besides its parameters.
+    """A call's context for its handler, besides the parameters.
 
     Attributes:
-        user: Whose key was shown, or None.
-        report_progress: Sends a number that grows and a sentence to a client that asked for progress.
+        user: The user of the key, or None.
+        report_progress: Sends a growing number and a sentence to a client that requested progress.
     """
 
     user: str | None

@@ -142,10 +142,10 @@ class _Verifier:
 
 
 class _Door:
-    """Decides for each request whether it needs a key, and refuses what pages of other origins send.
+    """The gate of requests: it checks keys, and refuses pages of other origins.
 
-    Without keys only this machine's own names are served, so that no outside name can be pointed here. Once a key was
-    needed it stays so: revoking the last one lets nobody in.
+    Without keys only this machine's own names are served, so that no outside name can be pointed here (DNS rebinding).
+    Once keys have existed they stay required: revoking the last one admits nobody.
     """
 
     def __init__(self, web: ASGIApp, keys: KeyRing, *, required: bool) -> None:

@@ -126,7 +126,7 @@ class _Progress:
         self._count = 0
 
     async def send(self, note: str) -> None:
-        """Send one sentence; the number that goes with it only ever grows."""
+        """Send one sentence with a number that only grows."""
         self._count += 1
         await self._call.report_progress(self._count, note)
 

@@ -18,12 +18,12 @@ class SharedBudget(Protocol):
         ...
 
     async def settle(self, taken: int, spent: int) -> None:
-        """Count what the call has really spent in the place of what was set aside for it."""
+        """Replace a call's reserved amount by what the call really spent."""
         ...
 
 
 class Budget:
-    """What one turn may spend. Each call is counted before it is made, so that calls made at once stay within it.
+    """The limits of one turn. Each call is counted before it is made, so that concurrent calls stay within them.
 
     A call's tokens are those of its prompt, estimated, until its reply says how many they were: the last replies may
     go over the limit of tokens by their own length, and no call is made after that.
@@ -31,9 +31,9 @@ class Budget:
     Args:
         calls: Most calls of the model.
         tokens: Most tokens, of prompts and replies.
-        seconds: How long calls may be made, from now on; one that runs then is ended.
+        seconds: Seconds from now in which calls may be made; a call that still runs then is ended.
         spent: What the turn spent before it was cut off and resumed.
-        purses: Others that pay for the same calls.
+        purses: Other budgets that the same calls count against.
         time_setting: The setting that the seconds come from.
         slow_seconds: How long calls of a model on this machine may be made that turns out to be slow; 0: as long as
             those of any other.

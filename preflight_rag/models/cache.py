@@ -15,16 +15,16 @@ V = TypeVar("V")
 
 
 class PureCache(Generic[K, V]):
-    """Values of a pure function by their arguments, the oldest dropped first. Thread-safe.
+    """Values of a pure function by their arguments; when the cache is full, the oldest is dropped. Thread-safe.
 
-    What one thread is making, another one that wants it waits for: a question's passages are read ahead of its turn,
-    which must not read them once more.
+    If one thread is computing a value, another thread that needs the same value waits for it: a question's passages are
+    read ahead of its turn, which must not read them a second time.
 
-    It does not hold the function: one that is a method of the cache's owner would make a circle of the two, and the
-    owner's models would stay in memory until the garbage collector comes by.
+    The cache holds no reference to the function. A method of the cache's owner would form a reference cycle with it,
+    and the owner's models would stay in memory until the garbage collector runs.
 
     Args:
-        most: Values that are kept.
+        most: Greatest number of values to keep.
     """
 
     def __init__(self, most: int) -> None:
@@ -103,7 +103,7 @@ class SharedModels(Generic[K, V]):
 
 
 def file_identity(path: Path) -> tuple[str, int, int, int, int]:
-    """Return what differs between two files, and between a file and what was written over it.
+    """Return a key that differs between two files, and between a file and its later version.
 
     Raises:
         OSError: There is no such file.

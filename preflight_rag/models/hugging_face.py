@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 FETCHED = ("*.json", "*.txt", "*.model", "*.jinja", "*.safetensors")
-"""What is fetched from the Hub: settings, vocabularies and weights, no pickle (*.bin, *.pt) and no code (*.py)."""
+"""Files fetched from the Hub: settings, vocabularies and weights, no pickle (*.bin, *.pt) and no code (*.py)."""
 SAFE = ("model.safetensors", "model.safetensors.index.json")
 """Weights that transformers and sentence-transformers read before they look for a pickle."""
 MODULES = "sentence_transformers."
-"""Where the classes are that a folder may name."""
+"""Module prefix of the classes that a model folder may name."""
 
 
 def model_folder(name: str, error: type[PreflightError], convert: str) -> str:
-    """The folder that a model may be opened from: `name` where it is one, else what the Hub or its cache has of it.
+    """Return the folder to open a model from: `name` if it is a folder, else the download of the Hub or its cache.
 
     Args:
         name: Of a folder, or of a model on the Hub.

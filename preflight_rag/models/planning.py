@@ -13,14 +13,14 @@ from preflight_rag.state.context import Settings
 from preflight_rag.state.values import Speed
 
 PASSAGE_TOKENS = 200
-"""Of a passage and its tags; those of the benchmarks' libraries have 185 tokens on average."""
+"""Tokens of a passage with its tags; those of the benchmarks' libraries have 185 tokens on average."""
 ANSWER_TOKENS, EXTRACT_TOKENS, NOTE_TOKENS = 200, 100, 30
 """Tokens that a model writes: an answer with quotes, an extract, a note of a context. Set by hand; answers of the
 scripted models and of SmolLM2 had 50 to 400."""
 SHARE = 0.8
-"""Of the time that is planned with: searching, and what other programs take meanwhile, need the rest. A guess."""
+"""Share of the time to plan with: searching, and other programs, need the rest. A guess."""
 MODEL_SHARE = 0.85
-"""Of the time, what the model may take: then its citations are checked, or the documents are read without it. On two
+"""Share of the time for the model: in the rest its citations are checked, or the documents are read without it. On two
 busy cores that took three to nine seconds. A guess."""
 FAST_READING = 500.0
 """Tokens a second from which on nothing is planned: servers with graphics cards, or that are paid for, read faster, and
@@ -34,7 +34,7 @@ class HasSpeed(Protocol):
     """A reader that may know how fast it reads and writes."""
 
     def speed(self) -> Speed | None:
-        """Return tokens a second, or None where nothing was measured."""
+        """Return the tokens a second, or None where nothing was measured."""
         ...
 
 

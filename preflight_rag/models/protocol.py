@@ -42,7 +42,7 @@ class Reader(Protocol):
         ...
 
     async def extract(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Extract]:
-        """Take from one partition of the sources what bears on the question, and what it answers by itself."""
+        """Return the evidence in one partition of the sources, and the partition's own answer."""
         ...
 
     async def reduce(self, *, question: str, extracts: Sequence[Extract], options: Sequence[str] = ()) -> Reply[Draft]:
@@ -52,9 +52,9 @@ class Reader(Protocol):
     async def relate(
         self, *, question: str, pivot: Source, others: Sequence[Source], printed: bool = False
     ) -> Reply[RelationReply]:
-        """Compare one context with others (COrg, Algorithm 1), and say what each is about.
+        """Compare one context with others (COrg, Algorithm 1), and name the entity of each.
 
-        With `printed` a language model is asked as COrg's Figure 9 asks: for relations alone.
+        With `printed`, a language model gets the prompt of COrg's Figure 9, which is for relations alone.
         """
         ...
 
@@ -77,7 +77,7 @@ class Reader(Protocol):
         ...
 
     def count_tokens(self, text: str) -> int:
-        """Return tokens that the text takes in a prompt, by the reader's own tokenizer or an estimate of it."""
+        """Return the tokens of a text in a prompt, by the reader's own tokenizer or an estimate of it."""
         ...
 
 
@@ -86,7 +86,7 @@ class HasContextWindow(Protocol):
     """A reader that may know how many tokens go into one call, the reply's included."""
 
     def context_window(self) -> int | None:
-        """Return tokens, or None where that is not known."""
+        """Return the context window in tokens, or None if unknown."""
         ...
 
 
@@ -144,11 +144,11 @@ def instructed(reader: Reader, instructions: str) -> Reader:
 REPLY_TOKENS = 1024
 """Room that is left for a reply; of a small window a quarter. Set by hand: an answer with quotes takes 200 to 400."""
 PROMPT_TOKENS = 400
-"""What instructions and question take: the longest of the product's prompts, counted by four characters a token."""
+"""Tokens of instructions and question: those of the longest of the product's prompts, at four characters a token."""
 COUNTED_SHARE = 0.85
 """Tokens of passages are counted by the embedder's tokenizer, and not by the model's; a guess."""
 TAG_TOKENS = 30
-"""Of a passage's title, date and tags in a prompt, counted by four characters a token in the demo's documents."""
+"""Tokens of a passage's title, date and tags in a prompt, at four characters a token, by the demo's documents."""
 LEAST_ROOM = 512
 """Room for the longest passage, however small a window is said to be."""
 

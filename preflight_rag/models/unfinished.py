@@ -17,16 +17,17 @@ SENTENCES = {
     "repetition": "the language model repeated itself and was stopped",
     "budget": "what one turn may spend on its language model is used up",
 }
-"""What ended an answer, for people."""
+"""Why an answer ended early, in words for users."""
 
 
 def unfinished(error: ModelError, options: Sequence[str] = ()) -> Reply[Draft]:
-    """Return what a reply that broke off says, as far as it came.
+    """Return the usable part of a reply that broke off.
 
-    Where it broke off among its quotes, the answer above them is whole. With options it has to have named one.
+    If the reply broke off among its quotes, the answer above the quotes is whole. With options, the part has to name
+    one.
 
     Raises:
-        ModelError: The error itself, where there is no beginning, or not one that could be shown.
+        ModelError: The original error, if there is no beginning, or none that may be shown.
     """
     whole = before_cut_quotes(error.partial)
     draft = parse_draft(whole or error.partial, options)
@@ -43,17 +44,17 @@ FELL_SHORT = ("length", "deadline", "unfinished", "repetition", "empty")
 
 
 def may_be_spared(error: ModelError) -> bool:
-    """Return whether a turn may go on without a reply that did not come, or is none that can be used.
+    """Return whether a turn may go on without a reply that failed or cannot be used.
 
-    What is wrong with the model itself is not among these: its server, its key, its name. Whoever named it has to know.
-    Nor is a refusal, which is an answer of the model's.
+    Errors of the model itself (server, key, name) end the turn, since the user has to learn of them. So does a refusal,
+    which is an answer.
     """
     late = isinstance(error, ModelTimeout | BudgetUsedUp)
     return late or (isinstance(error, BadReply) and error.reason in FELL_SHORT)
 
 
 def incomplete_note(draft: Draft) -> str:
-    """Return a line below an answer that is only the beginning of one, or all that was found until then; else empty."""
+    """Return the line below an incomplete answer, with the reason; else ""."""
     if not draft.incomplete:
         return ""
     return f"\n\nNote: this answer is not complete: {SENTENCES[draft.incomplete]}."

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.models.reading.extractive_reader import READ_LANGUAGES, ExtractiveReader
@@ -77,26 +78,26 @@ MAX_JUDGED = 4
 
 @dataclass(frozen=True)
 class ClaimableAnswer:
-    """An answer that may be claimed, with the probability that it is right."""
+    """An answer that is certain enough to be claimed, with the probability that it is right."""
 
     group: AnswerGroup
     confidence: float
 
 
 class JudgedAnswers:
-    """The answers of some passages that rank first, and how likely each is right.
+    """The answers of the first passages, each with the probability that it is right.
 
-    Whether the sentence around an answer supports it takes a reading of its own, which moves that probability by a
-    bounded amount only. So it is read where it may decide what is shown, and nowhere else: few answers come near a
-    claim, and of the several documents that COrg compares each has answers to judge.
+    Whether the sentence around an answer supports it takes an extra reading, and that moves the probability by a
+    bounded amount only. So the sentence is read only where it may change what is shown: few answers come near a claim,
+    and COrg has answers to judge for each document that it compares.
 
     Args:
-        extractive: What reads.
+        extractive: The extractive reader.
         question: The standalone question.
-        read: The passages.
+        read: The passages that were read.
         terms: The question's words, weighted.
-        fit: Which sentences say what is asked for; answers of others are never claimed.
-        several: Whether several answers are asked for.
+        fit: The sentences that match the question; answers of other sentences are never claimed.
+        several: Whether the question asks for several answers.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class JudgedAnswers:
         *,
         several: bool,
     ) -> None:
-        found = [item for part in read for item in answers_of(part, several=several)]
+        found = list(chain.from_iterable(answers_of(part, several=several) for part in read))
         self._extractive, self._question, self._model, self._fit = extractive, question, confidence_model(), fit
         self.groups = grouped(found + self._of_better_sentences(found))[: MAX_LISTED if several else MAX_JUDGED]
         self._relevance = max((item.bearing for item in read), default=0.0)
@@ -146,7 +147,7 @@ class JudgedAnswers:
         return why_unclaimed(veto or "unlikely", answer=answer.text, probability=likely, least=least)
 
     def is_near(self, ranked: Sequence[ScoredSentence]) -> bool:
-        """Whether the passages are about the question's topic: by likeness, or by its words and the reader with it.
+        """Return whether passages are about the question's topic: by similarity, or by shared words and the reader.
 
         Of a small collection the words say little: one that is missing weighs more than all that are there.
 
@@ -159,15 +160,16 @@ class JudgedAnswers:
         return likeness >= ALIKE or likeness + covered + (self._relevance - missing) / 2 >= NEAR
 
     def is_evidence(self) -> bool:
-        """Whether one of the answers is likely enough for the passages to bear on the question."""
+        """Return whether one of the answers is likely enough for the passages to bear on the question."""
         bounds = [self._model.bounds(features) for features in self._features]
         if any(least >= self._model.evidence for least, _ in bounds):
             return True
+        # Only answers that the further reading could still lift to evidence are worth it.
         self._support([i for i, (_, most) in enumerate(bounds) if most >= self._model.evidence])
         return any(self._model.bounds(features)[0] >= self._model.evidence for features in self._features)
 
     def all_features(self) -> list[dict[str, float]]:
-        """All features of each answer."""
+        """Return all features of each answer."""
         self._support(range(len(self.groups)))
         return self._features
 
@@ -180,6 +182,7 @@ class JudgedAnswers:
         A passage is read whole, and its likeliest answer may be that of the neighbour of the right sentence.
         """
         best = max(found, key=lambda item: (item.worth, -item.source.n), default=None)
+        # Where the likeliest answer's own sentence fits there is nothing to repair, and no further reading is paid for.
         if best is None or self._fits(best):
             return []
         better = self._fit.better(best.source.n, best.quote)[:MAX_REREAD]
@@ -193,7 +196,7 @@ class JudgedAnswers:
         return made
 
     def _support(self, places: Iterable[int]) -> None:
-        """Read whether the sentences around some answers support them."""
+        """Record for some answers how well the sentences around them support them."""
         unread = [i for i in places if SUPPORTED not in self._features[i]]
         pairs = [(f"{self._question} {self.groups[i].text}", "", self.groups[i].found[0].quote) for i in unread]
         for i, reading in zip(unread, self._extractive.read(pairs), strict=True):
@@ -205,7 +208,7 @@ _LANGUAGE_SAMPLE = 600
 
 
 def _is_read(source: Source) -> bool:
-    """Whether a passage is in a language that the reader reads, or in none that is known."""
+    """Return whether a passage is in a language that the reader reads, or in none that is known."""
     return language_of(source.text[:_LANGUAGE_SAMPLE]) in READ_LANGUAGES
 
 
@@ -226,13 +229,14 @@ class AnswerReader:
         self.chooser = VerdictReader(extractive, sentences, self.threshold)
 
     def read(self, question: str, sources: Sequence[Source]) -> list[ReadPassage]:
-        """The passages with their readings, by number."""
+        """Return the passages with their readings, by number."""
+        # In the order of their numbers, so that the result does not depend on the order in which they were handed over.
         ordered = sorted(sources, key=lambda source: source.n)
         readings = self.extractive.read([(question, source.title, source.text) for source in ordered])
         return [ReadPassage(source, reading) for source, reading in zip(ordered, readings, strict=True)]
 
     def draft(self, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Draft:
-        """The answer of all passages where it is likely right, else what comes nearest to one, or nothing."""
+        """Return an answer from all passages if it is likely right, else the nearest evidence, or nothing."""
         sources = narrowed(question, sources)
         if not options and language_of(question) not in READ_LANGUAGES:
             quotes = named_lines(question, sources) or unread_quotes(question, sources, self.sentences)
@@ -266,7 +270,9 @@ class AnswerReader:
         return claimed or self._unclaimed(question, read, judgement, fit, lead)
 
     def confidence(self, question: str, sources: Sequence[Source], answer: str) -> float:
-        """The probability that an answer is right which these passages by themselves would claim; 0 where they do not.
+        """Return the probability that an answer is right which these passages by themselves would claim.
+
+        Return 0 where they do not.
 
         None is known of a yes or no, and an explanation is never claimed, so nothing is read for these.
         """
@@ -280,16 +286,17 @@ class AnswerReader:
         return (claim.confidence or 0.0) if claim and same_answer(claim.short, answer) else 0.0
 
     def extract(self, question: str, sources: Sequence[Source]) -> Extract:
-        """The sentences around the answers of the passages that answer; where none does, of the likeliest one.
+        """Return the sentences around the answers of the answering passages, else around the likeliest answer.
 
-        What `reduce` makes of them is judged over all partitions, so each hands something on.
+        `reduce` judges the answers of all partitions together, so each partition has to hand on something.
         """
         read = self.read(question, sources)
         several = form_of(question) == "list"
         answering = self._answering(read)
         if answering:
-            found = [item for read_ in answering for item in self._kept(read_, several=several)]
+            found = list(chain.from_iterable(self._kept(read_, several=several) for read_ in answering))
             return _extract(sorted(found, key=lambda item: (-item.probability, item.source.n)))
+        # `reduce` judges over all partitions: even a partition below the threshold hands on its likeliest span.
         near = [item for item in read if item.reading.spans]
         best = max(near, key=lambda item: (item.reading.answerable, -item.source.n), default=None)
         return _extract(answers_of(best)[:1]) if best else Extract("")
@@ -298,7 +305,7 @@ class AnswerReader:
         return [item for item in read if item.reading.spans and item.reading.answerable >= self.threshold]
 
     def _kept(self, item: ReadPassage, *, several: bool) -> list[PassageAnswer]:
-        """A passage's best answer, and with `several` all that reach the threshold by themselves."""
+        """Return a passage's best answer, and with `several` all that reach the threshold by themselves."""
         found = answers_of(item, several=several)
         return found[:1] + [other for other in found[1:] if several and other.probability >= self.threshold]
 
@@ -311,19 +318,19 @@ class AnswerReader:
         *,
         several: bool = False,
     ) -> JudgedAnswers:
-        """The answers that rank first, to be judged."""
+        """Return the answers that rank first, to be judged."""
         fit = fit or SentenceFit(question, [item.source for item in read])
         return JudgedAnswers(self.extractive, question, read, terms, fit, several=several)
 
     def _lead(self, question: str, terms: QuestionTerms, lead: str) -> str:
-        """What stands above evidence: which names and topics of the question no document has, else `lead`."""
+        """Return the line above evidence: the question's names and topics that no document has, else `lead`."""
         missing = topics_nowhere(question, self.library, terms)
         return not_mentioned(missing) if missing else lead
 
     def _unclaimed(
         self, question: str, read: Sequence[ReadPassage], judgement: JudgedAnswers, fit: SentenceFit, lead: str
     ) -> Draft:
-        """The sentences that come nearest to an answer, and no claim; NOTHING where they hardly bear on it."""
+        """Return the sentences nearest to an answer, without a claim; NOTHING if they hardly match the question."""
         sources = [item.source for item in read]
         lead = ABOUT_THIS if lead == CLOSEST and asks_for_lines(question) else lead
         if fields := named_fields(question, sources):
@@ -340,8 +347,8 @@ class AnswerReader:
         return evidence(quotes, lead, why)
 
     def _chosen(self, question: str, answering: Sequence[ReadPassage], options: Sequence[str]) -> Draft:
-        """The option that the passages support best, with the answer that comes nearest to it as its evidence."""
-        groups = grouped([item for read in answering for item in answers_of(read)])
+        """Return the option that the passages support best, with the answer closest to it as its evidence."""
+        groups = grouped(list(chain.from_iterable(map(answers_of, answering))))
         answers = [(group.text, group.confidence) for group in groups]
         choice = self.chooser.choose(question, answering, options, answers)
         equal = next((group for group in groups if same_answer(group.text, choice)), None)
@@ -389,20 +396,20 @@ def _from_tables(question: str, sources: Sequence[Source], fit: SentenceFit) -> 
 
 
 def _cell(found: TableAnswer) -> Draft:
-    """A table's cell with what its row and column are, and the row's line."""
+    """Return a table's cell with what its row and column are, and the row's line."""
     short = f"{found.cell} ({found.scale})" if found.scale else found.cell
     named = f"{short} [{found.n}]\n\nRow: {found.row}; column: {found.column}."
     return Draft(f"{named}\n\n{plain(found.quote)} [{found.n}]", ((found.n, found.quote),), short=short)
 
 
 def _claimed(sure: Sequence[ClaimableAnswer], *, several: bool) -> Draft | None:
-    """The likeliest answer, or of a list all likely ones; None where none is likely enough."""
+    """Return the likeliest answer, or of a list all likely ones; None where none is likely enough."""
     return _drafted(sure if several else sure[:1], several=several) if sure else None
 
 
 def _drafted(judged: Sequence[ClaimableAnswer], *, several: bool) -> Draft:
     groups = [item.group for item in judged]
-    quotes = dict.fromkeys(quote for group in groups for quote in group.quotes())
+    quotes = dict.fromkeys(chain.from_iterable(group.quotes() for group in groups))
     short = "; ".join(group.text for group in groups) if several else groups[0].text
     text = _listed(groups) if several and len(groups) > 1 else "\n\n".join(group.line() for group in groups)
     sure = min(item.confidence for item in judged) if several else judged[0].confidence

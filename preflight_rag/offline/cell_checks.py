@@ -37,8 +37,8 @@ _PERIOD = frozenset(
         " nine ended ending end date period total number unaudited audited consolidated company"
     )
 )
-"""Words of a period and of a whole, which a row or a column may have where a question has none, and the other way
-round; which year and which quarter is compared by itself."""
+"""Words of a period or of a total, which the row or column may have and the question not, and vice versa; years and
+quarters are compared by themselves."""
 _UNITS = frozenset(
     words(
         "mg g kg mcg ml dl l mmol iu miu mm cm m km yr yrs h min s usd eur gbp dollars gram milligram litre liter per"
@@ -49,16 +49,16 @@ _QUALIFIERS = re.compile(
     r"\b(?:other|before|after|excluding|except|without|not|non|less|per|beginning|adjusted|continuing|discontinued)\b",
     re.IGNORECASE,
 )
-"""Words that make of a figure another one: "Income before income taxes" is no income tax."""
+"""Words that change which figure is meant: "Income before income taxes" is not "income taxes"."""
 _NEW_YEAR = re.compile(r"\b(?:january|february|jan|feb)\b", re.IGNORECASE)
-"""When a year may end that most of it was not in: a fiscal year is called by either."""
+"""Months in which a fiscal year may end that lies mostly in the previous year; it may be called by either number."""
 _MONTHS = frozenset(words("january february march april may june july august september october november december"))
 _PEOPLE = frozenset(
     words("patients participants subjects women men people persons children individuals adults volunteers cases")
 )
-"""What is counted and seldom stands in a table, whose columns are of patients anyway."""
+"""Words for people that a question counts and a table rarely spells out, since its columns are of patients anyway."""
 _GENERAL = frozenset(words("group groups arm arms content level levels"))
-"""What a question may call a figure or its column, and a table need not."""
+"""General words for a figure or its column, which a question may use and a table may omit."""
 _IN_BRACKETS = re.compile(r"[(\[]([^()\[\]]*)[)\]]")
 STATISTIC = frozenset(words("mean median sd se sem iqr ci range number total value count standard deviation"))
 """Words that say how a row's figures were made; a question names the row without them."""
@@ -73,7 +73,7 @@ class AskedName:
     letters: str
 
     def stands_with(self, terms: frozenset[str], source: Source) -> bool:
-        """Whether some terms have it, or the title, the file (ULTABEAUTY_2023.pdf) or a passage beside its rows."""
+        """Return whether the terms are in the given ones, the title, the file name, or a passage beside the rows."""
         if self.terms and self.terms <= terms:
             return True
         prose = " ".join(line for line in source.text.split("\n") if not is_row(line))
@@ -82,17 +82,17 @@ class AskedName:
 
 @dataclass(frozen=True)
 class QuestionWording:
-    """What a question says, as the words around a cell are compared with it.
+    """The parts of a question that are compared with the words around a cell.
 
     Attributes:
-        names: Its names.
+        names: The names in the question.
         years: Years, as they are written.
         quarters: Quarters, "1" to "4".
-        part_of_year: Whether it asks for less than a year.
-        qualifiers: Words that make of a figure another one.
-        new_year: Whether it names January or February.
-        terms: The index terms of its other words that have to stand with the cell.
-        all: All of its index terms.
+        part_of_year: Whether the question is about less than a year.
+        qualifiers: Words that change which figure is meant.
+        new_year: Whether the question names January or February.
+        terms: The index terms of the question's other words that have to stand with the cell.
+        all: All index terms of the question.
     """
 
     names: tuple[AskedName, ...]
@@ -107,16 +107,16 @@ class QuestionWording:
 
 @dataclass(frozen=True)
 class CellNames:
-    """What stands with a cell.
+    """The words that label a cell.
 
     Attributes:
         row: The text of the cell that names the row.
         column: The column's name.
-        labels: The index terms of the two, each by itself.
+        labels: The index terms of the row's and the column's name.
         table: The table's caption.
         source: The passage.
         terms: The index terms of row and column.
-        around: Those of the table's caption and of its document's title.
+        around: The index terms of the table's caption and of its document's title.
     """
 
     row: str
@@ -174,14 +174,14 @@ def may_be_claimed(asked: QuestionWording, cell: CellNames) -> bool:
 
 
 def _are_said(asked: QuestionWording, cell: CellNames) -> bool:
-    """Whether the question's words stand with the cell, more than half of them in the row and the column themselves."""
+    """Return whether the question's words are near the cell, more than half of them in its row and column."""
     of_names = frozenset[str]().union(*(name.terms for name in asked.names)) & cell.terms
     own = (asked.terms & cell.terms) | of_names
     return asked.terms <= cell.terms | cell.around and 2 * len(own) > len(asked.terms | of_names)
 
 
 def _of_the_years(asked: QuestionWording, cell: CellNames) -> bool:
-    """All of the question's years, by the column and the row where they have any, else by the table or its document."""
+    """Return whether the question's years are the cell's: those of column and row, else of table or document."""
     named = f"{cell.column} {cell.row}"
     if asked.years and not asked.new_year and _NEW_YEAR.search(named):
         return False
@@ -191,7 +191,7 @@ def _of_the_years(asked: QuestionWording, cell: CellNames) -> bool:
 
 
 def _of_the_quarter(asked: QuestionWording, cell: CellNames) -> bool:
-    """Return a part of a year only where one is asked for, and of the quarter that is."""
+    """Return whether a cell's quarter is the question's; a cell of a quarter never answers a question about a year."""
     own = f"{cell.column} {cell.row}"
     if not asked.part_of_year:
         return not _PART_OF_YEAR.search(own) and not _PART_OF_YEAR.search(cell.table)
@@ -201,7 +201,7 @@ def _of_the_quarter(asked: QuestionWording, cell: CellNames) -> bool:
 def _says_little_else(text: str, label: frozenset[str], asked: QuestionWording, source: Source) -> bool:
     """Return whether most of a label's terms are the question's or the document's title's.
 
-    What stands in brackets does not count, nor do codes and figures.
+    Terms in brackets, codes and figures do not count.
     """
     aside = frozenset(words(" ".join(_IN_BRACKETS.findall(text))))
     own = [term for term in label - aside - _NO_NAMES if len(term) > 1 and not any(map(str.isdigit, term))]

@@ -7,6 +7,7 @@ hold all other words of the question and one figure each, of one unit. By rule, 
 from __future__ import annotations
 
 from collections.abc import Collection
+from itertools import chain
 
 from preflight_rag.offline.evidence import evidence
 from preflight_rag.state.reading import Draft
@@ -20,12 +21,12 @@ from preflight_rag.text.words import words
 
 
 def compare(question: str, fit: SentenceFit, lead: str) -> Draft | None:
-    """Return the one of two things that a question asks for, or what is said of each; None of another question.
+    """Return the answer to a question that compares two things, or a sentence on each; None for any other question.
 
     Args:
-        question: What was asked.
+        question: The question.
         fit: The sentences of the passages.
-        lead: What stands above sentences that are shown without a claim.
+        lead: The line above sentences that are shown without a claim.
     """
     asked = comparison_of(question)
     if asked is None:
@@ -58,7 +59,7 @@ def _of_one(
 ) -> list[PlacedSentence]:
     """Return the sentences about one thing alone that hold most of the question's other words."""
     own, rival = frozenset(name), frozenset(other)
-    every = [item for items in fit.sentences.values() for item in items]
+    every = list(chain.from_iterable(fit.sentences.values()))
     about = [item for item in every if own - rival <= item.covered and not (rival - own) & item.covered]
 
     def shared_words(item: PlacedSentence) -> tuple[int, int]:

@@ -16,6 +16,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -39,8 +40,9 @@ WEIGHTS = Path(__file__).with_name("confidence.json")
 AGREES = 0.3
 """Least probability of answering at which a passage of another document counts as giving the same answer; a guess."""
 RIVAL = 0.15
-"""How far below an answer's share of the question's words that of another one's sentence may lie for that to be its
-rival: a sentence about another drug is none. A guess."""
+"""Greatest difference, in the share of question words, between an answer's sentence and a rival's: a sentence about
+another drug is no rival. A guess.
+"""
 LEAST_LETTERS = 4
 """Letters of a word that is said to stand nowhere; a guess."""
 SUPPORTED = "supported"
@@ -128,17 +130,17 @@ def question_terms(question: str, library: HasVocabulary | None, sources: Sequen
         weights[term] = round(min(1.0, math.log(1 + max(total, found, 1) / (0.5 + found)) / most), 4)
         if not found:
             unseen.add(term)
-    named = frozenset(term for name in surface_names(question) for term in words(" ".join(name)))
+    named = frozenset(chain.from_iterable(words(" ".join(name)) for name in surface_names(question)))
     numbers = frozenset(term for term in weights if any(map(str.isdigit, term)))
     return QuestionTerms(weights, (named | numbers) & weights.keys(), frozenset(unseen))
 
 
 def topics_nowhere(question: str, library: HasVocabulary | None, terms: QuestionTerms) -> list[str]:
-    """Return the names and topics of a question that stand in no document of a library, as the question has them.
+    """Return the names and topics of a question that no document of a library contains, as the question writes them.
 
-    Of none where the library's words are not known; short words and words that ask are not looked up. A topic is a word
-    that stands by itself behind an article or a preposition, or that "What is ...?" asks for; any other one may be a
-    verb of the question's phrasing.
+    The list is empty where the library's vocabulary is not known; short words and question words are not looked up. A
+    topic is a word that stands by itself behind an article or a preposition, or that "What is ...?" asks about; any
+    other word may be a verb of the question's phrasing.
     """
     if library is None or library.vocabulary is None:
         return []
@@ -211,7 +213,7 @@ def _of_another_name(question: str, source: Source, quote: str) -> bool:
 
 
 def _of_another_year(question: str, title: str, sentence: str) -> bool:
-    """Whether a sentence speaks of other years than the question does, as of layoffs in 2024 where 2023 is asked for.
+    """Return whether a sentence is about other years than the question: layoffs in 2024, where 2023 is in question.
 
     A sentence without a year is of the title's, as in "Results of fiscal 2022". A year is not another one where the
     sentence names years before and after it, or the title names it.
@@ -230,7 +232,7 @@ def supported(reading: PassageReading) -> float:
 
 
 def ground_features(terms: QuestionTerms, source: Source, sentence: str) -> dict[str, float]:
-    """Return whether what the question speaks of stands where the answer was found."""
+    """Return the features on whether the passage of the answer contains what the question is about."""
     title = frozenset(words_by_token(source.title))
     passage = title | frozenset(words_by_token(source.text))
     sentence_words = title | frozenset(words_by_token(sentence))
@@ -249,7 +251,7 @@ def ground_features(terms: QuestionTerms, source: Source, sentence: str) -> dict
 
 
 def type_features(question: str, answer: str) -> dict[str, float]:
-    """Return whether the answer is of the type that is asked for."""
+    """Return the features on whether the answer is of the type that the question asks for."""
     terms, asked = frozenset(words(answer)), frozenset(words(question))
     short = _short_for(answer, question)
     question = last_question(question)
@@ -279,13 +281,13 @@ def type_features(question: str, answer: str) -> dict[str, float]:
 
 
 def _short_for(answer: str, question: str) -> bool:
-    """Whether an answer is the initials of words of the question: HSL for the hormone-sensitive lipase asked about."""
+    """Return whether an answer is the initials of question words: HSL for hormone-sensitive lipase."""
     initials = "".join(word[0] for word in re.findall(r"[^\W_]+", question)).casefold()
     return answer.isupper() and 2 < len(answer) < 7 and answer.isalpha() and answer.casefold() in initials
 
 
 def _counts_another_thing(question: str, figures: Figures) -> bool:
-    """Whether so many of something are asked for, and the answer is an amount of something else, such as "10 mg"."""
+    """Return whether a count is in question, and the answer is an amount of something else, such as "10 mg"."""
     counted = _HOW_MANY.search(question)
     units = {amount.dimension for amount in figures.amounts if amount.dimension}
     if not counted or not units:
@@ -294,7 +296,7 @@ def _counts_another_thing(question: str, figures: Figures) -> bool:
 
 
 def prose(sentence: str) -> float:
-    """How much a stretch reads like a sentence: the share of its tokens that are plain words, 0 for table cells."""
+    """Return how much a stretch reads like a sentence: its share of plain words, 0 for table cells."""
     tokens = sentence.split()
     if not tokens or _TABLE_LIKE.search(sentence):
         return 0.0

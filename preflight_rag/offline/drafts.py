@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from preflight_rag.corg.agreement import same_answer
@@ -42,7 +43,7 @@ class Drafts:
 
     @cached_property
     def contexts(self) -> ContextReader:
-        """What reads whole contexts and compares them; most questions compare none."""
+        """The reader of whole contexts, which also compares them; made at first use: few questions need it."""
         from preflight_rag.offline.relations import ContextReader
 
         # Not by way of `self`: the two would refer to each other, and keep their models in memory.
@@ -67,15 +68,13 @@ class Drafts:
         return replace(self._answers.extract(question, sources), sources=tuple(sources))
 
     def reduce(self, question: str, extracts: Sequence[Extract], options: Sequence[str]) -> Draft:
-        """Return the answer of the passages behind the extracts.
+        """Return the answer from the passages behind the extracts; for missing passages, from the extracts' sentences.
 
-        Of an extract without them, its sentences are the passages.
-
-        Sentences are ranked alone either way, so without an extractive reader those of the extracts are enough.
+        Sentences are ranked one by one either way, so without an extractive reader the extracts' sentences are enough.
         """
         if self._answers is None:
-            return self.draft(question, [source for extract in extracts for source in extracted(extract)], options)
-        behind = [source for extract in extracts for source in extract.sources or extracted(extract)]
+            return self.draft(question, list(chain.from_iterable(map(extracted, extracts))), options)
+        behind = list(chain.from_iterable(extract.sources or extracted(extract) for extract in extracts))
         return self.draft(question, behind, options)
 
     def group_draft(self, question: str, sources: Sequence[Source], plural: bool) -> Draft:
@@ -100,10 +99,10 @@ class Drafts:
             return Draft(NOT_ANSWERED, found=False)
         numbers = {line: list(dict.fromkeys(n for n, _ in given)) for line, given in lines.items()}
         text = "\n".join(f"{line} " + "".join(f"[{n}]" for n in marks) for line, marks in numbers.items())
-        quotes = tuple(dict.fromkeys((n, answer.quote) for given in lines.values() for n, answer in given))
+        quotes = tuple(dict.fromkeys((n, answer.quote) for n, answer in chain.from_iterable(lines.values())))
         first = next(iter(lines.values()))[0][1].value.text
         by_number = {source.n: source for source in sources}
-        texts = {n: answer.value.text for given in lines.values() for n, answer in reversed(given)}
+        texts = {n: answer.value.text for n, answer in chain.from_iterable(map(reversed, lines.values()))}
         sure = [self._sure(question, by_number[n], answer) for n, answer in texts.items()]
         draft = Draft(text, quotes, claims=self._answers is None or any(sure))
         return draft if whole or len(lines) > 1 else replace(draft, short=plain(first), confidence=max(sure) or None)

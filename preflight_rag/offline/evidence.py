@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from preflight_rag.state.reading import Draft, Extract, Source
@@ -39,7 +40,7 @@ SIMILARITY_WEIGHT = 0.65
 EXTRACT_THRESHOLD = 0.30
 """Least score of a sentence that a partition hands on."""
 MARGIN = 0.10
-"""How far below the best sentence's score a further sentence may lie and still be quoted."""
+"""Greatest difference from the best sentence's score for a further sentence to be quoted."""
 MAX_QUOTED = 3
 """Sentences of one answer; set by hand."""
 MAX_EXTRACTED = 4
@@ -53,29 +54,30 @@ those handed on to `reduce`, score as they do among all."""
 
 NOTHING = Draft(NOT_ANSWERED, found=False)
 SPAN_BONUS = 0.2
-"""What a sentence gains as evidence that holds the best span of a passage that surely answers. This and the next three
-were chosen on the development part of `preflight eval trust`, where the right passage was then among the first three
-for 83 of 100 questions, without the next two for 79."""
+"""Bonus of a sentence with the best span of a passage that surely answers. This constant and the next three were chosen
+on the development part of `preflight eval trust`, where the right passage was then among the first three for 83 of 100
+questions, without the next two for 79."""
 BEARING = 0.3
-"""What a sentence gains for the probabilities that its passage answers and that it is relevant, as the reader says."""
+"""Bonus of a sentence, times the reader's probabilities that its passage answers and is relevant."""
 FURTHER_DOWN = 0.06
-"""What it loses for the logarithm of its passage's place in the search's order."""
+"""Penalty of a sentence, times the logarithm of its passage's search rank."""
 MISFIT = 0.5
-"""What it loses where it is about another subject, or says the opposite of what is asked for. Set on the half of
-`tests/one_word_pairs.py` that was looked at."""
+"""Penalty of a sentence about another subject, or with the opposite of what the question asks. Set on the tuning half
+of `tests/one_word_pairs.py`."""
 NO_FIGURE = 0.3
-"""What it loses where a number or a date is asked for and it has no figure. Set on the tuning part of
-`tests/conversation/follow_ups.jsonl`."""
+"""Penalty of a sentence without a figure where the question asks for a number or a date. Set on the tuning part of
+`tests/conversation/follow_ups.jsonl`.
+"""
 MAX_COMPARED = 16
 """Sentences that are embedded for evidence; with 32 it was no better."""
 VERDICTS = frozenset({"yes", "no", "maybe"})
 
 _TITLE_SHARE = 0.5
-"""What a term in the title alone counts, of one in the sentence; set by hand."""
+"""Weight of a term in the title alone, relative to one in the sentence; set by hand."""
 _SAME_WORDS = 0.8
 """Share of common terms from which two sentences may say the same; a guess."""
 _TAKES_PART = re.compile(r"\bt(?:ak(?:e|es|ing|en)|ook) part\b", re.I)
-"""What reports call participating, in words that no sentence about participants has."""
+"""Expressions for participating in a study that a sentence about participants does not use."""
 _MOST = re.compile(r"\b(?:largest|biggest|greatest|highest|smallest|lowest|main|most|least) \w+ of\b", re.I)
 """Asks for a thing, though the word behind it may be one for figures: "the largest cost of the branch" is repairs."""
 _FIGURE = re.compile(
@@ -124,13 +126,16 @@ class SentenceReader:
         self.embedder, self.threshold = embedder, threshold
 
     def draft(self, question: str, sentences: Sequence[Sentence], options: Sequence[str]) -> Draft:
-        """Return one to three sentences, best first; with options, the one that agrees best with them."""
+        """Return one to three sentences, best first; with options, the option that agrees best with them."""
         ranked = self.rank(question, sentences)
         if not ranked or ranked[0].score < self.threshold:
             return Draft(NOT_ANSWERED, found=False)
         groups = agreeing(ranked, least=max(self.threshold, ranked[0].score - MARGIN))
         choice = self.choose(question, [group[0] for group in groups], options) if options else None
-        quotes = {(item.sentence.n, item.sentence.text): None for group in groups for item in group}
+        quotes = {}
+        for group in groups:
+            for item in group:
+                quotes[(item.sentence.n, item.sentence.text)] = None
         return Draft("\n\n".join(statement(group) for group in groups), tuple(quotes), choice=choice)
 
     def extract(self, question: str, sentences: Sequence[Sentence]) -> Extract:
@@ -144,6 +149,7 @@ class SentenceReader:
         if not sentences:
             return []
         shares = _lexical_shares(frozenset(words(_TAKES_PART.sub("participated", question))), sentences)
+        # Words choose which sentences are embedded, as embedding is what takes the time.
         order = sorted(range(len(sentences)), key=lambda i: (-shares[i], sentences[i].n, i))
         chosen = sorted(order[:most], key=lambda i: (sentences[i].n, i))
         vectors = _unit(
@@ -153,6 +159,7 @@ class SentenceReader:
         )
         cosines = (vectors @ _unit(self.embedder.encode_query(encodable(question)))).tolist()
         floor = self.embedder.unrelated_cosine
+        # Cosines of unrelated texts lie far above 0 with some embedders; from that floor on they are comparable.
         similarities = [(cosine - floor) / (1 - floor) for cosine in cosines]
         scored = [
             ScoredSentence(sentences[i], similarity, shares[i], vector)
@@ -186,21 +193,23 @@ def weighted(similarity: float, share: float, weight: float = SIMILARITY_WEIGHT)
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:
-    """Return vectors divided by their lengths.
+    """Return the vectors scaled to unit length.
 
-    Embedders that are compared by inner product do not return unit vectors.
+    Embedders whose vectors are compared by inner product do not return unit vectors.
     """
     lengths = (vectors**2).sum(axis=-1, keepdims=True) ** 0.5
+    # A vector of zeros stays one, in place of a division by zero.
     unit: np.ndarray = vectors / (lengths + (lengths == 0))
     return unit
 
 
 def _lexical_shares(question: frozenset[str], sentences: Sequence[Sentence]) -> list[float]:
-    """Return share of the question's terms that each sentence holds, by inverse document frequency.
+    """Return the share of the question's terms in each sentence, weighted by inverse document frequency.
 
-    A title's count half.
+    A term in the title alone counts half.
     """
-    found = Counter(term for sentence in sentences for term in sentence.terms & question)
+    found = Counter(chain.from_iterable(sentence.terms & question for sentence in sentences))
+    # In a few sentences every term is rare or everywhere, and their own frequencies would say nothing.
     count = max(len(sentences), LEAST_COLLECTION)
     weights = {term: math.log(1 + count / (0.5 + found[term])) for term in sorted(question)}
     total = sum(weights.values()) or 1.0
@@ -219,9 +228,10 @@ def sentences_of(sources: Sequence[Source]) -> list[Sentence]:
     """Sentences of all sources; headings, titles, questions and fragments only where a source has nothing else."""
     found: list[Sentence] = []
     for source in sources:
-        quotes = [quote for span in sentence_spans(source.text) for quote in quotable(source.text[slice(*span)])]
+        quotes = list(chain.from_iterable(quotable(source.text[slice(*span)]) for span in sentence_spans(source.text)))
         title = words(source.title)
         own = [quote for quote in quotes if quote.endswith((".", "。")) or words(quote) != title] or quotes
+        # A question in a document shares most words with the user's question and answers nothing.
         stating = [quote for quote in own if not quote.endswith(("?", "？")) and len(words(quote)) > 2]
         title_terms = frozenset(title)
         found += [
@@ -256,7 +266,7 @@ def extracted(extract: Extract) -> list[Source]:
 
 
 def agreeing(ranked: Sequence[ScoredSentence], *, least: float) -> list[list[ScoredSentence]]:
-    """Return the first sentences that say different things, each with those of other sources that say the same."""
+    """Return the first sentences with different statements, each with the agreeing sentences of other sources."""
     groups: list[list[ScoredSentence]] = []
     for item in ranked:
         group = next((group for group in groups if same_statement(group[0].sentence, item.sentence)), None)
@@ -271,6 +281,7 @@ def same_statement(a: Sentence, b: Sentence) -> bool:
     """Return whether two sentences differ in a few words at most, and in no number and no negation."""
     if len(a.terms & b.terms) < _SAME_WORDS * len(a.terms | b.terms):
         return False
+    # Two sentences alike in all words but a number are two statements.
     if any(any(map(str.isdigit, term)) for term in a.terms ^ b.terms):
         return False
     return len(DENIAL.findall(a.text)) == len(DENIAL.findall(b.text))
@@ -285,7 +296,7 @@ def statement(group: Sequence[ScoredSentence]) -> str:
 def nearest_quotes(
     ranked: Sequence[ScoredSentence], read: Sequence[ReadPassage], fit: SentenceFit, most: int = MAX_QUOTED
 ) -> list[tuple[int, str]]:
-    """The sentences that come nearest to an answer, one a passage, as (passage, sentence), nearest first, each once.
+    """Return the sentences nearest to an answer, one a passage, as (passage, sentence), nearest first.
 
     A sentence counts by how like the question it is, by what the search and the reader say of its passage, and more
     where it holds what the reader takes for the answer; less where it is about another subject or says the opposite.
@@ -317,7 +328,7 @@ def nearest_quotes(
 
 
 def _is_shown(sentence: str, shown: Mapping[int, str]) -> bool:
-    """Whether a sentence is among those that are shown, be it from another format of the document."""
+    """Return whether a sentence is already shown, be it from another format of the same document."""
     own = compared_words(sentence)
     return any(own == compared_words(other) for other in shown.values())
 
@@ -335,7 +346,7 @@ def unread_quotes(
 
 
 def of_versions(quotes: Sequence[tuple[int, str]], fit: SentenceFit, lead: str) -> tuple[list[tuple[int, str]], str]:
-    """The quotes and the line above them, where one is outdated: those of the versions alone, under what changed.
+    """Return the quotes and the line above them; where one is outdated, the versions' quotes under the change.
 
     Args:
         quotes: What is shown, nearest first.
@@ -343,7 +354,10 @@ def of_versions(quotes: Sequence[tuple[int, str]], fit: SentenceFit, lead: str) 
         lead: The line above quotes of which none is outdated.
     """
     newer = {(n, quote): fit.replacements(n, quote) for n, quote in quotes}
-    texts = {item.text for found in newer.values() for item in found}
+    texts = set()
+    for found in newer.values():
+        for item in found:
+            texts.add(item.text)
     shown = [(n, quote) for n, quote in quotes if newer[n, quote] or any(text in quote for text in texts)]
     outdated = [(n, quote) for n, quote in shown if newer[n, quote]]
     if not outdated:
@@ -355,12 +369,12 @@ def of_versions(quotes: Sequence[tuple[int, str]], fit: SentenceFit, lead: str) 
 
 
 def evidence(quotes: Sequence[tuple[int, str]], lead: str, why: str = "") -> Draft:
-    """Return quotes, one a paragraph, under a line that says what they are; it claims nothing. NOTHING where none is.
+    """Return quotes, one a paragraph, under a line that introduces them, without a claim; NOTHING without quotes.
 
     Args:
-        quotes: What is shown, with the numbers of the passages.
-        lead: The line.
-        why: Why nothing is claimed, in a sentence.
+        quotes: The quotes, with the numbers of their passages.
+        lead: The line above the quotes.
+        why: A sentence on why nothing is claimed.
     """
     if not quotes:
         return NOTHING

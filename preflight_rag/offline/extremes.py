@@ -31,7 +31,7 @@ _ASKED = re.compile(
     re.IGNORECASE,
 )
 _GROUP = frozenset(words("arm group treatment drug dose dosage cohort therapy regimen intervention medication product"))
-"""What a group of people may be called in a question where the table's header has its name alone."""
+"""Words that a question may use for a group of people where the table's header has only the group's name."""
 _NO_GROUP = re.compile(
     r"\b(?:total|overall|all|both|combined|pooled|p|p[- ]?values?|differences?|changes?|ci|contrasts?|ratio|vs|versus"
     r"|range|sd|se|median|units?|notes?)\b",
@@ -46,7 +46,7 @@ _GENERAL = frozenset(
 """Words of a label that leave what the row is about as it is."""
 _COUNTS = re.compile(r"\b(?:most|fewest)\b", re.IGNORECASE)
 _ALIKE = {"dropout": frozenset(words("discontinued discontinuations withdrawn withdrew withdrawals dropped"))}
-"""What tables call what people ask for."""
+"""Words of tables for words of questions."""
 _SIZE = re.compile(r"\(n\s?[=:][^()]{0,40}\)", re.IGNORECASE)
 _COUNTED = re.compile(r"^(?:number|no\.?|n)(?: \(%\))? of (?:patients|subjects|participants|people), ", re.IGNORECASE)
 _FIGURE = re.compile(r"[-−–]?\d[\d,]*(?:\.\d+)?")
@@ -55,14 +55,14 @@ _PERCENT = re.compile(r"\((\d+(?:\.\d+)?)\s?%?\)")
 
 @dataclass(frozen=True)
 class Extreme:
-    """What a question wants the most or the least of.
+    """A question for the group with the most or the least of something.
 
     Attributes:
-        group: Index terms of what the groups are called.
-        what: Those of what they have.
-        most: Whether the most is asked for.
-        shared: Whether a percentage is asked for.
-        counted: Whether a number of people or events is.
+        group: Index terms of the word for the groups.
+        what: Index terms of the measured quantity.
+        most: Whether the question asks for the most.
+        shared: Whether it asks for a percentage.
+        counted: Whether it asks for a number of people or events.
     """
 
     group: frozenset[str]
@@ -80,7 +80,7 @@ class _Line:
 
 
 def extreme_of(question: str) -> Extreme | None:
-    """What a question wants the most or the least of; None of another question."""
+    """Return the question's group and measured quantity; None for a question that is not about the most or least."""
     match = _ASKED.fullmatch(" ".join(question.split()).rstrip("?!. "))
     if match is None:
         return None
@@ -92,12 +92,12 @@ def extreme_of(question: str) -> Extreme | None:
 
 
 def table_extreme(question: str, sources: Sequence[Source], lead: str) -> Draft | None:
-    """The group of a table that has the most or the least, or the rows to see it in; None where no table has it.
+    """Return a table's group with the most or the least, or the rows to see it in; None if no table has them.
 
     Args:
-        question: What was asked.
-        sources: Passages, of which the lines that are rows of tables are read.
-        lead: What stands above rows that are shown without a claim.
+        question: The question.
+        sources: Passages; their lines that are rows of tables are read.
+        lead: The line above rows that are shown without a claim.
     """
     asked = extreme_of(question)
     if asked is None:
@@ -127,14 +127,14 @@ def _label(line: _Line) -> frozenset[str]:
 
 
 def _is_about(asked: Extreme, line: _Line) -> bool:
-    """Whether a row's label, with its caption and title, has what is asked for, and several groups have figures."""
+    """Return whether a row's label, caption and title cover the question, and several groups have figures."""
     label = _label(line)
     about = label.union(words(line.row.caption), words(line.source.title))
     return bool(asked.what & label) and asked.what <= about and len(_groups(asked, line)) > 1
 
 
 def _distance(asked: Extreme, line: _Line) -> tuple[int, float]:
-    """How many of the question's words a row's label lacks, and which part of the label's words the question lacks."""
+    """Return how many question words a row's label lacks, and the share of its words that the question lacks."""
     label = _label(line)
     own = label - (_GENERAL - asked.what) - _ALIKE.keys()
     called = frozenset[str]().union(*(called for name, called in _ALIKE.items() if name in asked.what))
@@ -142,7 +142,7 @@ def _distance(asked: Extreme, line: _Line) -> tuple[int, float]:
 
 
 def _groups(asked: Extreme, line: _Line) -> list[Cell]:
-    """The cells of a row that hold the figure of a group of the kind that is asked for."""
+    """Return the cells of a row that hold the figure of a group of the kind that is asked for."""
     cells = [
         cell
         for cell in line.row.cells[1:]
@@ -154,12 +154,15 @@ def _groups(asked: Extreme, line: _Line) -> list[Cell]:
 
 
 def _name(cell: Cell) -> str:
-    """What a group is called: its column's name without what is counted in all of them, and without its size."""
+    """Return a group's name: its column's name without the unit that all columns share and the group's size."""
     return _SIZE.sub("", _COUNTED.sub("", cell.column)).strip(" ,")
 
 
 def _best(asked: Extreme, line: _Line) -> Cell | None:
-    """The group that alone has the most, or the least; None where two have, or numbers and percentages disagree."""
+    """Return the group that alone has the most, or the least.
+
+    Return None where two have, or numbers and percentages disagree.
+    """
     cells = _groups(asked, line)
     if len(cells) + 1 < len([cell for cell in line.row.cells if not _NO_GROUP.search(_name(cell))]):
         return None  # a group without a figure may have the most
@@ -198,7 +201,7 @@ def _claim(line: _Line, best: Cell) -> Draft:
 
 
 def _has_column(asked: Extreme, line: _Line) -> bool:
-    """Whether a row's columns are what is asked for and what the groups are called."""
+    """Return whether a row's columns are what is asked for and what the groups are called."""
     columns = [frozenset(words(cell.column)) for cell in line.row.cells]
     measured = any(asked.what <= names and _FIGURE.match(cell.text)
                    for names, cell in zip(columns, line.row.cells, strict=True))  # fmt: skip
@@ -206,7 +209,7 @@ def _has_column(asked: Extreme, line: _Line) -> bool:
 
 
 def _shown(lines: Sequence[_Line], lead: str) -> Draft | None:
-    """The rows of one table, the one with most of them, in their order."""
+    """Return the rows of one table, the one with most of them, in their order."""
     tables: dict[tuple[str, str], list[_Line]] = {}
     for line in lines:
         tables.setdefault((line.source.document_id or line.source.title, line.row.caption[:9]), []).append(line)

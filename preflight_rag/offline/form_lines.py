@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import PurePath
 
 from preflight_rag.state.reading import Source
@@ -107,7 +108,8 @@ def named_fields(question: str, sources: Sequence[Source]) -> list[tuple[int, st
     best = max((worth for worth, _ in scored), default=0.0)
     most = max((len(needed & field.terms) for worth, field in scored if worth == best), default=0)
     if any(
-        _says_more(sentence, most, first, needed, question) for source in sources for sentence in _sentences(source)
+        _says_more(sentence, most, first, needed, question)
+        for sentence in chain.from_iterable(map(_sentences, sources))
     ):
         return []
     kept = {field.text: field.source.n for worth, field in reversed(scored) if worth == best}
@@ -119,7 +121,7 @@ def _sentences(source: Source) -> Iterator[str]:
 
 
 def _says_more(sentence: str, most: int, first: str, needed: frozenset[str], question: str) -> bool:
-    """Whether a sentence that is no field may answer, and names more of what is asked for than the fields do."""
+    """Return whether a sentence that is no field may answer, and names more of what is asked for than the fields do."""
     terms = _terms(sentence)
     return (
         first in terms and len(needed & terms) > most and _may_answer(asked_kind(question), first, question, sentence)
@@ -127,20 +129,23 @@ def _says_more(sentence: str, most: int, first: str, needed: frozenset[str], que
 
 
 def _worth(field: _Field, asked: frozenset[str], needed: frozenset[str]) -> float:
-    """How well a question names a field: by its words in the line, in those above it, around it; by a short line."""
+    """Return how well a field matches a question: by its line, the lines above and around it, and its brevity."""
     own = sum(1.0 + (term in needed) for term in sorted(field.terms & asked))
     near = (len(needed & field.near) + len(needed & field.around)) / len(needed)
     return round(own + near + 0.2 / max(1, len(field.terms)), 4)
 
 
 def _own_words(line: str) -> str:
-    """A line without its table's caption."""
+    """Return a line without its table's caption."""
     row = parse_row(line) if is_row(line) else None
     return line.removeprefix(row.caption) if row else line
 
 
 def _lines(text: str) -> Iterator[tuple[str, frozenset[str]]]:
-    """The fields of a text with the terms near them; the names of columns go with the line of values below them."""
+    """Yield the fields of a text with the terms near them.
+
+    The names of columns go with the line of values below them.
+    """
     lines = text.split("\n")
     for place, line in enumerate(lines):
         if not _is_field(line):
@@ -159,13 +164,13 @@ def _is_field(line: str) -> bool:
 
 
 def _is_figures(line: str) -> bool:
-    """Whether a line is mostly figures, as the row below a table's names of columns."""
+    """Return whether a line is mostly figures, as the row below a table's names of columns."""
     tokens = line.split()
     return len(tokens) > 1 and 2 * sum(any(map(str.isdigit, token)) for token in tokens) >= len(tokens)
 
 
 def _may_answer(kind: str, term: str, question: str, line: str) -> bool:
-    """Whether a field has a value of the kind that is asked for, behind the term where somebody is asked for."""
+    """Return whether a field has a value of the kind that is asked for, behind the term where somebody is asked for."""
     value = line.partition(":")[2] or line
     if _WHO.search(question):
         places = [match.end() for match in _NAME_PARTS.finditer(line) if term in _terms(match[0])]
@@ -182,6 +187,6 @@ def _terms(text: str) -> frozenset[str]:
 
 
 def _file_terms(source: Source) -> frozenset[str]:
-    """The terms of a file's name, without its ending: REPAIR-2022-INV-001 is a repair's invoice."""
+    """Return the terms of a file's name, without its ending: REPAIR-2022-INV-001 is a repair's invoice."""
     name = PurePath(source.source.replace("\\", "/")).stem
     return _terms(" ".join(_NAME_PARTS.findall(name.replace("_", " "))))

@@ -17,8 +17,8 @@ from preflight_rag.text.values import figures_of
 from preflight_rag.text.words import words, words_by_token
 
 PLACE = 0.2
-"""What each place in the search's order takes from the log odds of a passage's answers, when answers are ranked.
-Chosen on BioASQ's development questions."""
+"""Decrease of the log odds of a passage's answers for each place in the search's order, when answers are ranked. Chosen
+on BioASQ's development questions."""
 AGREEMENT = 0.15
 """Power of the number of passages that agree, in the odds of their answer. Set by hand; no command shows it."""
 CITED = 0.3
@@ -42,12 +42,12 @@ class ReadPassage:
 
     @property
     def bearing(self) -> float:
-        """Whether it bears on a verdict: its relevance, or its probability to answer, if that is higher."""
+        """The passage's relevance to a verdict: the higher of its relevance and its probability to answer."""
         return max(self.reading.answerable, self.reading.relevance or 0.0)
 
     @property
     def weight(self) -> float:
-        """How much it counts for a verdict: the product of both."""
+        """The passage's weight in a verdict: the product of both."""
         return round(self.reading.answerable * (1.0 if self.reading.relevance is None else self.reading.relevance), 4)
 
 
@@ -57,8 +57,8 @@ class PassageAnswer:
 
     Attributes:
         source: The passage.
-        span: Where it stands.
-        probability: That it is the answer: of the passage to answer, times the span's share.
+        span: The answer's place in the passage.
+        probability: The passage's probability to answer, times the span's share of it.
     """
 
     source: Source
@@ -72,7 +72,7 @@ class PassageAnswer:
 
     @property
     def worth(self) -> float:
-        """What it ranks by: its log odds, less the further down the search found its passage."""
+        """The answer's score for ranking: its log odds, reduced by its passage's rank in the search."""
         probability = min(max(self.probability, LEAST), 1 - LEAST)
         return round(math.log(probability / (1 - probability)) - PLACE * self.source.n, SETTLED)
 
@@ -84,9 +84,9 @@ class PassageAnswer:
 
 @dataclass(frozen=True)
 class AnswerGroup:
-    """Passages with one answer, the one that ranks first before the others.
+    """Passages with the same answer, the best-ranked first.
 
-    `confidence` is the likeliest one's probability, raised a little by those that agree.
+    `confidence` is the probability of the likeliest passage's answer, raised a little by the passages that agree.
     """
 
     found: tuple[PassageAnswer, ...]
@@ -94,7 +94,7 @@ class AnswerGroup:
 
     @property
     def worth(self) -> float:
-        """What it ranks by: the worth of the first passage, raised a little by those that agree."""
+        """The group's score for ranking: that of the first passage, raised a little by the passages that agree."""
         return round(self.found[0].worth + AGREEMENT * math.log(len(self.found)), SETTLED)
 
     @property
@@ -104,9 +104,10 @@ class AnswerGroup:
 
     @property
     def cited(self) -> tuple[PassageAnswer, ...]:
-        """The first passage, and of the others those that answer by themselves and whose sentence says all of it.
+        """The passages to cite: the first, and the others that answer alone and with all of it in one sentence.
 
-        "Paul Allen" counts as agreeing with "Bill Gates and Paul Allen", and does not say it.
+        "Paul Allen" counts as agreeing with "Bill Gates and Paul Allen", but its sentence does not say the whole
+        answer.
         """
         first, *others = self.found
         return (first, *(item for item in others if item.probability >= CITED and _says(item, self.text)))
@@ -178,7 +179,7 @@ def answers_of(item: ReadPassage, *, several: bool = False) -> list[PassageAnswe
 
 
 def within_sentences(text: str, spans: Sequence[Span]) -> list[Span]:
-    """Return spans of a text cut where the sentence that they begin in ends; a short answer is not longer."""
+    """Return a text's spans, cut at the end of the sentence that they begin in: no short answer is longer."""
     ends = sentence_spans(text) if spans else []
     found = []
     for span in spans:
@@ -190,7 +191,7 @@ def within_sentences(text: str, spans: Sequence[Span]) -> list[Span]:
 
 
 def _above_none(margin: float) -> float:
-    """Return probability of a span against that of "no answer here", from its margin in logits."""
+    """Return the probability of a span against that of "no answer here", from its margin in logits."""
     return 1 / (1 + math.exp(-max(-30.0, min(30.0, margin))))
 
 

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 
 from preflight_rag.state.reading import Source
 from preflight_rag.text.abbreviations import asked_abbreviation
@@ -62,7 +63,7 @@ def stands_alone(line: str) -> bool:
 
 
 def definite_strings(question: str, sources: Sequence[Source]) -> tuple[str, ...]:
-    """Return the question's exact strings that one of the passages holds, and that name one thing each."""
+    """Return the question's exact strings that a passage contains and that identify one thing each."""
     strings = [each for each in exact_strings(question) if any(holds(source.text, each) for source in sources)]
     texts = [source.text for source in sources] if strings else []
     return tuple(each for each in strings if is_definite(each, texts))
@@ -101,7 +102,10 @@ def named_lines(question: str, sources: Sequence[Source]) -> list[tuple[int, str
         return _best([(count_held(line.text, strings), line) for line in lines])
     if asks_errors(question):
         asked = set(words(question)) - ERROR_WORDS
-        errors = {(source.n, line) for source in sources for line in error_lines(source.text, question)}
+        errors = set()
+        for source in sources:
+            for line in error_lines(source.text, question):
+                errors.add((source.n, line))
         found = [(1.0 + len(asked & set(words(line.text))), line) for line in lines if (line.n, line.text) in errors]
         if found:
             return _best(found)
@@ -111,7 +115,7 @@ def named_lines(question: str, sources: Sequence[Source]) -> list[tuple[int, str
 def asks_for_lines(question: str) -> bool:
     """Return whether a question wants what stands on a string, or errors, and nothing more of it."""
     strings = exact_strings(question)
-    left = set(words(question)) - {term for each in strings for term in words(each)}
+    left = set(words(question)) - set(chain.from_iterable(map(words, strings)))
     return asks_errors(question) or (bool(strings) and len(left) < 2)
 
 
@@ -168,7 +172,7 @@ def _with_lines(source: Source, keeps: Callable[[str], bool]) -> Source:
 
 
 def _amounts(text: str) -> frozenset[tuple[str, str]]:
-    """The amounts of a text with their units, "20 mg" as ("20", "mg")."""
+    """Return the amounts of a text with their units, "20 mg" as ("20", "mg")."""
     found = set()
     for match in _AMOUNT.finditer(unicodedata.normalize("NFKC", text)):
         number = match["number"].replace(",", "").lstrip("0") or "0"
@@ -177,7 +181,7 @@ def _amounts(text: str) -> frozenset[tuple[str, str]]:
 
 
 def _with_amounts(sources: Sequence[Source], asked: frozenset[tuple[str, str]]) -> list[Source]:
-    """The passages without rows that have another amount where rows of the same document have the one asked for."""
+    """Return the passages without rows of another amount, where rows of the same document have the requested one."""
     rows = {source.n: [line for line in source.text.split("\n") if is_row(line)] for source in sources}
     named: dict[str, set[tuple[str, str]]] = {}
     for source in sources:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 from preflight_rag.state.reading import Draft, Earlier, Extract, Message, RelationReply, Reply, Rewrite, Source, Talk
@@ -57,14 +58,14 @@ class OfflineReader:
 
     @cached_property
     def drafts(self) -> Drafts:
-        """What drafts, made at the first one."""
+        """The writer of drafts, made at first use."""
         from preflight_rag.offline.drafts import Drafts
 
         return Drafts(self.embedder, self.extractive, self.threshold, self._library)
 
     @property
     def contexts(self) -> ContextReader:
-        """What reads whole contexts and compares them."""
+        """The reader of whole contexts, which also compares them; made at first use."""
         return self.drafts.contexts
 
     async def rewrite(self, *, message: str, history: Sequence[Message]) -> Reply[Rewrite]:
@@ -98,20 +99,24 @@ class OfflineReader:
         return Reply(await self._in_thread(lambda drafts: drafts.relate(question, pivot, others)))
 
     async def answer_group(self, *, question: str, sources: Sequence[Source], plural: bool) -> Reply[Draft]:
-        """Return the answer of each context that answers; with `plural`, behind the name of what it is about."""
+        """Return the answer of each context that answers; with `plural`, prefixed with the name of its entity."""
         return Reply(await self._in_thread(lambda drafts: drafts.group_draft(question, sources, plural)))
 
     async def summarize(
         self, *, title: str, sections: Sequence[Sequence[Source]], parts: Sequence[Extract] = ()
     ) -> Reply[Draft]:
-        """The sentences themselves, a paragraph a section; of parts, their summaries one after another."""
+        """Return the sentences themselves, a paragraph a section; of parts, their summaries one after another."""
         from preflight_rag.text.quotes import plain
 
         if parts:
-            quotes = tuple(quote for part in parts for quote in part.quotes)
+            quotes = tuple(chain.from_iterable(part.quotes for part in parts))
             return Reply(Draft("\n\n".join(part.text for part in parts), quotes))
         text = "\n\n".join(" ".join(f"{plain(item.text)} [{item.n}]" for item in section) for section in sections)
-        return Reply(Draft(text, tuple((item.n, item.text) for section in sections for item in section)))
+        quoted = []
+        for section in sections:
+            for item in section:
+                quoted.append((item.n, item.text))
+        return Reply(Draft(text, tuple(quoted)))
 
     async def converse(self, *, message: str, talk: Talk, history: Sequence[Message], earlier: Earlier) -> Reply[Draft]:
         """Return the last answer again; the stage `converse` has words of its own where a reader goes by rule."""
@@ -125,7 +130,7 @@ class OfflineReader:
         return Reply(condense(summary, messages))
 
     def count_tokens(self, text: str) -> int:
-        """Return word pieces of the embedder's tokenizer."""
+        """Return the number of word pieces by the embedder's tokenizer."""
         return self.embedder.count_tokens(encodable(text))
 
     def rank(self, question: str, sentences: Sequence[Sentence]) -> list[ScoredSentence]:

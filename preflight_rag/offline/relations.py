@@ -19,6 +19,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,17 +46,18 @@ WEIGHTS = Path(__file__).with_name("relations.json")
 CACHED_CONTEXTS = 256
 """Contexts whose reading is kept, so that each is read once and not for every pivot; a guess."""
 TYPED_BONUS = 0.4
-"""What a date or number adds to the score of a sentence, where the question asks for one. This and the next two: set
+"""Bonus of a sentence with a date or number, where the question asks for one. This constant and the next two were set
 on the development half of RAMDocs."""
 ATTRIBUTE_BONUS = 0.3
-"""What a sentence gains that holds all of the question's terms besides the name it asks about."""
+"""Bonus of a sentence with all of the question's terms besides the name in question."""
 WHOLE_SENTENCE = 36
 """Words up to which a sentence is quoted whole; of a longer one (a table, a menu) `EXCERPT` words are."""
 EXCERPT = 30
 """Words of an excerpt; as above."""
 SLACK = 0.15
-"""How far below the answer threshold a context's best sentence may lie and the context still count as answering. Set
-on the development half of RAMDocs."""
+"""Greatest difference below the answer threshold for a context's best sentence to still count as answering. Set on the
+development half of RAMDocs.
+"""
 EDITED = 0.75
 """Share of the shorter context's terms in the longer one, from which differing names and numbers count as an edit.
 Set on the development half of RAMDocs."""
@@ -121,7 +123,7 @@ class ContextReading:
 
     @property
     def worth(self) -> float:
-        """How well it answers, to be compared with others that were read the same way."""
+        """The score of the answer, comparable with the scores of contexts that were read the same way."""
         if self.answerable is not None:
             return self.answerable
         return self.best.score if self.best else 0.0
@@ -162,9 +164,12 @@ class ContextReader:
         return self.read_all(question, [source])[0]
 
     def read_all(self, question: str, sources: Sequence[Source]) -> list[ContextReading]:
-        """Return what contexts say on a question: each by its passages, and those that are new are read together."""
+        """Return the readings of contexts for a question, in order; passages not in the cache are read in one batch."""
         parts = [source.parts or (source,) for source in sources]
-        keys = [(question, part.title, part.text) for of_one in parts for part in of_one]
+        keys = []
+        for of_one in parts:
+            for part in of_one:
+                keys.append((question, part.title, part.text))
         read = iter(self._readings.get(keys, self._read))
         return [of_document([next(read) for _ in of_one]) for of_one in parts]
 
@@ -224,14 +229,15 @@ class ContextReader:
 
 
 def of_document(parts: Sequence[ContextReading]) -> ContextReading:
-    """Return the readings of a document's passages as one: its answers are those of the passage that answers best.
+    """Return the readings of a document's passages as one, with the answers of the passage that answers best.
 
-    What the others answer is kept beside that: a document that gives several values agrees with another that gives one.
+    The other passages' answers are kept in `also`: a document that gives several values agrees with another that gives
+    one of them.
     """
     best = max(parts, key=lambda part: (part.on_subject, part.typed, part.worth))
     if len(parts) == 1:
         return best
-    others = [answer for part in parts if part is not best for answer in part.answers]
+    others = list(chain.from_iterable(part.answers for part in parts if part is not best))
     return replace(
         best,
         also=tuple(others),
@@ -320,9 +326,10 @@ def by_spans(question: str, source: Source, passage: PassageReading, behind: flo
 
 
 def _latest_first(text: str, spans: Sequence[Span], kind: Kind, question: str) -> list[Span]:
-    """Return the spans; of numbers that the best one's sentence gives for several years, the latest one's first.
+    """Return the spans; of one sentence's numbers for several years, the latest year's comes first.
 
-    So that two places are compared by the same census. A question that names a year has its number found for that year.
+    Two places are then compared by the same census. For a question that names a year, the span of that year is chosen
+    elsewhere.
     """
     found = list(spans)
     if kind != "number" or not found or _YEAR.search(question):
@@ -373,7 +380,7 @@ def _typed(text: str, kind: Kind) -> TextValue:
 def _around(text: str, span: Span, answer: TextValue) -> ContextAnswer:
     """Return the sentence around a span.
 
-    Of many words those around it, without the heading that the text begins with.
+    A long sentence is cut to the words around the span, and a heading at the text's beginning is left out.
     """
     start, end = quote_around(text, span.start, span.end)
     sentence, heading = text[start:end], heading_of(text)
@@ -462,7 +469,7 @@ def _way_features(a: ContextReading, b: ContextReading) -> Features:
 
 
 def _surely_differ(a: ContextReading, b: ContextReading) -> bool:
-    """Whether the answers that were read differ for sure: dropping one context for the other would lose an answer.
+    """Return whether the answers differ for sure: dropping either context would lose an answer.
 
     None of one is one of the other, and they are two dates or numbers, or names neither of which stands in the sentence
     that holds the other.
@@ -524,13 +531,13 @@ def relation(
 ) -> RelationKind:
     """Return the relation of two contexts (COrg, section 2.1); `none` where one does not answer.
 
-    Contexts that the model takes for one thing count as of one descriptor, also where one of them lacks it; then a
-    smaller probability may do (`undescribed`), for little distinguishes them. Two without descriptor have the same one
-    by the paper's table; where the model takes them for different things all the same, their texts tell a difference
-    that no rule names, and they are distracting (on RAMDocs such pairs were of different things). To a yes/no question,
-    which the model was not fitted on, those without descriptor are of one thing. Of two answers read as spans that
-    surely differ the model does not make one. Different answers that are bound to different times or populations are of
-    different things.
+    Contexts that the model takes for the same entity count as having the same descriptor, also where one of them has
+    none; then a lower probability may do (`undescribed`), since little distinguishes the two. Two contexts without
+    descriptor have the same one by the paper's table. Where the model takes these for different entities all the same,
+    their texts show a difference that no rule names, and they are distracting (on RAMDocs such pairs were of different
+    entities). For a yes/no question, which the model was not fitted on, contexts without descriptor are of one entity.
+    The model does not decide on two answers read as spans that surely differ. Different answers that apply to different
+    times or populations are of different entities.
     """
     if note_a.answer is None or note_b.answer is None:
         return "none"
@@ -563,14 +570,14 @@ def _stated(note: ContextNote) -> Statement:
 
 
 def probability(model: Model, features: Features) -> float:
-    """Return probability by a logistic model, a weight a feature and `bias`."""
+    """Return the probability by a logistic model with a weight per feature and `bias`."""
     total = model["bias"] + sum(model[feature] * value for feature, value in features.items())
     return 1 / (1 + math.exp(-max(-40.0, min(40.0, total))))
 
 
 @lru_cache(maxsize=1)
 def models() -> dict[str, dict[str, Model]]:
-    """For each way of reading the models by name, each with its `threshold` on the probability.
+    """Return, for each way of reading, the models by name, each with its `threshold` on the probability.
 
     Of spans also `further_spans`: how far `behind` the best one, in logits, a further answer of a context may lie.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from preflight_rag.offline.evidence import evidence
 from preflight_rag.state.reading import Draft, Source
@@ -35,7 +36,7 @@ _MORE_FIRST = re.compile(
     r"|less|fewer|lower|smaller) (?P<first>[\w -]{1,80}?) than (?:in )?(?P<second>[\w -]{1,40})",
     re.IGNORECASE,
 )
-"""What has "more sales than returns", or "higher sales in 2022 than in 2021"."""
+"""Comparisons such as "more sales than returns", or "higher sales in 2022 than in 2021"."""
 _NEGATED = re.compile(r"\b(?:not|no|never|without|except|neither|nor)\b|n['’]t\b", re.IGNORECASE)
 _USUAL = (
     (frozenset(words("reorder minimum safety")), frozenset(words("stock quantity hand available inventory count qty"))),
@@ -43,7 +44,7 @@ _USUAL = (
     (frozenset(words("target goal quota plan")), frozenset(words("actual result sold achieved reached sales"))),
     (frozenset(words("limit maximum capacity")), frozenset(words("value measured load used usage actual"))),
 )
-"""What people leave unsaid beside a column: an item is below its reorder level by its stock."""
+"""Columns that a question leaves out beside the one that it names: an item is below its reorder level by its stock."""
 _GENERAL = frozenset(
     words("go went gone run ran come came fall fell fallen drop dropped get got stand lie currently now")
 )
@@ -120,7 +121,7 @@ def compared_rows(question: str, sources: Sequence[Source], lead: str) -> Draft 
     first, second = columns
     sizes = [(_figure(line.cells[first]), _figure(line.cells[second])) for line in lines]
     known = [(line, one, other) for line, (one, other) in zip(lines, sizes, strict=True) if one and other]
-    if len(known) < len(lines) or len({unit for _, one, other in known for unit in (one[1], other[1])}) > 1:
+    if len(known) < len(lines) or len(set(chain.from_iterable((one[1], other[1]) for _, one, other in known))) > 1:
         return _shown(lines, lead)
     fitting = [line for line, one, other in known if (one[0] > other[0] if asked.above else one[0] < other[0])]
     names = lines[0].cells[first].column, lines[0].cells[second].column
@@ -143,7 +144,7 @@ def _terms(text: str) -> frozenset[str]:
 
 
 def _named(cells: Sequence[Cell], terms: frozenset[str]) -> int | None:
-    """The place of the only column that has all of some words; of several the one that has no others."""
+    """Return the place of the only column with all of some words; of several, the one without other words."""
     places = [place for place, cell in enumerate(cells) if place and terms <= _terms(cell.column)]
     exact = [place for place in places if terms == _terms(cells[place].column)]
     if len(exact) == 1:
@@ -152,13 +153,13 @@ def _named(cells: Sequence[Cell], terms: frozenset[str]) -> int | None:
 
 
 def _has_figures(lines: Sequence[_Line], terms: frozenset[str]) -> bool:
-    """Whether a column of a table has a figure: "which drugs are under investigation" compares nothing."""
+    """Return whether a column of a table has a figure: "which drugs are under investigation" compares nothing."""
     place = _named(lines[0].cells, terms)
     return place is not None and any(_figure(line.cells[place]) for line in lines)
 
 
 def _is_of_the_kind(asked: RowComparison, line: _Line) -> bool:
-    """Whether the rows are of what the question asks for, by the first column, the caption or the document's title."""
+    """Return whether the rows match the question's subject: by first column, caption or the document's title."""
     return bool((asked.group | asked.first) & _about(line)) or not line.cells[0].column
 
 
@@ -167,7 +168,7 @@ def _about(line: _Line) -> frozenset[str]:
 
 
 def _columns(asked: RowComparison, lines: Sequence[_Line]) -> tuple[int, int] | None:
-    """The places of both columns in all rows of a table; None where the first one is not the only one meant."""
+    """Return the places of both columns in all rows of a table; None where the first one is not the only one meant."""
     cells = lines[0].cells
     second = _named(cells, asked.second)
     if second is None:
@@ -184,7 +185,7 @@ def _columns(asked: RowComparison, lines: Sequence[_Line]) -> tuple[int, int] | 
 
 
 def _figure(cell: Cell) -> tuple[float, str] | None:
-    """The number of a cell that holds nothing else, and its unit."""
+    """Return the number of a cell that holds nothing else, and its unit."""
     match = _FIGURE.fullmatch(cell.text.strip())
     if match is None:
         return None

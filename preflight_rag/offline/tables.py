@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import chain
 
 from preflight_rag.offline.cell_checks import STATISTIC, YEAR, CellNames, asked_of, may_be_claimed
 from preflight_rag.state.reading import Source
@@ -23,9 +24,10 @@ NAMED = 0.5
 """Share of a row's label, or of a column's name, that the question has to hold. Set by hand on the tables of
 `tests/offline/test_tables.py`."""
 LEAST_MARGIN = 0.02
-"""How far the next best cell with another text has to lie behind; set as above, on statements with many like rows."""
+"""Least difference to the next best cell with another text. Set, like the constant above, on statements with many
+similar rows."""
 LABEL_BONUS = 0.3
-"""What a row's first cell counts more than its others when rows are compared: it is what the row is about. A guess."""
+"""Extra weight of a row's first cell when rows are compared, since it says what the row is about. A guess."""
 NAME_WEIGHT = 0.1
 """Weight of how much of a row's label, and of a column's name, the question holds beside the share. A guess."""
 OWN_WEIGHT = 0.3
@@ -35,7 +37,9 @@ TITLE_WEIGHT = 0.3
 COUNTED = 0.3
 """Weight of what is counted, the patients of "how many patients", beside other words: tables seldom say it. A guess."""
 PERCENT = 0.05
-"""What a percentage loses beside an amount in a column of the same name, where none is asked for. A guess."""
+"""Penalty of a percentage beside an amount in a column of the same name, where the question asks for no percentage. A
+guess.
+"""
 _CODE = re.compile(r"\b[A-Z]{2,4}\b")
 _LETTER = re.compile(r"[a-z] ([A-Z])\b")
 """The letter of an arm or a group in a question: "water C"."""
@@ -58,7 +62,7 @@ _SCALE = re.compile(r"(?:\bin |[$€£] ?|\()(thousand|million|billion)s?\b(?! o
 _NO_AMOUNT = re.compile(
     r"%|illion|thousand|\b(?:per|percent|percentage|shares?|number|rate|ratio|margin|employees|stores)\b", re.IGNORECASE
 )
-"""What is not counted in a table's thousands or millions, or says so itself."""
+"""Units that a table's scale ("in thousands", "in millions") does not apply to, or that state a scale themselves."""
 _EXTREME = re.compile(
     r"\b(?:highest|lowest|largest|smallest|greatest|fewest|most|least|maximum|minimum|biggest|best|worst|longest"
     r"|shortest|oldest|youngest|average of|sum of|how many (?:rows|columns)|difference|change(?:d|s)? (?:from|between)"
@@ -69,17 +73,17 @@ _EXTREME = re.compile(
 
 @dataclass(frozen=True)
 class TableAnswer:
-    """A cell that answers, and what names it.
+    """A cell that answers, with its labels.
 
     Attributes:
         n: The number of the passage.
         cell: The cell's text.
-        row: What the row is about: its first cell, or the cell that the question names.
+        row: The row's subject: its first cell, or the cell that the question names.
         column: The column's name.
-        scale: What an amount is counted in, "in millions", as far as the passage says it; else empty.
+        scale: The unit of an amount, such as "in millions", if the passage gives it; else empty.
         quote: The row's line, verbatim in the passage.
-        share: How much of the question's content words row, column, caption and title hold, in [0, 1], by weight.
-        margin: How far the next best cell with another text lies behind in that share, with the rows' match counted.
+        share: Share of the question's content words, by weight, in row, column, caption and title, in [0, 1].
+        margin: Difference between this cell's score and that of the next best cell with another text.
     """
 
     n: int
@@ -127,7 +131,7 @@ def table_answer(question: str, sources: Sequence[Source]) -> TableAnswer | None
 
     Args:
         question: The standalone question.
-        sources: Passages, of which the lines that are rows of tables are read.
+        sources: Passages; their lines that are rows of tables are read.
     """
     kind = asked_kind(question)
     if kind == "verdict" or _EXTREME.search(question):
@@ -175,7 +179,7 @@ def table_answer(question: str, sources: Sequence[Source]) -> TableAnswer | None
 
 
 def _scale(line: _Line, cell: Cell, label: str) -> str:
-    """Return what an amount is counted in, by its row, its table's caption, or the last line above that says it."""
+    """Return the unit of an amount, from its row, its table's caption, or the nearest line above that gives it."""
     if _NO_AMOUNT.search(f"{cell.text} {label}") or not any(map(str.isdigit, cell.text)):
         return ""
     above = line.source.text[: line.source.text.find(line.line)]
@@ -262,14 +266,14 @@ def _terms(text: str) -> frozenset[str]:
 
 def _weights(asked: frozenset[str], lines: Sequence[_Line]) -> dict[str, float]:
     """Inverse document frequency of the question's terms over the rows; in which cell of a row does not matter."""
-    counts = Counter(term for line in lines for term in asked & line.all)
+    counts = Counter(chain.from_iterable(asked & line.all for line in lines))
     return {term: math.log(1 + (len(lines) + 1) / (0.5 + counts[term])) for term in sorted(asked)}
 
 
 def _title_shares(asked: frozenset[str], lines: Sequence[_Line]) -> dict[str, float]:
     """Return how much of what the question says of titles each title has: words of few titles count more."""
     terms = {line.source.title: _terms(line.source.title) & asked for line in lines}
-    counts = Counter(term for found in terms.values() for term in found)
+    counts = Counter(chain.from_iterable(terms.values()))
     weights = {term: math.log(1 + len(terms) / count) for term, count in counts.items()}
     total = sum(weights.values()) or 1.0
     return {title: sum(weights[term] for term in sorted(found)) / total for title, found in terms.items()}
@@ -325,9 +329,9 @@ def _is_named(terms: frozenset[str], asked: frozenset[str]) -> bool:
 
 
 def _part(terms: frozenset[str], asked: frozenset[str]) -> float:
-    """Return share of a label that the question holds.
+    """Return the share of a label that the question holds.
 
-    Letters, figures and statistics that it does not name do not count.
+    Letters, figures and statistics that the question does not name do not count.
     """
     counted = {term for term in terms if term in asked or not (len(term) < 2 or term.isdigit() or term in STATISTIC)}
     return len(counted & asked) / len(counted) if counted else 0.0

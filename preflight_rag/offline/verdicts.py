@@ -36,11 +36,12 @@ MAX_NEAR = 16
 """Sentences of all passages, nearest to the question, that are read by themselves for a verdict. It was
 chosen on validation questions of PubMedQA and SciFact and development questions of BioASQ."""
 CLEAR_NO = 0.3
-"""How far below 0 all findings together must lie for a "no". This and the next four were chosen on the development
-part of `preflight eval trust` and development questions of PubMedQA, SciFact, BioASQ and Evidence Inference: of 16 such
-"no" 13 were right, one was wrong, and two had no answer."""
+"""Distance below 0 that the sum of all findings needs for a "no". This constant and the next four were chosen on the
+development part of `preflight eval trust` and development questions of PubMedQA, SciFact, BioASQ and Evidence
+Inference: of 16 such "no" 13 were right, one was wrong, and two had no answer.
+"""
 DECIDED = 0.6
-"""How far below 0 the finding shown must lie by itself, its direction counted whole."""
+"""Distance below 0 that the shown finding needs by itself, with its direction at full weight."""
 COVERED = 0.5
 """Least share of the question's words, by weight, that the finding shown for a "no" holds."""
 DIRECTION = 0.5
@@ -48,7 +49,7 @@ DIRECTION = 0.5
 NEARNESS = 3
 """Power of a sentence's likeness to the question in its weight."""
 ANSWER_WEIGHT = 0.5
-"""What an option gains that is an answer of the passages, as probable as that answer is. Set by hand."""
+"""Weight of an option that is an answer of the passages, times that answer's probability. Set by hand."""
 LIKENESS_WEIGHT = 0.5
 """Weight of the likeness of an option and the passages' sentences. Set by hand."""
 
@@ -92,16 +93,16 @@ class ReadSentence:
 
     @property
     def head(self) -> float:
-        """What the reader says: above 0 yes, below 0 no."""
+        """The reader's verdict: above 0 for yes, below 0 for no."""
         return self.verdict[0] - self.verdict[1]
 
     @property
     def weight(self) -> float:
-        """How much it counts among the others: where it is near, answers, and speaks of what the question does."""
+        """The finding's weight: high if it is near the question, answers it, and is about its subject."""
         return round(max(self.near.score, 0.0) ** NEARNESS * self.reading.answerable * self.covered, 6)
 
     def decides(self, turned: int) -> float:
-        """Return how clearly it says yes (1) or no (-1), as much as it counts; 0 or less: it does not."""
+        """Return how clearly the finding says yes (1) or no (-1), times its weight; 0 or less if it says neither."""
         return round(turned * (self.head + self.direction) * self.weight, 6)
 
 
@@ -126,12 +127,12 @@ class VerdictReader:
         fit: SentenceFit,
         lead: str = CLOSEST,
     ) -> Draft | None:
-        """No where findings deny it clearly, with the clearest of them first; else what the findings say, unclaimed.
+        """Return a "no" if findings deny the question clearly, the clearest first; else the findings, unclaimed.
 
         A passage says many things, and its own verdict mixes them; so the findings that are nearest to the question are
         read one by one. A "yes" is never claimed: the reader says yes to most of what speaks of the question's subject,
         and on development questions over whole documents no threshold brought it above four right of five, which
-        those who ask must judge by the quotes. Options, where given, are always chosen from; None where no finding
+        so that users have to judge by the quotes. Options, where given, are always chosen from; None where no finding
         bears on the question.
 
         Args:
@@ -140,7 +141,7 @@ class VerdictReader:
             options: The verdicts to choose from by their plain names; empty where none were given.
             terms: The question's words, weighted.
             fit: Which sentences are about what is asked about; others count only where there are no such.
-            lead: What stands above findings that are not claimed.
+            lead: The line above findings that are shown without a claim.
         """
         every = self.findings(question, read, terms)
         stated = [item for item in every if not fit.other_subject(item.n, item.near.sentence.text)] or every
@@ -163,7 +164,7 @@ class VerdictReader:
         return Draft(text, quotes[:1], choice=choice, short="No")
 
     def findings(self, question: str, read: Sequence[ReadPassage], terms: QuestionTerms) -> list[ReadSentence]:
-        """Return sentences of the passages that bear on the question, nearest first, each read alone; findings only."""
+        """Return the sentences that are findings and relevant to the question, nearest first, each read alone."""
         sources = [item.source for item in read if item.reading.spans and item.bearing >= self.threshold]
         stating = [sentence for sentence in sentences_of(sources) if not NO_FINDING.search(sentence.text)]
         ranked = self.sentences.rank(question, stating, MAX_NEAR)
@@ -188,7 +189,10 @@ class VerdictReader:
         ranked = self.sentences.rank(question, sentences_of([item.source for item in chosen]))
         if verdict_options(options):
             return self.sentences.choose(question, ranked, options)
-        pairs = [(f"{question} {option}", item.source.title, item.source.text) for option in options for item in chosen]
+        pairs = []
+        for option in options:
+            for item in chosen:
+                pairs.append((f"{question} {option}", item.source.title, item.source.text))
         verdicts = [reading.verdict or (0.0, 0.0, 1.0) for reading in self.extractive.read(pairs)]
         likeness = self.sentences.agreement(question, options, ranked) if ranked else [0.0] * len(options)
 
@@ -201,9 +205,9 @@ class VerdictReader:
 
 
 def _says_no(question: str, finding: ReadSentence) -> bool:
-    """Return whether a finding's words say no, by an opposite direction or a denial.
+    """Return whether a finding denies the question, by an opposite direction or a negation.
 
-    Of a question with one, any may.
+    For a question that contains a negation itself, every finding may count as a denial.
     """
     return finding.direction < 0 or denies(question) or denies(finding.near.sentence.text)
 
@@ -227,6 +231,6 @@ def read_sentence(question: str, near: ScoredSentence, reading: PassageReading, 
 
 
 def side_of(stated: Sequence[ReadSentence]) -> float:
-    """What speaks for yes (above 0) and for no (below 0): readings and directions, each by its sentence's weight."""
+    """Return the evidence for yes (above 0) or no (below 0): readings and directions, weighted by sentence."""
     total = sum(item.weight for item in stated) or 1.0
     return round(sum(item.weight * (item.head + DIRECTION * item.direction) for item in stated) / total, 4)

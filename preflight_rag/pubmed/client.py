@@ -125,7 +125,7 @@ class Spacing:
             shared.write(max(last, time.monotonic() - 1), max(resume, self._resume))
 
     def paused(self, deadline: float) -> float:
-        """Return seconds that the server has asked all to wait still, where they last beyond a deadline; else 0."""
+        """Return the seconds that the server still asks all clients to wait, if longer than a deadline; else 0."""
         return self._resume - time.monotonic() if self._resume > deadline else 0.0
 
     def _next(self, per_second: float) -> float:
@@ -133,7 +133,7 @@ class Spacing:
 
     @contextmanager
     def _among_processes(self, deadline: float) -> Iterator[_LastStart]:
-        """The file's time, locked; where there is no file or it cannot be had, a time that nobody else sees."""
+        """Lock and yield the shared clock file's time; without a usable file, yield a time of this process alone."""
         if self._file is None:
             yield _LastStart(None)
             return
@@ -165,7 +165,7 @@ class _LastStart:
     path: Path | None
 
     def read(self) -> tuple[float, float]:
-        """As `time.monotonic()` counts, which all processes share until the machine is started anew."""
+        """Return a time by `time.monotonic()`, which all processes share until the machine restarts."""
         never = float("-inf")
         try:
             written = self.path.read_text("ascii").split() if self.path else []
@@ -410,7 +410,7 @@ def date_window(since: str | None, until: str | None) -> dict[str, str]:
 
 
 def retry_after(value: str | None) -> float | None:
-    """Return seconds that a Retry-After header, a number or a date, asks to wait; None where it cannot be read."""
+    """Return the seconds of a Retry-After header, a number or a date; None for an unreadable one."""
     if value is None:
         return None
     try:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import get_args
 
 from preflight_rag.ingest.loaders.fields import PMC_OTHER, PMC_REVIEW, PUBMED_ABSTRACT
@@ -31,7 +32,7 @@ PER_DATABASE = 20
 
 @dataclass(frozen=True)
 class _Source:
-    """One kind of document, the filter that an expression needs to find it, and how many one request fetches."""
+    """A kind of document, with the filter that restricts an expression to it, and the number fetched by one request."""
 
     origin: str
     database: Database
@@ -127,18 +128,18 @@ def fetch_documents(
     with ThreadPoolExecutor(len(asked), thread_name_prefix="pubmed") as threads:
         found = search_together(ladder, searches, enough=enough, ask=threads.map)
         list(threads.map(harvest, asked, [each.ids for each in found]))
-    problems = [problem for harvest in harvests.values() for problem in harvest.problems]
+    problems = list(chain.from_iterable(harvest.problems for harvest in harvests.values()))
     # Where NCBI fails, all kinds fail for one reason, whatever each was told of it: one sentence says so.
     down = [harvest.down for harvest in harvests.values() if harvest.down]
     return FetchResult(
         documents=tuple(_papers(harvests)),
-        rungs=tuple(rung for harvest in harvests.values() for rung in harvest.rungs),
+        rungs=tuple(chain.from_iterable(harvest.rungs for harvest in harvests.values())),
         problems=tuple(dict.fromkeys([*problems, *down[:1]])),
     )
 
 
 class _Search:
-    """Asks one source for one rung, and records it; after NCBI's first failure, later rungs are not asked."""
+    """A search of one source; it records each rung, and skips later rungs after NCBI's first failure."""
 
     def __init__(
         self,
@@ -224,15 +225,15 @@ def _papers(harvests: Mapping[str, _Harvest]) -> list[Document]:
 
     Retracted ones last.
     """
-    documents = [document for harvest in harvests.values() for document in harvest.documents]
+    documents = list(chain.from_iterable(harvest.documents for harvest in harvests.values()))
     reviews = [document for document in documents if document.metadata.get("origin") == PMC_REVIEW]
-    in_reviews = {name for review in reviews for name in _names(review)}
+    in_reviews = set(chain.from_iterable(map(_names, reviews)))
     abstracts = [
         document
         for document in documents
         if document.metadata.get("origin") == PUBMED_ABSTRACT and not in_reviews & _names(document)
     ]
-    known = in_reviews | {name for document in abstracts for name in _names(document)}
+    known = in_reviews | set(chain.from_iterable(map(_names, abstracts)))
     others = [
         document
         for document in documents

@@ -23,7 +23,7 @@ Search = Callable[[str], tuple[Sequence[str], int, str]]
 
 @dataclass(frozen=True)
 class LadderSearch:
-    """Documents that a ladder found, those of more specific rungs first, and every rung that was tried."""
+    """The documents that a ladder found, those of more specific rungs first, and every rung that was tried."""
 
     ids: tuple[str, ...]
     rungs: tuple[SearchExpression, ...]

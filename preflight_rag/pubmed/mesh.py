@@ -108,7 +108,7 @@ class Mesh:
         return self._get(rows[0][0] if rows else term.strip().upper())
 
     def synonyms(self, term: str) -> tuple[str, ...]:
-        """Return other terms for the same: heading and entry terms in natural order; empty for an unknown term."""
+        """Return a term's synonyms: heading and entry terms in natural order; empty for an unknown term."""
         found = self.descriptor(term)
         if found is None:
             return ()
@@ -125,7 +125,7 @@ class Mesh:
         return [*names, SearchTerm(found.name, phrase=True, tag=MESH_TAG)]
 
     def under(self, subtree: str) -> frozenset[str]:
-        """Return headings of a subtree, its root included.
+        """Return the headings of a subtree, its root included.
 
         Args:
             subtree: A heading or entry term, or a tree number such as C04.
@@ -160,7 +160,7 @@ class Mesh:
         return [descriptor for ui in uis if (descriptor := self._get(ui))]
 
     def stretches(self, text: str) -> list[str]:
-        """The stretches of a text that are terms, as they are written there, in order, longer terms before parts."""
+        """Return the stretches of a text that are terms, as written, in order, longer terms before their parts."""
         return list(dict.fromkeys(written for _, written in self._found(text)))
 
     def _found(self, text: str) -> Iterator[tuple[str, str]]:
@@ -184,7 +184,7 @@ class Mesh:
             at += 1
 
     def about(self, text: str, subtree: str) -> bool:
-        """Whether a text mentions a descriptor of a subtree (see `under`), for choosing questions and documents."""
+        """Return whether a text mentions a descriptor of a subtree (see `under`), to choose questions and documents."""
         headings = self._subtrees.get(subtree)
         if headings is None:
             headings = self._subtrees[subtree] = self.under(subtree)
@@ -325,5 +325,5 @@ def _singular(word: str) -> str:
 
 
 def _fits(term: str, written: str) -> bool:
-    """Whether words of a text can be the term that they make up: the capitals of an abbreviation have to be there."""
+    """Return whether words of a text can be the term that they form: an abbreviation needs its capitals."""
     return not (term.isupper() and len(term) > 1) or term in written

@@ -95,7 +95,7 @@ def raise_refusal(message: str, expression: str) -> NoReturn:
 
 
 def error_in_json(body: bytes) -> str:
-    """The message of a reply such as `{"error": "API rate limit exceeded"}`, or "" where it is something else."""
+    """Return the message of a reply such as `{"error": "API rate limit exceeded"}`, or "" for any other reply."""
     if not body.lstrip().startswith(b"{"):
         return ""
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from preflight_rag.routing.known_questions import KnownQuestion
@@ -163,7 +164,7 @@ def check_questions(library: Collection, questions: Sequence[KnownQuestion]) -> 
             help=f"Give {FEWEST_QUESTIONS} or more, in --questions or by --count.",
         )
     known = {row["id"] for row in library.documents()}
-    unknown = sorted({name for question in questions for name in question.documents} - known)
+    unknown = sorted(set(chain.from_iterable(question.documents for question in questions)) - known)
     if unknown:
         raise UsageError(
             f"{len(unknown)} documents of the questions are not in the library, first {unknown[0]!r}",

@@ -41,8 +41,8 @@ class Cost:
 
 
 USUAL = WrittenTokens(extract=130.0, answer=144.0)
-"""Where nothing was written yet: what the keyless reader writes of 20 questions of MIRAGE, quotes included, as measured
-by `preflight eval cost --dataset mirage --limit 20 --documents 300`."""
+"""Usual tokens of a model's replies, used before any were written: those of the keyless reader for 20 questions of
+MIRAGE, quotes included, as measured by `preflight eval cost --dataset mirage --limit 20 --documents 300`."""
 
 
 def overheads(reader: Reader, question: str) -> tuple[int, int, int]:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from preflight_rag.state.schema import Escalation, PassageRef
 
 ALWAYS_PLAIN_PASSAGES = 3
-"""Up to so many passages nothing can be lost in the middle: they are the first three."""
+"""Passages up to which nothing can be lost in the middle: they are the first three."""
 LOST = "lost"
 """The signal that is 1 where the rule predicts a lost key passage, and 0 where it does not."""
 OFF_TOPIC = "off_topic"
@@ -230,7 +230,7 @@ def _calibrated(
     settings: Settings,
     profile: ModelProfile,
 ) -> LossPrediction:
-    """Return whether the calibrated risk makes reading in parts worth its calls."""
+    """Return the predicted loss, and whether the calibrated risk makes reading in parts worth its calls."""
     risk = model.risk(values)
     parts = len(partition(passages, settings.partition_size, settings.max_partitions))
     value = parts_value(
@@ -266,6 +266,7 @@ def _grounds(
 def dense_order(refs: Sequence[PassageRef]) -> list[int]:
     """Return the passages' ranks in the dense ranking's order (R_LLM of equation 1); by cosine where it lacks some."""
     places = [ref.get("dense_rank") for ref in refs]
+    # A passage without a place, as of a user's own retriever, cannot be put among those that have one.
     ranked = [(place, ref) for place, ref in zip(places, refs, strict=True) if place is not None]
     if len(ranked) == len(refs):
         return [ref["rank"] for _, ref in sorted(ranked, key=lambda pair: (pair[0], pair[1]["rank"]))]
@@ -287,6 +288,7 @@ def rank_agreement(a: Sequence[Hashable], b: Sequence[Hashable], top_n: int) -> 
     """Return the intersection over union of the first n of two rankings, in [0, 1]; 0 when both are empty."""
     first, second = set(a[:top_n]), set(b[:top_n])
     union = first | second
+    # Two empty rankings agree on nothing: with 0 the question counts as one whose key passage may be lost.
     return len(first & second) / len(union) if union else 0.0
 
 
@@ -381,8 +383,13 @@ def differing(answers: Sequence[str], options: Sequence[str] = ()) -> tuple[str,
     partitions. Partitions that say nothing take no side; of options the words alone count.
     """
     given = list(dict.fromkeys(answer for answer in answers if answer))
+    # An option is chosen by its exact words; a free answer may be spelled in several ways.
     apart = [(a, b) for a, b in combinations(given, 2) if (a != b if options else not same_answer(a, b))]
-    return tuple(answer for answer in given if any(answer in pair for pair in apart))
+    different = []
+    for answer in given:
+        if any(answer in pair for pair in apart):
+            different.append(answer)
+    return tuple(different)
 
 
 def contradiction(draft: Draft, answers: Sequence[str]) -> Escalation | None:
@@ -409,6 +416,7 @@ def unmentioned(question: str, sources: Sequence[Source]) -> tuple[str, ...]:
     texts = [f"{source.title} {source.source} {source.text}" for source in sources]
     if not strings or any(holds(text, each) for text in texts for each in strings):
         return ()
+    # A paper's text often lacks its own DOI, so that a missing one does not show that the document is missing.
     return strings if any(is_definite(each, texts) and not is_doi(each) for each in strings) else ()
 
 

@@ -43,7 +43,7 @@ USUAL_RISK = 0.25
 LOOK_CALLS = 2.0
 """Calls of the look's second reading: one part, of the passages that answer likeliest, and one to reduce."""
 COMPARE_GAIN, COMPARE_CALLS = 0.194, 2.18
-"""What COrg gains over plain reading in answer recall, and its calls more, on RAMDocs (`eval corg-offline`)."""
+"""COrg's gain over plain reading in answer recall, and its additional calls, on RAMDocs (`eval corg-offline`)."""
 
 
 @dataclass(frozen=True)

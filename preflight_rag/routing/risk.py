@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,22 +29,24 @@ WEIGHTS = Path(__file__).with_name("risk.json")
 RECALL = 0.926
 """Share of issues that the threshold has to find: what BriefContext's preflight found."""
 PENALTY = 30.0
-"""Of the squared weights. This and the balance were chosen on the development questions of eight collections."""
+"""Penalty of the squared weights. This and the balance were chosen on the development questions of eight
+collections."""
 BALANCE = 0.8
-"""How far collections weigh the same, whatever their number of questions: 0 not at all, 1 wholly."""
+"""Balance of collections: 0 weighs questions equally, 1 weighs collections equally, whatever their number of
+questions."""
 PRIOR = 10.0
-"""What holds the slope of a recalibration to the shipped one: the penalty of its squared distance. Set by hand."""
+"""Penalty of the squared distance between a recalibrated slope and the shipped one. Set by hand."""
 NO_PRIOR = 1e-3
-"""The same where the slope is free, but finite."""
+"""Penalty of that distance for a slope that is fitted freely, but stays finite."""
 FULL_REFIT = 300
-"""From so many questions on, a library's own calibration fits all weights. Set by hand."""
+"""Questions from which a library's own calibration fits all weights. Set by hand."""
 LOST, NOT_NEAREST = "lost", "not nearest"
 EVENTS = {
     LOST: "the passage that answers stands below the first three",
     NOT_NEAREST: "none of the three passages nearest in meaning answers",
 }
-"""What a model's risk is that of, in a reason's words. A library that was calibrated before this was written down has
-the second one, which counts questions without any passage that answers, too."""
+"""The event whose risk a model predicts, in words for a reason. A library calibrated before the event was recorded has
+the second one, which also counts questions without any answering passage."""
 NAMED_SIGNALS = 2
 """Signals that a decision's reason names."""
 
@@ -138,7 +141,11 @@ class RiskModel:
             raise ValueError(f"unknown feature {min(unknown)!r}")
         if model.event not in EVENTS:
             raise ValueError(f"unknown event {model.event!r}")
-        numbers = (model.bias, model.threshold, *(n for t in terms.values() for n in (t.weight, t.mean, t.scale)))
+        numbers = (
+            model.bias,
+            model.threshold,
+            *chain.from_iterable((t.weight, t.mean, t.scale) for t in terms.values()),
+        )
         if not all(map(math.isfinite, numbers)) or any(term.scale <= 0 for term in terms.values()):
             raise ValueError("a number is out of range")
         return model

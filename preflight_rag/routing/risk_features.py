@@ -67,7 +67,7 @@ FEATURES = {
         "a title of the three passages nearest in meaning has the question's words",
     ),
 }
-"""By name, as the weights' file has them and, after `risk_`, a decision's signals."""
+"""The features by name, as in the weights' file and, with the prefix `risk_`, in a decision's signals."""
 
 
 def risk_features(

@@ -104,7 +104,7 @@ def found_elsewhere(
 
 
 def _says(text: str, statement: Statement, kind: str) -> bool:
-    """Whether a text says an answer, in one of its sentences; where that cannot be told, it does."""
+    """Return whether a text says an answer, in one of its sentences; where that cannot be told, it does."""
     plain = without_marks(text)
     if kind == "verdict":
         verdict = _VERDICT.match(plain)
@@ -115,7 +115,7 @@ def _says(text: str, statement: Statement, kind: str) -> bool:
 def nothing_to_find(
     question: str, sources: Sequence[Source], decision: Mapping[str, Any], extractive: ExtractiveReader | None
 ) -> bool:
-    """Whether passages that a plain answer found nothing in are not worth a second reading in parts.
+    """Return whether passages that a plain answer found nothing in are not worth a second reading in parts.
 
     That is so where the preflight did not expect the key passage to be lost among the others, and the extractive reader
     sees no answer in any of them either. It has mostly read them for COrg's signals already.
@@ -174,7 +174,10 @@ def second_partitions(
     if elsewhere is not None:
         return [sorted(elsewhere.likeliest[:size])]
     left = uncited(draft, sources)
-    return [[left[place - 1] for place in part] for part in partition(len(left), size, most)]
+    passages_by_part = []
+    for part in partition(len(left), size, most):
+        passages_by_part.append([left[place - 1] for place in part])
+    return passages_by_part
 
 
 def first_extract(draft: Draft, sources: Sequence[Source]) -> Extract | None:

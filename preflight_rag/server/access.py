@@ -35,7 +35,7 @@ DATABASE = "keys.db"
 LOCAL = "local"
 THREAD_ID_CHARACTERS = 200  # as `validate_thread_id` allows
 LOCKED_SECONDS = 2.0
-"""How long another program may keep the keys locked before who needs them is refused; a guess."""
+"""Timeout for another program that keeps the keys' file locked, after which requests are refused; a guess."""
 TICK_NANOSECONDS = 100_000_000
 """Longer than a tick of any file system's clock here (4 ms), shorter than what passes between two changes by hand."""
 _State = tuple[tuple[int, int, int, int] | None, tuple[int, int, int, int] | None]
@@ -123,7 +123,7 @@ def same_origin(origin: str, host: str) -> bool:
 
 @dataclass(frozen=True)
 class Key:
-    """A key as it is listed: whose it is, whether it may change documents, or even the model, and when it was made."""
+    """A key in the list of keys: its user, its rights (documents, model), and its creation time."""
 
     id: str
     name: str
@@ -180,7 +180,7 @@ class KeyRing:
         self._reading: asyncio.Task[Keys] | None = None
 
     def close(self) -> None:
-        """Forget the keys."""
+        """Drop the cached keys."""
         self._read = None
 
     def known(self) -> Keys | None:
@@ -268,7 +268,7 @@ class KeyRing:
         return self.now().find(key)
 
     def _state(self) -> _State:
-        """Return what changes with the file, and with its log where somebody has set it to keep one."""
+        """Return a value that changes with the file, and with its log if a write-ahead log is enabled."""
         log = self.path.with_name(self.path.name + "-wal")
         return _changed(self.path), _changed(log)
 
@@ -320,7 +320,7 @@ def _make_table(connection: sqlite3.Connection) -> None:
 
 
 MIGRATIONS = (_make_table,)
-"""What brings a `keys.db` to version 1, 2, … (`databases/migrations.py`)."""
+"""Functions that bring a `keys.db` to version 1, 2, … (`databases/migrations.py`)."""
 
 
 @dataclass(frozen=True)

@@ -75,11 +75,11 @@ REPLY_TOKENS: dict[Kind, int] = {
 
 @dataclass(frozen=True)
 class Task:
-    """What a client wants beside the conversation.
+    """A client's task about the conversation, such as a title for it.
 
     Attributes:
-        kind: What that is.
-        messages: As the client sent them, `(role, text)`.
+        kind: The kind of task.
+        messages: The client's messages, `(role, text)`.
         as_json: Whether the reply is to be a JSON object.
     """
 

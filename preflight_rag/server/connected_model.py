@@ -27,7 +27,7 @@ FILE = "model.json"
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """What was entered; `repr` shows no key."""
+    """A model as entered by a user; `repr` hides the key."""
 
     base_url: str
     model: str

@@ -23,11 +23,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 HEADER_SECONDS = 10.0
-"""How long a request's header may take, and a connection may ask nothing; a guess, clients send it at once."""
+"""Timeout of a request's header, and of an idle connection; a guess, clients send it at once."""
 TAKING_SECONDS = 30.0
-"""How long a client may take nothing of what it is sent, before 64 kB have gathered; a guess."""
+"""How long a client may stop reading before 64 kB have gathered; a guess."""
 CLOSING_SECONDS = 1.0
-"""How long a connection that was closed may take to go; a guess."""
+"""Timeout of closing a connection; a guess."""
 MOST_WAITING = 256
 """Connections that wait for a request at once; beyond it the one that has waited longest is closed. A guess."""
 MOST_CONNECTIONS = 4000
@@ -38,7 +38,7 @@ HEADER_BYTES = 65_536
 """Longest line and header of a request: h11's own bound. httptools, which uvicorn prefers where it is installed, has
 none: an unending header took 48 MB in five seconds, and three hundred of memory."""
 FILE_HANDLES = 8192
-"""As many as are asked of the system: those of connections, and of models and files beside them."""
+"""Number of file handles to request from the system: for connections, models and files."""
 ARENA_MAX, ARENAS = -8, 2  # of mallopt(3)
 _TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 _WAITING: WeakKeyDictionary[ServerState, dict[GuardedProtocol, None]] = WeakKeyDictionary()
@@ -57,9 +57,9 @@ def configured(app: Any, **more: Any) -> uvicorn.Config:
 
 
 class GuardedProtocol(H11Protocol):
-    """A connection that has to ask in time, and to take what it is sent.
+    """A connection with timeouts for sending a request and for reading the response.
 
-    There is no bound for each address: behind a proxy everybody has the proxy's.
+    There is no limit per address: behind a proxy all clients have the proxy's address.
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -179,12 +179,12 @@ def _has_unread(transport: asyncio.Transport) -> bool:
 
 
 def keep_files_private() -> None:
-    """Let nobody else on this machine read what the process writes: uploads, and what is kept of them for a while."""
+    """Let nobody else on this machine read the process's files: uploads, and temporary copies of them."""
     os.umask(os.umask(0) | 0o077)
 
 
 def share_freed_memory() -> None:
-    """Let the process's threads use again what others have freed, where the C library is GNU's.
+    """Let threads reuse memory that others have freed, with GNU's C library.
 
     With an arena for each thread a server grew from 730 to 790 megabytes in 100 seconds of mixed load; with two it
     stayed at 568.

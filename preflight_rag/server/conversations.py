@@ -10,12 +10,12 @@ REMEMBERED = 10_000  # conversations: a guess, about 2 MB
 
 
 class Conversations:
-    """Which thread a conversation belongs to that an OpenAI client sends as a whole each time; in memory.
+    """The threads of conversations that an OpenAI client sends as a whole each time; in memory.
 
-    After each answer the conversation so far is remembered by its hash, with the thread that holds it. When a client
-    sends it again with one more question, that thread goes on, so that follow-ups know its citations, and a question
-    back can be answered. A conversation that is not remembered, or was gone on with already, gets a thread of its own
-    with the messages as its history.
+    After each answer the conversation so far is stored by its hash, with its thread's id. When a client sends it again
+    with one more question, that thread continues, so that follow-ups know its citations, and a clarifying question can
+    be answered. An unknown conversation, or one that has been continued already, gets a new thread with the messages as
+    its history.
     """
 
     def __init__(self) -> None:

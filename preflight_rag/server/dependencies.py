@@ -27,7 +27,7 @@ def writer_of(request: Request) -> User:
     """Return the user who sends the request, if they may change documents.
 
     Raises:
-        Refused: They may not.
+        Refused: The user may not change documents.
     """
     user = user_of(request)
     if not user.write:

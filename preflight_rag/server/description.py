@@ -30,7 +30,7 @@ STREAMED: dict[int | str, dict[str, Any]] = {200: {"description": "The answer, o
 
 
 def describe_as_it_behaves(app: FastAPI) -> None:
-    """Describe every error in the form that it has; FastAPI promises another one, for wrong fields alone."""
+    """Describe every error in its real form; FastAPI documents another form, and only for invalid fields."""
     made = app.openapi
 
     def openapi() -> dict[str, Any]:

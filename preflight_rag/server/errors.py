@@ -56,7 +56,7 @@ CODES = {
 
 
 DOCUMENT_FILE = "/api/documents/file"
-"""What people open in a tab of its own, and so get a page where it fails."""
+"""An address that users open in a tab of its own, so that errors there are pages."""
 
 
 class Refused(HTTPException):

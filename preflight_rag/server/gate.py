@@ -38,11 +38,11 @@ STATIC = "/static/"
 OPEN = ("/", "/favicon.ico", "/health", "/api/session", "/api/docs", "/api/docs.css", "/api/openapi.json")
 UPLOADS = "/api/documents"
 NOBODYS_BYTES, NOBODYS_SECONDS = 10_000, 5.0
-"""Of a body that comes without a key, which is a key to sign in with: guesses."""
+"""Limits of a body without a key, which is a key to sign in with: guesses."""
 LEAST_BYTES_A_SECOND = 1000
-"""Of a body, after its first seconds; a guess, a tenth of a modem."""
+"""Least rate of a body after its first seconds; a guess, a tenth of a modem."""
 OPEN_SECONDS = 0.2
-"""How long what is open to everybody waits to learn who asks, which says how much of it is shown; a guess."""
+"""Timeout for identifying the user of a public address, which decides how much of it is shown; a guess."""
 MOST_REQUESTS = 2000
 """Requests that are served at once, each with a connection and most with one to a model; a guess."""
 SAFE = ("GET", "HEAD", "OPTIONS")
@@ -121,7 +121,7 @@ class Gate:
         """Count a request, except for the page's own files, and return its user; None where it is open to everybody.
 
         Raises:
-            Refused: A key is needed and none, or a wrong one, is shown; or there were too many requests.
+            Refused: A key is needed and none, or a wrong one, was sent; or there were too many requests.
         """
         if not _is_open(scope):
             return await self._known_user(scope, headers, address, keys, required=required)
@@ -244,7 +244,7 @@ def _secure(message: Message, scope: Scope) -> None:
 
 
 def _check_host(headers: Headers) -> None:
-    """Without keys only this machine's own names are served, so that no outside name can be pointed here."""
+    """Refuse, without keys, all names but this machine's own, so that no outside name can be pointed here."""
     name = host_name(headers.get("host", ""))
     if name not in LOOPBACK:
         raise Refused(421, f"this server is not {name[:80]!r}", help="Use http://127.0.0.1 with its port.")

@@ -137,11 +137,10 @@ def _library(service: Service) -> dict[str, Any]:
 
 def _page(schema: dict[str, Any]) -> str:
     models = schema.get("components", {}).get("schemas", {})
-    calls = [
-        _call(method, path, call, models)
-        for path, methods in schema["paths"].items()
-        for method, call in methods.items()
-    ]
+    calls = []
+    for path, methods in schema["paths"].items():
+        for method, call in methods.items():
+            calls.append(_call(method, path, call, models))
     head = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Preflight RAG: the API</title>'
         '<meta name="viewport" content="width=device-width"><link rel="stylesheet" href="/api/docs.css"></head>'

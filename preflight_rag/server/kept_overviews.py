@@ -69,11 +69,14 @@ class Overviews:
         try:
             found = json.loads(self._path.read_text(encoding="utf-8"))
             questions = found["questions"] if found["generation"] == generation else {}
-            return {str(name): [str(each) for each in kept] for name, kept in questions.items()}
+            texts = {}
+            for name, kept in questions.items():
+                texts[str(name)] = [str(each) for each in kept]
+            return texts
         except (OSError, ValueError, KeyError, TypeError, AttributeError):  # none yet, or not as it was written
             return {}
 
     async def close(self) -> None:
-        """Begin no further one, and wait for the one that is being made, which ends after its question."""
+        """Begin no further overview, and wait for the current one, which ends after its question."""
         self._closing = True
         await asyncio.gather(*self._made.values(), return_exceptions=True)

@@ -221,7 +221,7 @@ def original(id: str, service: ServiceOf) -> FileResponse:
 
 
 def _no_file(id: str, entry: CatalogueEntry | None) -> tuple[str, str]:
-    """Return why a document's original cannot be opened, and what helps."""
+    """Return the error for a document without a readable original, with advice."""
     if entry is None:
         return f"there is no document {id[:100]!r}", "It was deleted, or the address is wrong."
     if entry.gone:

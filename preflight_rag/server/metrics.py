@@ -12,7 +12,7 @@ _SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300)
 
 
 class Metrics:
-    """What a server counts. No label holds a user's words."""
+    """The server's counters. No label contains a user's words."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

@@ -41,7 +41,7 @@ def operator_of(request: Request) -> User:
     """Return the user who sends the request, if they may connect a language model.
 
     Raises:
-        Refused: They may not.
+        Refused: The user may not connect a model.
     """
     user: User = request.state.user
     if not may_connect(request, user):
@@ -63,9 +63,9 @@ OperatorOf = Annotated[User, Depends(operator_of)]
 
 
 def entry_info(request: Request, service: Service) -> dict[str, Any]:
-    """Return what the page may know: whether this user may connect a model, and to them, which server it is.
+    """Return whether this user may connect a model, and, if so, which server is connected.
 
-    Never the key.
+    The key is never returned.
     """
     if not may_connect(request, user_of(request)):
         return {"allowed": False, "host": None}

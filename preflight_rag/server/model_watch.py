@@ -31,20 +31,20 @@ MODEL = "model"
 
 
 class ModelWatch:
-    """Keeps what is known of the server's own model.
+    """The state of the server's own model.
 
-    A turn whose model is lost is taken without it (`ModelUse.or_offline`). From then on turns do not wait for the
-    model, until a look at its server beside them says that it is there. What a look cannot see, such as a server that
-    lists its models and fails to answer, stays a problem until a turn has been answered.
+    A turn whose model is lost runs without it (`ModelUse.or_offline`). From then on turns do not wait for the model,
+    until a separate check of its server succeeds. A problem that this check cannot see, such as a server that lists its
+    models and fails to answer, remains until a turn has been answered.
 
     Args:
         preflight: The application.
-        wanted: The model by its name, where the application had to be opened without it.
-        problem: Why.
+        wanted: The model's name, if the application had to be opened without it.
+        problem: The reason.
 
     Attributes:
-        problem: What is wrong with the model; None while nothing is, or where none is wanted.
-        away: Whether turns are taken without it.
+        problem: The problem with the model; None if there is none, or no model is configured.
+        away: Whether turns run without the model.
     """
 
     def __init__(self, preflight: Preflight, wanted: str | None = None, problem: str | None = None) -> None:
@@ -100,13 +100,13 @@ class ModelWatch:
         purses: Sequence[SharedBudget] = (),
         **arguments: Any,
     ) -> AsyncGenerator[Event, None]:
-        """`Preflight.astream`, without the server's own model while that is away; another one that is named is asked.
+        """Run `Preflight.astream`, without the server's own model while that is away; other models are called.
 
         Args:
             question: What to ask.
             model: Another model, by its name.
             sampling: Options of the model's calls.
-            purses: Who pays for them.
+            purses: Budgets that the calls count against.
             **arguments: As for `astream`.
         """
         given = sampling or {}
@@ -134,7 +134,7 @@ class ModelWatch:
             self._looking = asyncio.create_task(self._look())
 
     async def close(self) -> None:
-        """Look no more."""
+        """Stop checking."""
         if self._looking is not None:
             self._looking.cancel()
             with suppress(asyncio.CancelledError):
@@ -170,7 +170,7 @@ class ModelWatch:
 
 
 async def _reach(reader: Reader) -> None:
-    """Ask a model's server for its models, if it speaks OpenAI's API; any reply but a refusal shows that it is there.
+    """List the models of an OpenAI-compatible server; any reply but a refusal shows that it is reachable.
 
     Raises:
         ModelError: It cannot be reached, fails, or refuses the key.

@@ -8,6 +8,7 @@ import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Annotated, Any, Literal, Protocol
 from uuid import uuid4
 
@@ -134,7 +135,7 @@ class SamplingBody(BaseModel):
         return {name: value for name, value in given.items() if value is not None}
 
     def ignored(self) -> tuple[str, ...]:
-        """Return names of what was given and means nothing to a library."""
+        """Return the names of what was given and means nothing to a library."""
         return tuple(name for name in MEANINGLESS if getattr(self, name, None))
 
     def check_tools(self) -> None:
@@ -180,7 +181,7 @@ class ChatBody(SamplingBody):
             self.max_completion_tokens or self.max_tokens,
             self.sampling(),
             self.ignored(),
-            tuple(kind for each in spoken[last:] for kind in each.skipped()),
+            tuple(chain.from_iterable(each.skipped() for each in spoken[last:])),
         )
 
 

@@ -39,19 +39,19 @@ ENDS: Mapping[str, FinishReason] = {
     "content_filter": "content_filter",
     "refusal": "content_filter",
 }
-"""How OpenAI's APIs call the ways in which a model's reply falls short; other failures are errors there, too."""
+"""OpenAI's names for the reasons of an incomplete reply; other failures are errors there, too."""
 
 
 @dataclass(frozen=True)
 class ReplyRequest:
-    """How a client wants its reply.
+    """The client's requirements on a reply.
 
     Attributes:
-        format: JSON in the place of text.
-        most_tokens: Longest text.
+        format: The JSON format, if the reply is not to be text.
+        most_tokens: Greatest length of the text.
         sampling: Options for the model's calls.
-        ignored: Names of what was sent and means nothing here.
-        skipped: Kinds of parts of messages that were not read, such as `image_url`.
+        ignored: Names of options without effect here.
+        skipped: Kinds of message parts that were not read, such as `image_url`.
     """
 
     format: AnswerFormat | None = None
@@ -68,11 +68,11 @@ class ReplyRequest:
 
 @dataclass(frozen=True)
 class ReplyEnd:
-    """How a reply ends.
+    """The end of a reply.
 
     Attributes:
-        rest: What is still to be sent of the text.
-        text: All of it.
+        rest: The text still to be sent.
+        text: The whole text.
         reason: Why it ends there.
         extra: The field `preflight`.
         refusal: Why there is no text.
@@ -204,12 +204,12 @@ class Writer:
 
 
 def _without_model(answer: Answer) -> Gap | None:
-    """Return why an answer was made without its model; None where it was made with it."""
+    """Return why an answer was made without its model; None if the model was used."""
     return next((gap for gap in answer.gaps[:1] if gap.stage in WITHOUT), None)
 
 
 async def cited_places(service: Service, outcome: Outcome, text: str, base_url: str) -> tuple[CitedPlace, ...]:
-    """Return where a text cites, in its order: each citation at its first mark above the footnotes."""
+    """Return the places of citations in a text, in order: each at its first mark above the footnotes."""
     if not isinstance(outcome, Answer) or not outcome.citations:
         return ()
     by_number = {citation.n: citation for citation in outcome.citations}
@@ -230,7 +230,7 @@ def _urls(service: Service, cited: Sequence[Citation], base_url: str) -> list[tu
 
 
 def _url(service: Service, citation: Citation, base_url: str) -> tuple[str, bool]:
-    """Return where a document can be opened, and whether that is its file at this server."""
+    """Return a document's address, and whether it is the document's file at this server."""
     if citation.url:
         return citation.url, False
     entry = service.catalogue.document(service.names.document_id(citation.document_id))

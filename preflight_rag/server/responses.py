@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 from uuid import uuid4
 
@@ -90,13 +91,13 @@ class ResponsesBody(SamplingBody):
             self.max_output_tokens,
             self.sampling(),
             (*self.ignored(), *sorted(passed_over)),
-            tuple(kind for each in self.messages()[-1:] for kind in each.skipped()),
+            tuple(chain.from_iterable(each.skipped() for each in self.messages()[-1:])),
         )
 
 
 @dataclass(frozen=True)
 class ResponseRequest:
-    """What a response answers: the question, what was said before it, and what says how to write."""
+    """The input of a response: the question, the messages before it, and instructions on how to write."""
 
     question: str
     history: tuple[tuple[str, str], ...]
@@ -214,12 +215,13 @@ def thread_and_turn(name: str) -> tuple[str, int]:
 
 
 async def _thread(service: Service, user: User, body: ResponsesBody, asked: ResponseRequest) -> tuple[str, bool]:
-    """Return the thread that a response belongs to, as the user calls it, and whether that is gone on with.
+    """Return the thread of a response by the user's name for it, and whether the thread continues.
 
-    A thread goes on from its last turn. From an earlier one, or while a turn runs, a copy up to there does.
+    It continues from its last turn. From an earlier turn, or while a turn runs, a copy of the thread up to that turn
+    continues.
 
     Raises:
-        Refused: There is no such response to go on with.
+        Refused: The response to continue from does not exist.
     """
     fresh = f"v1-{uuid4().hex[:12]}"
     if not body.previous_response_id:
@@ -268,7 +270,7 @@ class ResponseInProgress:
         self._number = 0
 
     def whole(self, ended: ReplyEnd) -> dict[str, Any]:
-        """Return the response, ended."""
+        """Return the completed response."""
         read, written = ended.usage
         usage = {
             "input_tokens": read,

@@ -36,7 +36,7 @@ class QueuedTurn:
 Event = ProgressEvent | StageEvent | TokenEvent | Answer | Clarification
 Outcome = Answer | Clarification | Exception | StoppedTurn
 Item = Event | QueuedTurn | Outcome
-"""What is known of a turn, one thing after the other; an `Outcome` comes last."""
+"""An item of a turn's stream; an `Outcome` is the last one."""
 
 
 def is_last(item: Item | None) -> TypeIs[Outcome]:
@@ -60,7 +60,7 @@ class Listener:
             self._items.put_nowait(item)
 
     def take(self, seconds: float, item: Item) -> None:
-        """Hear an item."""
+        """Deliver an item to this listener."""
         self._items.put_nowait((seconds, item))
 
     async def get(self, seconds: float | None = None) -> Item | None:

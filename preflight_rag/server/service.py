@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("preflight.server")
 MINUTE = 60.0
 SHARED_SECONDS = 15.0
-"""How long a request waits to be counted, which takes milliseconds, before it is refused; a guess."""
+"""Timeout of counting a request, which takes milliseconds; the request is then refused. A guess."""
 WRONG_KEY_COST = 20.0  # requests that a wrong key counts as: 30 guesses a minute at the default rate
 
 

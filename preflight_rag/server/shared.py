@@ -34,13 +34,13 @@ log = logging.getLogger("preflight.server")
 DATABASE = "server.db"
 """The file's name in a library's folder."""
 BUSY_SECONDS = 2.0
-"""How long a statement waits for another writer of the file, each of which takes less than a millisecond; a guess."""
+"""Timeout for another writer of the file, each of which takes less than a millisecond; a guess."""
 WORKERS = 4
 """Statements at once; a guess."""
 MOST_SESSIONS = 10_000
-"""Of all users together; a guess, far above what one server sees."""
+"""Most sessions of all users together; a guess, far above what one server sees."""
 SWEEP = 1000
-"""After so many requests the buckets that are full again are removed; a guess."""
+"""Number of requests after which full buckets are removed; a guess."""
 _KEY = "key "
 TABLES = (
     "create table if not exists page_sessions (hash text primary key, key_id text not null, "
@@ -85,7 +85,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class BucketLimit:
-    """What a bucket holds, and in how many seconds an empty one is full again; an amount of 0 is no limit."""
+    """A bucket's capacity, and the seconds in which an empty one refills; a capacity of 0 means no limit."""
 
     amount: int
     seconds: float
@@ -97,7 +97,7 @@ class BucketLimit:
 
 @dataclass(frozen=True)
 class Admission:
-    """What `SharedState.admit` found: the key of the session, or None, and the seconds to wait; 0.0 for none."""
+    """The result of `SharedState.admit`: the session's key, or None, and the seconds to wait, 0.0 for none."""
 
     key_id: str | None
     wait: float
@@ -167,7 +167,7 @@ class SharedState:
         await self._run(partial(self._execute, _GIVE, name=name, cost=limit.cost(amount), seconds=limit.seconds))
 
     async def _run(self, work: Callable[[], T]) -> T:
-        """Run a statement in a thread. Who is cancelled leaves it running: what was begun is counted."""
+        """Run a statement in a thread. A cancelled caller leaves it running: what was begun is counted."""
         return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._workers, work))
 
     def _opened(self) -> Database:

@@ -65,7 +65,7 @@ class AnswerFormat:
             raise self._refused(f"an answer has no field {unknown[0][:80]!r}", f"Its fields are: {fields}.")
 
     def problem(self, answer: Answer) -> str | None:
-        """Return where an answer does not fit the schema; None where it does."""
+        """Return where an answer violates the schema; None if it is valid."""
         if self._validator is None:
             return None
         try:
@@ -182,7 +182,7 @@ def _resolved(schema: Any, root: dict[str, Any]) -> Any:
 
 
 def _samples() -> tuple[Answer, Answer]:
-    """Return an answer with something in each field that clients ask for, and one with nothing that can be left out."""
+    """Return one answer with all fields that clients request, and one with all optional parts missing."""
     route = RouteDecision(name="plain", reason="why", top_n=3, threshold=0.2)
     receipt = Receipt(model="m", saved=Saved())
     bare = Answer(

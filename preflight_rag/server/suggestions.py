@@ -83,9 +83,9 @@ async def _by_model(answer: Answer, service: Service, user: User) -> list[str]:
 
 
 def _answerable(questions: list[str], answer: Answer, passages: list[Passage], service: Service) -> list[str]:
-    """Return those of a model's questions that name nothing new, and for which a search finds the same documents.
+    """Return the model's questions that name nothing new, and for which a search finds the same documents.
 
-    One that holds an address or markup is none that a person would ask.
+    Questions with an address or markup are left out: users write none.
     """
     documents = {passage.document_id for passage in passages}
     kept = []

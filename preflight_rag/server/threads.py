@@ -165,7 +165,7 @@ def conversation(title: str, turns: Sequence[Turn]) -> str:
 def footnote(citation: Citation) -> str:
     """Return a citation on one line: `[1] Title - source: "quote"`.
 
-    Of this only the source's address may become a link.
+    Only the source's address may become a link.
     """
     page = f", page {citation.page}" if citation.page else ""
     saved = f", file saved {citation.file_saved}" if citation.file_saved else ""

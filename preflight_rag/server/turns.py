@@ -44,7 +44,7 @@ HTML_SECONDS = 0.08  # between two renderings of a growing answer: a dozen a sec
 EARLY_SECONDS = 0.15  # how long a stream's status waits for an error; wrong questions fail within milliseconds
 STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 PAGE = "page"
-"""How ids of conversations begin that the page has begun, which alone asks for HTML."""
+"""Prefix of the ids of conversations begun on the page, the only client that requests HTML."""
 STILL_HERE = b": still here\n\n"
 """A comment, which clients pass over; it keeps proxies from closing a silent stream."""
 

@@ -163,7 +163,7 @@ class KeptFiles:
         self._awaited: Counter[Path] = Counter()
 
     def size(self) -> int:
-        """Return bytes of all files; folders may come and go meanwhile, at which `Path.rglob` raises."""
+        """Return the bytes of all files; folders may come and go meanwhile, at which `Path.rglob` raises."""
         size = 0
         for root, _, names in os.walk(self.folder):
             for name in names:

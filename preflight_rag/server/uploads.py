@@ -304,12 +304,12 @@ class UploadIngest:
     def _notes_on_copies(self, done: IngestReport) -> list[tuple[str, str]]:
         """Return `(file, note)` for each file of the upload whose text is also that of another document."""
         name = names_of(self._library).name
-        return [
-            (path, copy_note(copy, name))
-            for copy in done.copies
-            for path in (copy.document_id, copy.of_document)
-            if path in self._states
-        ]
+        notes = []
+        for copy in done.copies:
+            for path in (copy.document_id, copy.of_document):
+                if path in self._states:
+                    notes.append((path, copy_note(copy, name)))
+        return notes
 
 
 def forget_unused(service: Service, files: Sequence[ReceivedFile]) -> None:
@@ -406,7 +406,7 @@ async def receive(kept: KeptFiles, request: Request) -> list[ReceivedFile]:
 
 
 def _not_kept(error: OSError) -> Refused:
-    """Return why files that were sent could not be written; paths of the server are in its log alone."""
+    """Return the error for files that could not be written; the server's paths are in its log alone."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return _disk_full()
     log.error("an upload could not be kept", exc_info=error)

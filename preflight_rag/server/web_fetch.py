@@ -60,7 +60,7 @@ class UrlBody(BaseModel):
 
 @dataclass(frozen=True)
 class Fetched:
-    """What an address has given."""
+    """The content of a fetched address."""
 
     name: str
     content: bytes
@@ -177,7 +177,7 @@ async def _request(client: httpx.AsyncClient, url: str, *, private: bool) -> htt
 
 
 def _is_public(machine: str) -> bool:
-    """Return whether an address is one of the open internet, also where it wraps one of the older kind."""
+    """Return whether an IP address is public, also an IPv6 address that wraps an IPv4 one."""
     address = ipaddress.ip_address(machine.partition("%")[0])
     if isinstance(address, ipaddress.IPv6Address):
         if address in _TRANSLATED:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 K1, B, EPSILON = 1.5, 0.75, 0.25
-"""What Okapi's BM25 has in rank_bm25; EPSILON is the share of the mean IDF that stands for one below 0."""
+"""Constants of Okapi BM25 in rank_bm25; EPSILON is the share of the mean IDF that replaces a negative one."""
 
 
 def pool_bm25(asked: Sequence[str], texts: Sequence[str], *, positive_idf: bool = False) -> list[float | None]:
@@ -29,7 +29,7 @@ def pool_bm25(asked: Sequence[str], texts: Sequence[str], *, positive_idf: bool 
 def bm25_among(
     asked: Sequence[Hashable], pool: Sequence[Sequence[Hashable]], *, positive_idf: bool = False
 ) -> list[float | None]:
-    """Return what `pool_bm25` gives, of texts whose terms, or numbers that stand for them, are known."""
+    """Return the scores of `pool_bm25` for texts given as terms, or as numbers of terms."""
     from rank_bm25 import BM25Okapi, BM25Plus
 
     if not asked or not any(len(found) for found in pool):
@@ -72,7 +72,7 @@ def bm25_of_numbers(asked: Sequence[int], pool: Sequence[np.ndarray]) -> list[fl
 
 
 def run_starts(values: np.ndarray) -> np.ndarray:
-    """Return where each run of equal values begins, (m,)."""
+    """Return the index at which each run of equal values begins, (m,)."""
     import numpy as np
 
     is_new = np.empty(len(values), dtype=bool)

@@ -27,7 +27,7 @@ Python's own limit of recursion."""
 
 @dataclass(frozen=True)
 class SearchTerm:
-    """A word, several words that must all occur, or a phrase; with the field tag that followed it, without brackets."""
+    """A word, a phrase, or several words that must all occur, with the field tag without its brackets."""
 
     text: str
     phrase: bool = False

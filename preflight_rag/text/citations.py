@@ -67,7 +67,7 @@ class Claim:
 
 
 def claims(text: str) -> list[Claim]:
-    """The statements of an answer: for each run of marks the last sentence, or clause, before it, without marks."""
+    """Return an answer's statements: for each run of citation marks, the sentence or clause before it."""
     found: list[Claim] = []
     at = 0
     for run in MARKS.finditer(text):
@@ -111,14 +111,14 @@ def renumbered(text: str) -> tuple[str, dict[int, int]]:
 
 
 def cited_ranks(text: str, quotes: Sequence[tuple[int, str]]) -> list[int]:
-    """Return the ranks that a text cites, else those that it has quotes of, each once."""
+    """Return the distinct ranks that a text cites, else those that it quotes."""
     return cited_numbers(text) or list(dict.fromkeys(n for n, _ in quotes))
 
 
 def is_verifiable(draft: Draft, texts: Mapping[int, str]) -> bool:
-    """Return whether at least one citation of a draft stands in its passage.
+    """Return whether at least one citation of a draft is found in its passage.
 
-    Without marks, whether a passage says it.
+    For a draft without marks, return whether any passage contains its text.
     """
     ranks = cited_ranks(draft.text, ())
     if not ranks:
@@ -155,12 +155,12 @@ def attributed(text: str, passages: Mapping[int, Passage]) -> tuple[str, list[st
 def find_citation(
     n: int, rank: int, text: str, quotes: Sequence[tuple[int, str]], passages: Mapping[int, Passage]
 ) -> Citation:
-    """The citation of one passage: the first of its quotes, else of the statements that cite it, that can be found.
+    """Return the citation of one passage: the first of its quotes, else of the statements citing it, that is located.
 
     Args:
         n: The citation's number in the finished answer.
         rank: The passage's number in the text.
-        text: The answer, its marks being ranks.
+        text: The answer, with ranks as citation marks.
         quotes: `(rank, words)` that the reader gave.
         passages: The passages that the reader was given, by rank.
     """
@@ -190,7 +190,7 @@ def find_citation(
 
 
 def _spans(rank: int, text: str, quotes: Sequence[tuple[int, str]], passage: str) -> list[tuple[int, int]]:
-    """Return where a passage says what cites it: the quotes that can be found, then the statements."""
+    """Return where a passage supports the text that cites it: located quotes first, then statements."""
     found = [locate(quote, passage) for number, quote in quotes if number == rank]
     found += [support(statement, passage) for statement in statements_citing(text, rank)]
     return [span for span in found if span]
@@ -219,6 +219,6 @@ def quoted(n: int, quote: str) -> str:
 
 
 def labelled(entity: str, descriptor: str | None) -> str:
-    """Return a name with what tells it from others of that name."""
+    """Return a name with its disambiguating descriptor."""
     entity, descriptor = plain(entity), plain(descriptor or "")
     return f"{entity} ({descriptor})" if descriptor and descriptor.casefold() not in entity.casefold() else entity

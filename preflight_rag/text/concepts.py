@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
+from itertools import chain
 
 from preflight_rag.state.reading import Rewrite
 from preflight_rag.text.boolean import Operation, parse
@@ -103,7 +104,7 @@ _PREDICATES = frozenset(
     right safe similar sufficient superior true unsafe useful worse worst wrong""",
     )
 )
-"""What is said of a thing, behind it: "are statins safe". Before a noun they are part of it: "lower back"."""
+"""Predicates that follow a noun ("are statins safe"); before a noun they are part of a name ("lower back")."""
 _JUDGEMENTS = _PREDICATES - {"lower", "higher", "long"}
 _GENERAL = frozenset(
     re.findall(
@@ -114,7 +115,7 @@ _GENERAL = frozenset(
     available main major new current recent research""",
     )
 )
-"""What questions are full of; at the beginning or the end of a stretch it is left out."""
+"""Words that are common in questions; left out at the beginning and the end of a stretch."""
 _DEPENDENT = _GENERAL | frozenset(
     re.findall(
         r"\w+",
@@ -143,7 +144,7 @@ _QUALITIES = frozenset(
     winter summer autumn""",
     )
 )
-"""How severe, since when, how it is given: in front of a concept they narrow it down. Not "acute", "chronic" and
+"""Qualities (severity, duration, route) that narrow a concept down when they precede it. Without "acute", "chronic" and
 "primary", which are part of many names of diseases."""
 _MODIFIERS = _DEPENDENT | _GROUPS | _QUALITIES
 _GRADED = frozenset({"stage", "grade", "phase", "class"})
@@ -156,20 +157,23 @@ _OPERATORS = frozenset({"AND", "OR", "NOT"})
 
 
 def key_concepts(question: str, *, terms: Collection[str] = (), frequency: Frequency | None = None) -> tuple[str, ...]:
-    """Content phrases as they are written in the question, most important first: core concepts, then modifiers.
+    """Return the content phrases of a question as written, most important first: core concepts, then modifiers.
 
     Core concepts that a thesaurus knows come first, then names (of drugs, too) and codes, phrases of several words, and
     single words. With the library's frequencies the rarer of two core concepts says more and comes first, but one that
     the library does not hold comes last; of modifiers the more frequent comes first, so that the rarest is dropped
-    first. What questions are full of ("role", "effect") is a concept only where there is no other.
+    first. A word common in questions ("role", "effect") is a concept only where there is no other.
 
     Args:
-        question: What is asked.
+        question: The question.
         terms: Stretches of the question that are one term, such as `Mesh.stretches` finds.
         frequency: How many passages of the library fit an expression.
     """
     rest, whole = _without_terms(question, terms)
-    phrases = [_without_genitive(" ".join(phrase)) for run in _runs(rest) for phrase in _phrases(run)]
+    phrases = []
+    for run in _runs(rest):
+        for phrase in _phrases(run):
+            phrases.append(_without_genitive(" ".join(phrase)))
     found = [whole[int(phrase[1:])] if phrase.startswith(_MARK) else phrase for phrase in phrases]
     everything = [*(text for text in whole if text not in found), *found]
     concepts = list({text.casefold(): text for text in reversed(everything)}.values())[::-1]
@@ -191,7 +195,7 @@ def key_concepts(question: str, *, terms: Collection[str] = (), frequency: Frequ
 
 
 def _without_terms(question: str, terms: Collection[str]) -> tuple[str, list[str]]:
-    """The question with a mark in the place of each term of several words, and these, after what it quotes itself."""
+    """Return the question with placeholders for multi-word terms, and the terms, after what the question quotes."""
     question = question.replace(_MARK, " ")
     whole = [" ".join(text.split()) for text in _QUOTED.findall(question)]
     rest = _QUOTED.sub(" , ", question)
@@ -222,7 +226,7 @@ def subquestions(question: str) -> tuple[str, ...]:
 
 
 def expressions(concepts: Sequence[str], *, terms: Collection[str] = ()) -> tuple[str, ...]:
-    """Boolean expressions in PubMed's syntax, most specific first, the last one an OR of the core concepts.
+    """Return Boolean expressions in PubMed's syntax, most specific first, the last an OR of the core concepts.
 
     AND of all concepts; without the modifiers one after another, the last first; then OR in the place of AND between
     the core concepts, from the least important on. So every rung finds what the one above it finds, and no core concept
@@ -285,7 +289,7 @@ def _term(concept: str, *, one_term: bool = False) -> str:
 
 
 def _runs(text: str) -> list[list[str]]:
-    """Return stretches of words between stop words, verbs, fillers and punctuation."""
+    """Return the stretches of words between stop words, verbs, fillers and punctuation."""
     runs: list[list[str]] = [[]]
     before = ""
     for token in _TOKEN.findall(text):
@@ -307,7 +311,7 @@ def _runs(text: str) -> list[list[str]]:
 
 
 def _phrases(run: list[str]) -> list[list[str]]:
-    """The concepts of a run: grades ("stage 4") and qualities before a noun, the noun phrase, and what follows it."""
+    """Return the concepts of a run: grades ("stage 4"), qualities before a noun, the noun phrase, its complement."""
     for at, token in enumerate(run[:-1]):
         if token.casefold() in _GRADED and _GRADE.fullmatch(run[at + 1]):
             return [*_phrases(run[:at]), run[at : at + 2], *_phrases(run[at + 2 :])]
@@ -366,25 +370,25 @@ def _is_drug(token: str) -> bool:
 
 
 def _parts(question: str) -> tuple[str, list[str]]:
-    """What stands before the parts, and the parts: numbered, each with a question mark, or joined by "and how"."""
+    """Return a question's introduction and its parts: numbered, each with a question mark, or joined by "and how"."""
     numbered = _NUMBERED.split(question)
     if len(numbered) > 2:
         return numbered[0].strip(" :,-"), [
             re.sub(r"(?<!\s)\s++and\s*+$", "", part.strip(" ,;")) for part in numbered[1:]
         ]
     sentences = [part for part in question.split("?") if part.strip(" .!\"'”)")]
-    parts = [part for sentence in sentences for part in _AND_ASKS.split(sentence)]
+    parts = list(chain.from_iterable(map(_AND_ASKS.split, sentences)))
     return "", parts
 
 
 def _subject(part: str) -> str:
-    """Return what a part is about: its first concept that is not one thing of another, such as its symptoms."""
+    """Return the subject of a part: its first concept that is not an attribute of another, such as its symptoms."""
     concepts = key_concepts(part)
     return next((text for text in concepts if not set(text.casefold().split()) <= _DEPENDENT), "")
 
 
 def _with_subject(part: str, subject: str) -> str:
-    """Return a part in which the subject stands where a pronoun points to it, or behind what lacks it."""
+    """Return a part with the subject in place of its pronoun, or appended to a part that lacks it."""
 
     def named(match: re.Match[str]) -> str:
         if match[1].casefold() in {"its", "their"}:

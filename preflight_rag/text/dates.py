@@ -60,7 +60,7 @@ _FORMS = tuple(
 
 @dataclass(frozen=True, slots=True, order=True)
 class PartialDate:
-    """A date as exact as it was written: the first and the last day that it may be. Sorts by them."""
+    """A date as exact as it was written: its first and its last possible day, by which dates are sorted."""
 
     earliest: date
     latest: date
@@ -101,7 +101,7 @@ def parse_date(value: object) -> PartialDate:
 
 
 def known_date(value: object) -> PartialDate | None:
-    """As `parse_date`, with None for a date in no known form."""
+    """Return the result of `parse_date`, or None for a date in an unknown form."""
     if isinstance(value, date):
         day = value.date() if isinstance(value, datetime) else value
         return PartialDate(day, day)
@@ -180,7 +180,7 @@ def _month(name: str) -> int:
 
 
 def _days(year: int, month: int) -> tuple[date, date]:
-    """Return first and last day of a month; ValueError where there is none of that number."""
+    """Return the first and last day of a month; ValueError for a number outside 1 to 12."""
     if not 1 <= month <= 12:
         raise ValueError(f"{month} is no month")
     return date(year, month, 1), date(year, month, calendar.monthrange(year, month)[1])

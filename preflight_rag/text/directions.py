@@ -43,11 +43,11 @@ NO_EFFECT = re.compile(
 
 @dataclass(frozen=True)
 class Direction:
-    """What a sentence claims of an effect.
+    """The effect that a sentence claims.
 
     Attributes:
-        claimed: Groups of words that it claims.
-        denied: Groups that it denies.
+        claimed: Groups of words that the sentence claims.
+        denied: Groups of words that it denies.
         none: Whether it says that there is no effect or difference.
     """
 
@@ -75,10 +75,10 @@ _COMPOUND = re.compile(r"\b\w+(?:-\w+)+")
 
 
 def speaks_of_object(question: str, sentence: str) -> bool:
-    """Return whether a sentence has half of the words that say what a question asks the effect on.
+    """Return whether a sentence has half of the words for the object of an effect that a question asks about.
 
-    Of "Does it reduce costs?" that is "costs"; a compound that is not the question's, such as "cost-effectively", does
-    not speak of it. True where the question names nothing.
+    For "Does it reduce costs?" the object is "costs"; another compound, such as "cost-effectively", does not count.
+    True for a question without an object.
     """
     found = [match for pattern in _WORDS.values() if (match := pattern.search(question))]
     behind = question[min(found, key=lambda match: match.start()).end() :] if found else ""
@@ -92,9 +92,9 @@ _OPPOSITE = {"up": "down", "down": "up", "better": "worse", "worse": "better"}
 
 
 def says(question: str, sentence: str) -> int:
-    """Return what a sentence says to a question about an effect: 1 that it is so, -1 that it is not, 0 nothing of it.
+    """Return a sentence's answer on an effect: 1 that it is so, -1 that it is not, 0 nothing of it.
 
-    A question whether something is linked to something else is answered by any direction that the sentence claims.
+    A question whether two things are linked is answered by any direction that the sentence claims.
     """
     asked, stated = direction_of(question), direction_of(sentence)
     wanted = asked.claimed | asked.denied

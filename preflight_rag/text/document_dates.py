@@ -123,7 +123,7 @@ def find_date(text: str, *, title: str = "", url: str = "") -> FoundDate | None:
 
 
 def _on_receipt(opening: str) -> FoundDate | None:
-    """The date behind the "Date:" of what calls itself a receipt or the like, wherever in a line of several fields.
+    """Return the date behind the "Date:" of a receipt or similar document, anywhere in a line of several fields.
 
     A "Due Date:" is a deadline: the word before tells them apart.
     """
@@ -189,7 +189,7 @@ def _plausible(words: str) -> PartialDate | None:
 
 
 def _named(title: str, url: str) -> FoundDate | None:
-    """An ISO date in the title or the last part of the address, or year, month and day as parts of a web address."""
+    """Return an ISO date in the title or the address's last part, or year, month and day as parts of a web address."""
     for name in (title, re.split(r"[?#]", url)[0].replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]):
         match = _ISO_NAME.search(name)
         if match and (found := _plausible("-".join(match.group(1, 3, 4)))):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import chain
 
 _ADDRESS = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}")
 _DOI = re.compile(r"\b10\.\d{4,9}/[^\s\"<>]{1,200}")
@@ -32,7 +33,7 @@ _NO_CODE = re.compile(
     r"|[A-Za-z]+-(?:the|to|of)-\w+|\d{4}-\d{2}-\d{2}(?:[T ]\S+)?",
     re.IGNORECASE,
 )
-"""What mixes letters and digits and names no thing: amounts, ordinals, periods, dates."""
+"""Mixtures of letters and digits that are no identifiers: amounts, ordinals, periods, dates."""
 _RUN = re.compile(r"[A-Za-z]+|\d+")
 _FILE = re.compile(
     r"\.(?:pdf|docx?|xlsx?|pptx?|txt|md|csv|tsv|jsonl?|html?|xml|log|eml|rtf|od[tsp]|epub|rst|adoc)$", re.I
@@ -89,15 +90,15 @@ def is_doi(text: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def exact_pattern(text: str) -> re.Pattern[str]:
-    """Return matches a string letter by letter, in any case, where it is not part of a longer one."""
+    """Return a pattern of a string letter by letter, in any case, outside longer strings."""
     return re.compile(rf"(?<![\w@])(?<!\w[.\-/:@]){re.escape(text)}(?!\w)(?![.\-/:@]\w)", re.IGNORECASE)
 
 
 @lru_cache(maxsize=1024)
 def alike_pattern(text: str) -> re.Pattern[str]:
-    """Return matches a string however it is spelled: GX-2290, GX2290, gx 2290.
+    """Return a pattern of a string in any spelling: GX-2290, GX2290, gx 2290.
 
-    Also where more follows behind a hyphen.
+    The pattern also matches where more follows behind a hyphen.
     """
     if "@" in text or "/" in text or _VERSION.fullmatch(text):
         return exact_pattern(text)
@@ -116,13 +117,13 @@ def count_held(text: str, strings: Iterable[str]) -> float:
 
 
 def spellings(exact: str) -> list[str]:
-    """The phrases by which an index is asked for a string: with its marks, without them, and between all its parts."""
+    """Return the phrases to look up a string in an index: with its marks, without them, and as all of its parts."""
     runs = _RUN.findall(exact)
     return list(dict.fromkeys((exact, "".join(runs), " ".join(runs))))
 
 
 def others_like(exact: str) -> re.Pattern[str]:
-    """Return matches strings of the form that one has: other addresses, other versions, other letters and digits."""
+    """Return a pattern of other strings of the same form: other addresses, other versions, other letters and digits."""
     if "@" in exact:
         return _ADDRESS
     if _HEX.fullmatch(exact):
@@ -133,9 +134,9 @@ def others_like(exact: str) -> re.Pattern[str]:
 
 
 def is_definite(exact: str, texts: Sequence[str]) -> bool:
-    """Return whether a string names one thing: what lacks it is about something else.
+    """Return whether a string identifies one thing, so that a text without it is about something else.
 
-    So is one with four or more digits, an address, a constant, and one like which others stand in the texts: PU-09
+    It does if it has four or more digits, is an address or a constant, or if the texts have others of its form: PU-09
     beside PU-07 and PU-08. IL-6 alone may be written as a word.
     """
     digits, letters = sum(map(str.isdigit, exact)), sum(map(str.isalpha, exact))
@@ -144,4 +145,4 @@ def is_definite(exact: str, texts: Sequence[str]) -> bool:
         return True
     shape = "".join(rf"\d{{{len(run)}}}" if run.isdigit() else re.escape(run) for run in re.findall(r"\d+|\D+", exact))
     like = re.compile(rf"(?<![\w-]){shape}(?![\w-])", re.IGNORECASE)
-    return any(match.group().casefold() != exact.casefold() for text in texts for match in like.finditer(text))
+    return any(match.group().casefold() != exact.casefold() for match in chain.from_iterable(map(like.finditer, texts)))

@@ -64,16 +64,16 @@ zero-width, bidirectional controls, tags. Loaders leave controls out; documents 
 
 
 def inert(text: str) -> str:
-    """Markdown without images, links, tags, link definitions and languages of code that are rendered.
+    """Return Markdown in which no image, link, tag, link definition or language of code is rendered.
 
-    What is inert already stays as it is.
+    Text that is already inert is returned unchanged.
     """
     stream = InertText()
     return stream.feed(text) + stream.finish()
 
 
 def inert_line(text: str) -> str:
-    """Return a title, a name or a quote on one line of what is shown: inert, and without what a terminal obeys."""
+    """Return a title, a name or a quote on one line: inert, and without control sequences of terminals."""
     return inert(" ".join(visible(text.replace("\r", " ")).split()))
 
 
@@ -83,7 +83,7 @@ def visible(text: str) -> str:
 
 
 class InertText:
-    """`inert` of a text that comes in pieces; put together, what it gives does not depend on where these were cut."""
+    """`inert` for a text that arrives in pieces; the joined result does not depend on where the pieces were cut."""
 
     def __init__(self) -> None:
         self._pending = self._before = ""
@@ -101,7 +101,7 @@ class InertText:
         return "".join(out)
 
     def finish(self) -> str:
-        """Return the rest."""
+        """Return the rest of the text."""
         return self._take(final=True)
 
     def _take(self, *, final: bool) -> str:
@@ -145,7 +145,7 @@ class InertText:
         return True
 
     def _literal(self, out: list[str]) -> None:
-        """Write a line, or what there is of it, as it is."""
+        """Write a line, or the received part of it, unchanged."""
         line, ended, rest = self._pending.partition("\n")
         out.append(line + ended)
         self._pending, self._before = rest, ""
@@ -219,7 +219,7 @@ def _length(address: str) -> int:
 
 
 def _broken_up(found: str, behind: str) -> str:
-    """Return what nothing follows, nor follows when it is read again, when an entity in it may begin another address.
+    """Return an address or entity, broken up so that no renderer joins it with what follows.
 
     Args:
         found: An address, or an entity.
@@ -234,7 +234,7 @@ def _broken_up(found: str, behind: str) -> str:
 
 
 def _may_go_on(token: re.Match[str], text: str) -> bool:
-    """Return whether a token at the end of what has come in is an address that is not over, or the code around one."""
+    """Return whether the last token may be an unfinished address, or the code around one."""
     if token.lastgroup == "ticks":
         return _ADDRESS.match(text, token.end()) is not None
     return token.lastgroup in ("address", "coded") and token.end() == len(text)

@@ -11,7 +11,7 @@ import unicodedata
 from collections import Counter
 
 UNKNOWN = "und"
-"""What ISO 639 calls a language that is not determined."""
+"""The ISO 639 code of an undetermined language."""
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _SAMPLE = 4_000
 """Characters that are looked at; more change nothing."""
@@ -26,7 +26,7 @@ _SCRIPTS = {
     "ARMENIAN": "hy", "ETHIOPIC": "am", "KHMER": "km", "GUJARATI": "gu", "GURMUKHI": "pa", "KANNADA": "kn",
     "MALAYALAM": "ml", "MYANMAR": "my", "LAO": "lo", "SINHALA": "si", "TIBETAN": "bo",
 }  # fmt: skip
-"""By the first word of a letter's Unicode name, the best known language that is written with it."""
+"""The best known language of a script, by the first word of a letter's Unicode name."""
 _COMMON = {
     "en": "the of and to in is that it was for on are as with his they at be this have from or had by but what some we "
     "can were all there when use your how said an each she which do their if will up other about out many then them "
@@ -133,10 +133,10 @@ def _latin(text: str) -> str:
 
 
 _SIGN = 0.5
-"""What a letter that English does without counts beside a common word of one language; a guess."""
+"""Weight of a letter that English does not use, relative to a common word of one language; a guess."""
 _LEAST = 0.35
 """Least score of another language than English: a word that three languages share is none. Set on the tests' short
 questions."""
 _LONG = 8
 _COMMON_SHARE = 0.15
-"""From so many words on, the share of them that has to be common; texts of the languages above have a third."""
+"""Words from which this share of a text has to be common in the language; texts of the languages above have a third."""

@@ -18,9 +18,9 @@ class LazyPattern:
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
-        """The expression itself."""
+        """The compiled expression."""
         return re.compile(self.pattern, self.flags)
 
     def fullmatch(self, text: str) -> re.Match[str] | None:
-        """As that of `re.Pattern`."""
+        """Match the whole text, as `re.Pattern.fullmatch` does."""
         return self.compiled.fullmatch(text)

@@ -34,7 +34,7 @@ _SAYS_FAILURE = re.compile(
     r"|crashed)\b",
     re.IGNORECASE,
 )
-"""What a line without a level says where something went wrong."""
+"""Words by which a log line without a level reports a failure."""
 _GLOG = re.compile(r"\s{0,8}([IWEF])\d{4} \d{2}:")
 _STATUS = re.compile(r"\" ([45])\d\d [\d-]")
 """The status that a web server's access log has behind the request."""

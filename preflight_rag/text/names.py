@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from preflight_rag.text.words import STOP_WORDS, words
 
@@ -43,7 +43,7 @@ RANKS = frozenset(
 
 
 def surface_name(question: str) -> str:
-    """Return the name that a question asks about: what it puts in quotation marks, else its longest run of capitals."""
+    """Return the name that a question asks about: its quoted words, else its longest capitalised run."""
     quoted = _QUOTED.search(question)
     if quoted:
         return " ".join((quoted[1] or quoted[2]).split())
@@ -54,7 +54,7 @@ def surface_name(question: str) -> str:
 
 
 def subject_of(question: str) -> str:
-    """What a question asks about: the name in it, else, in lower case, what it asks a property or an amount of."""
+    """Return the subject of a question: its name, or, in lower case, the thing whose property or amount is asked."""
     if name := surface_name(question):
         return name
     found = _PROPERTY_OF.search(question) or _AMOUNT_OF.match(question.strip())
@@ -98,7 +98,10 @@ def surface_names(question: str) -> list[Name]:
             found.append(_trimmed(run))
             run = []
     found += [_unranked(name) for name in found]
-    named = {name for name in found if any(not token.isdigit() for token in name)}
+    named = set()
+    for name in found:
+        if any(not token.isdigit() for token in name):
+            named.add(name)
     return sorted(named, key=lambda name: (-len(name), name))
 
 
@@ -125,7 +128,7 @@ def tokens(text: str) -> Name:
 
 
 def position(name: Name, within: Name) -> int:
-    """Return where a name stands in a sequence of words, or -1."""
+    """Return the position of a name in a sequence of words, or -1."""
     if not name:
         return 0
     at = -1
@@ -140,18 +143,18 @@ def position(name: Name, within: Name) -> int:
 def speaks_of(name: str, title: str, text: str) -> bool:
     """Return whether a context may be about a name.
 
-    It is about something else if its document has a title, and title and text hold no more than half of the name's
-    words. Without a title, what the document is about is not known.
+    A context is about something else if its document has a title, and title and text contain no more than half of the
+    name's words. Without a title, the document's subject is unknown.
     """
     wanted = frozenset(words(name))
     return not wanted or not title or 2 * len(wanted & frozenset(words(f"{title}\n{text}"))) > len(wanted)
 
 
 def proper_terms(text: str) -> frozenset[str]:
-    """Return terms of the names and numbers of a text."""
+    """Return the terms of the names and numbers of a text."""
     tokens = re.findall(r"\S+", text)
     inner = (token for before, token in pairwise(["", *tokens]) if token[:1].isupper() or token[:1].isdigit())
-    return frozenset(term for token in inner for term in words(token))
+    return frozenset(chain.from_iterable(map(words, inner)))
 
 
 def abbreviates(short: str, name: str) -> bool:
@@ -164,13 +167,13 @@ def abbreviates(short: str, name: str) -> bool:
 
 
 def folded(text: str) -> str:
-    """Casefolded text without accents."""
+    """Return the text casefolded and without accents."""
     plain = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
     return plain.replace("&", " and ")
 
 
 def same_name(a: Sequence[str], b: Sequence[str]) -> bool:
-    """Whether one list of a name's words holds the other, titles aside and initials counted as the names they open."""
+    """Return whether one list of name words contains the other, without titles, initials matching full names."""
     first, second = (_untitled(tokens) for tokens in (a, b))
     fewer, more = sorted((first, second), key=len)
     left = list(more)

@@ -24,7 +24,7 @@ TYPED_NEGATION = re.compile(
     r"|(?:do|does|did|is|are|was|were|ca|wo|should|could|would|has|have|had|need|must|ai)nt)\b",
     re.IGNORECASE,
 )
-"""As people type them into a search box, also without the apostrophe: "dont", "cant"."""
+"""Negations as typed into a search box, also without the apostrophe: "dont", "cant"."""
 
 
 def denies(text: str) -> bool:
@@ -49,7 +49,7 @@ _CLAUSE_END = re.compile(
     r"|\band\b(?=\s(?:it|they|he|she|is|are|was|were|has|have|had|does|do|did|can|may|must|will)\b|\s\w+(?:s|ed)\s)",
     re.I,
 )
-"""Where a clause ends; an "and" that joins two nouns does not end one."""
+"""The end of a clause; an "and" that joins two nouns does not end one."""
 _PHRASE_END = re.compile(
     r"\b(?:and|or|in|on|at|for|by|from|to|is|are|was|were|has|have|had|does|do|did|can|may)\b", re.I
 )
@@ -59,9 +59,9 @@ _TOKEN = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 
 
 def polarity(question: str, sentence: str) -> int:
-    """Return whether a sentence says what a question asks for: 1 it does, -1 the opposite, 0 that cannot be told.
+    """Return 1 if a sentence affirms what a question asks, -1 if it denies it, 0 if neither is clear.
 
-    Compared are the words that both have: one that is denied in one of them alone makes the sentence the opposite.
+    The words that both share are compared: if one is negated in only one of the two, the sentence says the opposite.
     """
     both = _forms(question) | _forms(sentence)
     # Of both texts' words only these decide on a prefix; so few, the question is looked at once for all sentences.

@@ -33,8 +33,8 @@ DENIED = 12
 COUNTED = 16
 """Words of a gap up to which its numbers are compared; longer ones are tables, which formats write in other orders."""
 ALIKE = 4
-"""How many times as long one side of a gap may be for the other to be put in its place. With the three numbers above
-set on the same papers, whose formats differ in no gap then."""
+"""Greatest ratio of the lengths of a gap's two sides for them to replace each other. Set, like the three numbers above,
+on the same papers, whose formats differ in no gap then."""
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+|(?<=[\s(=<>])[-−–](?=\d)|[<>=≤≥±%]")
 _CITATIONS = re.compile(r"\[\s?\d{1,3}(?:\s?[,;–-]\s?\d{1,3}){0,50}\s?\]")
 """Marks such as "[12, 14-16]", which one format keeps and another leaves out."""
@@ -68,12 +68,12 @@ class Overlap:
     """What two texts have in common.
 
     Attributes:
-        runs: In the order of the first text; they do not overlap there.
-        explained: Of each word of the first text whether the second has it in the same place; shape (n,), bool.
-        share: Part of the first text's words that are in runs.
-        other_share: Part of the second text's.
-        differs: Whether one has another number, name or "not" in the place of the other's: they are versions.
-        differs_at_ends: The same of what stands before the first run and behind the last.
+        runs: The shared runs, in the order of the first text, where they do not overlap.
+        explained: For each word of the first text, whether the second has it in the same place; shape (n,), bool.
+        share: Share of the first text's words that are in runs.
+        other_share: Share of the second text's words that are in runs.
+        differs: Whether one text has another number, name or "not" in the same place: they are versions.
+        differs_at_ends: Whether the same holds before the first run and after the last.
     """
 
     runs: tuple[SharedRun, ...]
@@ -85,12 +85,12 @@ class Overlap:
 
 
 def compared_words(text: str) -> list[str]:
-    """The words, numbers and signs of comparison of a text, as two formats of it have them alike."""
+    """Return the words, numbers and signs of comparison of a text, as two formats of it have them alike."""
     return _TOKEN.findall(_CITATIONS.sub(" ", unicodedata.normalize("NFKC", text)).casefold())
 
 
 def fingerprint(tokens: Sequence[str]) -> np.ndarray:
-    """The marks of a text's words, ascending uint32 without repetition; none for less than a run."""
+    """Return the marks of a text's words, ascending uint32 without repetition; none for less than a run."""
     import numpy as np
 
     runs = _run_hashes(tokens)
@@ -104,12 +104,12 @@ def fingerprint(tokens: Sequence[str]) -> np.ndarray:
 
 
 def compare(first: Sequence[str], second: Sequence[str], *, title: Sequence[str] = ()) -> Overlap:
-    """What two texts, each given as `compared_words`, have in common and where they say something else.
+    """Return the overlap of two texts, each given as `compared_words`, with the places where they differ.
 
     Args:
-        first: The one whose words are to be found in the other.
-        second: The other one.
-        title: Of the second, which some formats keep apart from the text and others begin it with.
+        first: The text whose words are looked up in the other.
+        second: The other text.
+        title: The title of the second text, which some formats keep apart from the text and others begin it with.
     """
     import numpy as np
 
@@ -139,7 +139,7 @@ def compare(first: Sequence[str], second: Sequence[str], *, title: Sequence[str]
 
 
 def is_said_in(gap: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether what stands between two runs stands in the other text's gap, too, but for names of sections."""
+    """Return whether what stands between two runs stands in the other text's gap, too, but for names of sections."""
     mine, theirs = _without_sections(gap), _without_sections(other)
     if not mine or "".join(mine) == "".join(theirs):
         return True
@@ -147,9 +147,9 @@ def is_said_in(gap: Sequence[str], other: Sequence[str]) -> bool:
 
 
 def says_other(gap: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether two texts say different things between two runs that they share: a number, a name, a denial.
+    """Return whether two texts differ in meaning between two shared runs: in a number, a name, or a negation.
 
-    What only one of them has is left out by the other, and says nothing else, unless it denies.
+    Words that only one text has are an omission in the other, not a difference, unless they negate.
     """
     mine, theirs = _without_sections(gap), _without_sections(other)
     if is_said_in(gap, other) or is_said_in(other, gap):
@@ -168,12 +168,12 @@ def says_other(gap: Sequence[str], other: Sequence[str]) -> bool:
 
 
 def holds_words(tokens: Sequence[str], text: Sequence[str]) -> bool:
-    """Whether words, as `compared_words` gives them, follow each other somewhere in a text."""
+    """Return whether words, as `compared_words` gives them, follow each other somewhere in a text."""
     return bool(tokens) and f" {' '.join(tokens)} " in f" {' '.join(text)} "
 
 
 def _numbers(tokens: Sequence[str]) -> Counter[str]:
-    """The numbers of a gap, without those by which captions are counted."""
+    """Return the numbers of a gap, without those by which captions are counted."""
     before = ("", *tokens)
     return Counter(
         token for last, token in zip(before, tokens, strict=False) if token[0].isdigit() and last not in _CAPTIONS
@@ -185,7 +185,7 @@ def _without_sections(tokens: Sequence[str]) -> list[str]:
 
 
 def _run_hashes(tokens: Sequence[str]) -> np.ndarray:
-    """A hash of each `RUN` words that follow each other, (n - RUN + 1,) uint64; the same in every process."""
+    """Return a hash of each `RUN` words that follow each other, (n - RUN + 1,) uint64; the same in every process."""
     import numpy as np
 
     if len(tokens) < RUN:

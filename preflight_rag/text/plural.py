@@ -40,9 +40,8 @@ _NOT_NOUNS = frozenset({"one", "is", "was", "did", "do", "does", "kind", "sort",
 def plural_question(question: str) -> str | None:
     """Return the question in the plural; None where no rule knows how.
 
-    What is asked for takes the plural ("What are the populations of Springfield?"); where there is no such noun, the
-    name does ("When were the Springfields founded?"), or what it is the name of ("When were the Simpsons games
-    released?").
+    The noun in question takes the plural ("What are the populations of Springfield?"); without such a noun, the name
+    does ("When were the Springfields founded?"), or its kind ("When were the Simpsons games released?").
     """
     asked = question.strip()
     if match := _OPENING.match(asked):
@@ -65,9 +64,9 @@ def plural_question(question: str) -> str | None:
 
 
 def _with_many(before: str, name: str, after: str) -> str | None:
-    """Return the question with its name in the plural, and the verb before it.
+    """Return the question with its name, and the verb before it, in the plural.
 
-    What kind of thing it is says so instead.
+    If the name is followed by its kind, the kind takes the plural.
     """
     many = f"{_plural(re.sub(r'^(?:The|A|An) ', '', name))}"
     article, noun = _ARTICLE.search(before), _OF_NAME.match(after)

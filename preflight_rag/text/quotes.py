@@ -45,9 +45,11 @@ def locate(quote: str, text: str) -> Span | None:
     A quote with an ellipsis is found by its longest part. Numbers must be the same: a quote that differs in one is not
     found, however alike the words are.
     """
+    # A model shortens with "…"; what it left out stands between the parts, so only one part can be located.
     part = max(_ELLIPSIS.split(quote.strip()), key=len).strip()
     if not part:
         return None
+    # Most quotes are word for word, which costs next to nothing to find.
     at = text.find(part)
     if at >= 0:
         return at, at + len(part)
@@ -61,6 +63,7 @@ def support(statement: str, text: str) -> Span | None:
     if not wanted:
         return None
     spans = sentence_spans(text)
+    # A statement may join two neighbouring sentences; one sentence alone is preferred as the shorter quote.
     pairs = [(a[0], b[1]) for a, b in pairwise(spans)]
     return _best_window(wanted, numbers, text, spans) or _best_window(wanted, numbers, text, pairs)
 
@@ -75,10 +78,11 @@ def strongest(statement: str, texts: Sequence[str]) -> int | None:
 
 
 def _best_window(wanted: set[str], numbers: set[str], text: str, windows: Sequence[Span]) -> Span | None:
-    """The first of the windows that hold all the numbers and the largest share of the words, if it is large enough."""
+    """Return the first window with all the numbers and the largest share of the words, if large enough."""
     best: tuple[float, Span] | None = None
     for start, end in windows:
         window = text[start:end]
+        # A sentence with another number is no support, however many words it shares.
         if not numbers <= set(_NUMBER.findall(window)):
             continue
         coverage = len(wanted & set(words(window))) / len(wanted)
@@ -97,6 +101,7 @@ def _alike(text: str) -> tuple[str, list[int]]:
                 continue
             character = " "
         lowered = character.lower()
+        # Some letters have two in lower case (İ), which would shift every offset behind them.
         out.append(lowered if len(lowered) == 1 else character)
         offsets.append(i)
     return "".join(out), offsets
@@ -119,9 +124,11 @@ def _locate_fuzzy(quote: str, text: str) -> Span | None:
     found = fuzz.partial_ratio_alignment(needle, haystack, score_cutoff=FUZZY_SCORE)
     if found is None or found.dest_end <= found.dest_start:
         return None
+    # The alignment may begin or end inside a word.
     start, end = _whole_words(text, offsets[found.dest_start], offsets[found.dest_end - 1] + 1)
     if start >= end:  # nothing but space is like nothing
         return None
+    # Texts that differ in one digit are alike by letters, and say something else.
     if set(_NUMBER.findall(quote)) - set(_NUMBER.findall(text[start:end])):
         return None
     return start, end
@@ -140,9 +147,10 @@ def _whole_words(text: str, start: int, end: int) -> Span:
 
 
 def quotable(sentence: str) -> list[str]:
-    """A sentence without the list or heading marks it begins with, cut between words where it is very long."""
+    """Return a sentence without the list or heading marks it begins with, cut between words where it is very long."""
     lead = _LEAD.match(sentence)
     rest = sentence[lead.end() :] if lead else sentence
+    # A heading names a subject and states nothing.
     if lead and lead.group().startswith("#"):
         return []
     pieces = []
@@ -169,9 +177,9 @@ def quote_around(text: str, start: int, end: int) -> Span:
 
 
 def trim_quote(text: str, start: int, end: int, wanted: Collection[str]) -> Span:
-    """Return where the part of a long quote stands that holds most of some index terms; a short quote as it is.
+    """Return the span of a long quote's part with most of some index terms; a short quote is returned whole.
 
-    A model may quote a paragraph, and text without full stops is one sentence.
+    A model may quote a paragraph, and a text without full stops is one sentence.
     """
     if end - start <= _MAX_QUOTE:
         return start, end
@@ -203,7 +211,7 @@ def is_title(text: str, title: str) -> bool:
 
 
 def _around(text: str, first: int, last: int, start: int, end: int) -> Span:
-    """The part of a stretch around a match in it, cut between words to the length of a quote."""
+    """Return the part of a stretch around a match in it, cut between words to the length of a quote."""
     spare = max(0, _MAX_QUOTE - (end - start))
     if last - first > end - start + spare:
         left = max(first, start - spare // 2)
@@ -215,7 +223,7 @@ def _around(text: str, first: int, last: int, start: int, end: int) -> Span:
 
 
 def _word_start(text: str, at: int, most: int) -> int:
-    """The first word's start at or behind a place, if there is one before `most`."""
+    """Return the first word's start at or behind a place, if there is one before `most`."""
     found = re.compile(r"\s+").search(text, at, most)
     return found.end() if found and found.end() <= most else at
 
@@ -226,7 +234,7 @@ def _word_end(text: str, least: int, at: int) -> int:
 
 
 def plain(quote: str) -> str:
-    """A quote as running text: without emphasis marks, and without the passage's own reference numbers."""
+    """Return a quote as running text: without emphasis marks, and without the passage's own reference numbers."""
     return " ".join(_EMPHASIS.sub("", _REFERENCE.sub("", quote)).split())
 
 
@@ -242,7 +250,7 @@ def with_ellipses(quote: str, text: str) -> str:
 
 
 def elided(quote: str, sentence: str) -> str:
-    """A quote as running text, with an ellipsis where the sentence goes on."""
+    """Return a quote as running text, with an ellipsis where the sentence goes on."""
     before, after = sentence.partition(quote)[::2]
     opens = quote[:1].isupper() or not before
     return f"{'' if opens else '… '}{plain(quote)}{' …' if after else ''}"

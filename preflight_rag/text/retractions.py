@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 RETRACTED = "RETRACTED: "
-"""What stands before the title of a retracted publication, as publishers and PubMed write it."""
+"""The prefix of a retracted publication's title, as publishers and PubMed write it."""
 
 _MARKED = re.compile(r"\W*(?:retracted(?: article| paper)?\s*[:\].]|retracted\s*-\s)", re.IGNORECASE)
 

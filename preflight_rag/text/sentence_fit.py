@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from preflight_rag.state.reading import Source
 from preflight_rag.text.negation import denies, polarity
@@ -80,7 +80,7 @@ class PlacedSentence:
 
 
 class SentenceFit:
-    """Which sentences of some passages say what is asked for of what is asked about.
+    """The sentences of some passages that answer the question about its own subject.
 
     Args:
         question: The standalone question.
@@ -101,7 +101,7 @@ class SentenceFit:
 
     @cached_property
     def _rivals(self) -> list[PlacedSentence]:
-        every = [sentence for found in self.sentences.values() for sentence in found]
+        every = list(chain.from_iterable(self.sentences.values()))
         return sorted(every, key=lambda item: (-len(item.covered), item.source.n, item.start))[:MOST_RIVALS]
 
     def misfits(self, n: int, quote: str) -> bool:
@@ -118,7 +118,7 @@ class SentenceFit:
 
     def replacements(self, n: int, quote: str) -> list[PlacedSentence]:
         """Return the sentences of newer versions of the document that say something like a stretch of a passage."""
-        return [other for item in self._at(n, quote) for other in self._newer(item)]
+        return list(chain.from_iterable(map(self._newer, self._at(n, quote))))
 
     def other_subject(self, n: int, quote: str) -> bool:
         """Return whether a stretch of a passage is about another subject."""
@@ -135,7 +135,7 @@ class SentenceFit:
         return not self.denying or any(self._polarity(item) > 0 for item in found)
 
     def better(self, n: int, quote: str) -> list[PlacedSentence]:
-        """Return sentences like a stretch that fit where it does not; those with most of the question's words first."""
+        """Return fitting sentences similar to a stretch that does not fit, those with most question words first."""
         asked = self._at(n, quote)
         return [
             item
@@ -146,7 +146,7 @@ class SentenceFit:
         ]
 
     def off_subject(self, item: PlacedSentence) -> bool:
-        """Return whether a sentence says nearly what another one does of something else than what is asked about."""
+        """Return whether a sentence repeats another one nearly word for word about another subject."""
         for other in self._rivals:
             more = other.covered > item.covered
             if not (more or other.placed & self._terms > item.placed & self._terms):
@@ -162,7 +162,7 @@ class SentenceFit:
         return self.off_subject(item) or self._opposite(item) or self._former(item)
 
     def _former(self, item: PlacedSentence) -> bool:
-        """Whether a sentence says who leaves an office, or held it where another one says who does."""
+        """Return whether a sentence says who leaves an office, or held it where another one says who does."""
         leaves = _LEAVES.search(item.text) and not _COMES.search(item.text)
         if leaves and _ASKS_HOLDER.search(self.question) and not _ASKS_LEAVING.search(self.question):
             return True
@@ -222,9 +222,9 @@ def _parallel(a: PlacedSentence, b: PlacedSentence, asked: frozenset[str]) -> bo
 
 
 def _has_another(item: PlacedSentence, other: PlacedSentence, term: str) -> bool:
-    """Whether a sentence has something else in the place of a term of another one, as "north" for "south branch".
+    """Return whether a sentence has another word where a term has one, as "north" for "south branch".
 
-    What merely says less, as "lies in Abiko" beside "lies in Abiko city", is about the same.
+    A shorter sentence, as "lies in Abiko" beside "lies in Abiko city", is about the same thing.
     """
     if term not in other.terms:
         return term not in other.placed or bool(item.placed - other.placed)

@@ -48,7 +48,7 @@ _EAST_ASIAN_LINE = re.compile(rf"[{_EAST_ASIAN}、，；：]$")
 _EAST_ASIAN_ITEM = re.compile(
     rf"\s*(?:第?[一二三四五六七八九十百\d]+[、章条節节項项]|[（(][一二三四五六七八九十\d]+[）)]|[①-⑳・])|\s*(?![{_EAST_ASIAN}「『（《])"
 )
-"""What no wrapped line begins with: an item of a list, or something that is no sign of these languages."""
+"""Beginnings that no wrapped line has: a list item, or a character from outside these languages."""
 _WRAPPED_SIGNS = 20
 """Signs from which on a line may go on in the next one, which must not be longer: each is as wide as two letters."""
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -76,7 +76,7 @@ _LETTERED = _listed(
     "form grade group hepatitis influenza item level model option panel part phase plan protein room route schedule "
     "section series sheet site stage step table team tier type unit vitamin zone"
 )
-"""What a lone letter behind it is the number of: "Plan B." ends a sentence, "Richard A." does not."""
+"""Nouns that take a lone letter as a number: "Plan B." ends a sentence, "Richard A." does not."""
 _STARTERS = _listed(
     "a after all although an and as at before but by during each for from he her here his how however i if in it "
     "its my no not of on one our she since so some such that the their then there these they this those to we "
@@ -85,7 +85,7 @@ _STARTERS = _listed(
 
 
 def sentence_spans(text: str) -> list[Span]:
-    """Return character offsets of the sentences of `text`, in order.
+    """Return the character offsets of the sentences of `text`, in order.
 
     Spans are disjoint, begin and end with a character that is not a space, and together cover every such character.
     A line end separates sentences (headings, list items, table rows, lines of logs and programs) unless the line is
@@ -98,7 +98,7 @@ def sentence_spans(text: str) -> list[Span]:
 
 
 def _blocks(text: str) -> list[Span]:
-    """Return stretches of text without a boundary at a line end."""
+    """Return the stretches of text without a boundary at a line end."""
     blocks: list[Span] = []
     for match in _LINE.finditer(text):
         line = match.group()
@@ -132,7 +132,7 @@ def _is_wrapped(text: str, block: Span, start: int, line: str) -> bool:
 
 
 def _block_spans(text: str, start: int, end: int) -> list[Span]:
-    """Return sentences of one block, in offsets of `text`."""
+    """Return the sentences of one block, as offsets in `text`."""
     line = _SURROGATE.sub("\ufffd", re.sub(r"\s", " ", text[start:end]))
     bounds = [] if is_row(line) or is_log_line(line) else _proposed_bounds(line)
     kept = [0]
@@ -218,7 +218,7 @@ def _abbreviation_continues(left: str, right: str) -> bool:
 
 
 def _ends_with_initial(left: str) -> bool:
-    """Whether a text ends with somebody's given name and an initial, such as "signed by Richard A."."""
+    """Return whether a text ends with somebody's given name and an initial, such as "signed by Richard A."."""
     before = left[:-2].split()[-1:]
     if not before or not left[:-2].endswith(" "):
         return False

@@ -15,7 +15,7 @@ _LIKE = 0.6
 
 
 def lost(message: str, rewritten: str) -> list[str]:
-    """Numbers and codes of a message that a rewrite lacks, and "a negation" where it lacks the only one or all."""
+    """Return the numbers and codes that a rewrite lost, and "a negation" if it lost the only one or all."""
     kept_words = {_plain(token) for token in _TOKEN.findall(rewritten)}
     shouted = not any(char.islower() for char in message)
     tokens = [token for token in _TOKEN.findall(message) if _CODE.search(token)]
@@ -25,9 +25,12 @@ def lost(message: str, rewritten: str) -> list[str]:
 
 
 def strays(message: str, rewritten: str) -> bool:
-    """Whether a rewrite of a message that stands alone holds less than half of its content words, slips apart."""
+    """Return whether a rewrite of a standalone message keeps less than half of its content words, typos aside."""
     asked, kept_words = words(message), words(rewritten)
-    kept = sum(any(word == other or _alike(word, other) for other in kept_words) for word in asked)
+    survived = []
+    for word in asked:
+        survived.append(any(word == other or _alike(word, other) for other in kept_words))
+    kept = sum(survived)
     return 2 * kept < len(asked)
 
 
@@ -37,7 +40,7 @@ def negated(text: str) -> bool:
 
 
 def corrections(message: str, rewritten: str) -> tuple[tuple[str, str], ...]:
-    """Return `(as written, corrected)` words: those that one word of much the same letters has taken the place of."""
+    """Return `(as written, corrected)` pairs: words that a similarly spelled word has replaced."""
     before, after = (_TOKEN.findall(text) for text in (message, rewritten))
     matcher = SequenceMatcher(None, [word.casefold() for word in before], [word.casefold() for word in after], False)
     pairs: list[tuple[str, str]] = []

@@ -20,7 +20,7 @@ LONGEST_CAPTION = 80
 LONGEST_NAME = 60
 """Characters of a caption beside each row and of a column's name, which are cut between words; both are guesses."""
 INDENT = "\u2003"
-"""What a first cell begins with that is indented under the heading above it."""
+"""Prefix of a first cell that is indented under the heading above it."""
 CAPTION_EVERY = 300
 """Characters of rows after which the caption stands again, so that each passage of a table has it; rows between have
 its number alone. A passage holds about 500 characters of figures."""

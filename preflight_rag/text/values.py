@@ -98,7 +98,7 @@ _WORD_NUMBER = re.compile(
 _ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b", re.I)
 _ISO_DATE = re.compile(r"(?<![\d-])(?P<y>(?:1\d|20)\d\d)-(?P<m>0[1-9]|1[0-2])-(?P<d>[0-2]\d|3[01])(?![\d-])")
 _FIGURE_DATE = re.compile(r"(?<![\d.,/])\d{1,2}([./])\d{1,2}\1((?:1\d|20)\d\d)(?![\d/])")
-"""Of such a date the year is sure; which number is the month is not."""
+"""A date in figures, of which only the year is sure; which number is the month is not."""
 _RANGE = re.compile(r"(?<=\d)\s?[-–—]\s?(?=\d)")
 _SHORT_SCALE = re.compile(r"(?<=\d)\s?(?P<scale>k|mn|bn|m)\b(?!\w)", re.I)
 _CURRENCY = re.compile(r"[$€£]")
@@ -145,10 +145,9 @@ class TextValue:
 
 
 def last_question(text: str) -> str:
-    """Return what is asked where several questions stand one after the other; those before say what it is about.
+    """Return the last of several questions in a text; the others introduce its subject.
 
-    A follow-up stands behind the question that it leans on: "Does aspirin help? And which dose was given?" asks for a
-    dose.
+    A follow-up comes after the question that it leans on: "Does aspirin help? And which dose was given?" is for a dose.
     """
     parts = [_LINK.sub("", part.strip(), count=1) for part in re.findall(r"[^?]+\??", text)]
     return next((part for part in reversed(parts) if _BEGINS_QUESTION.match(part)), text) if len(parts) > 1 else text
@@ -181,7 +180,7 @@ def years(text: str) -> set[int]:
 
 
 def values(sentence: str, kind: Kind, question: str) -> list[TextValue]:
-    """Return values of a type in a sentence, the one nearest to the question's words first."""
+    """Return the values of a type in a sentence, the nearest to the question's words first."""
     if kind == "verdict":
         negative = bool(DENIAL.search(sentence)) != bool(DENIAL.search(question))
         return [TextValue("no" if negative else "yes", kind, (float(not negative),))]
@@ -243,7 +242,7 @@ def _is_unit(unit: str | None) -> bool:
 
 
 def _names(sentence: str, asked: frozenset[str]) -> Iterator[tuple[tuple[int, int], TextValue]]:
-    """Yield names that the question does not hold.
+    """Yield the names that the question does not hold.
 
     The noun phrase behind the first "is a"; failing both, the first words.
     """
@@ -266,7 +265,7 @@ def _names(sentence: str, asked: frozenset[str]) -> Iterator[tuple[tuple[int, in
 
 
 def same_value(a: TextValue, b: TextValue) -> bool:
-    """Whether two values mean the same: equal numbers, dates that do not contradict each other, names that include."""
+    """Return whether two values mean the same: equal numbers, compatible dates, or a name that contains the other."""
     if a.kind != b.kind:
         return False
     if isinstance(a.key, frozenset) and isinstance(b.key, frozenset):
@@ -363,7 +362,7 @@ def figures_of(text: str) -> Figures:
 
 
 def _counted(rest: str) -> bool:
-    """Return whether what follows a number is a unit, so that it is no year."""
+    """Return whether a number is followed by a unit, so that it is no year."""
     unit = re.match(r"\s?([°µ]?[A-Za-z]{1,14}|%)(?!\w)", rest)
     return bool(unit and unit[1].casefold() in _UNITS)
 
@@ -377,7 +376,7 @@ def dates_agree(a: Sequence[float], b: Sequence[float]) -> bool:
 
 
 def _with_digits(text: str) -> str:
-    """Return number words as digits, ISO dates written out, scales spelled, ranges apart."""
+    """Return the text with number words as digits, ISO dates written out, scales spelled, ranges separated."""
 
     def digits(match: re.Match[str]) -> str:
         if match[3]:

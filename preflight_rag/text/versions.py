@@ -82,12 +82,12 @@ def change(newer: str, older: str) -> tuple[str, str] | None:
 
 
 def versions_lead(latest: Source, newer: str, older: str) -> str:
-    """Return the line above what versions of a document say: the figure that changed and when, where there is just one.
+    """Return the line above versions of a document: the figure that changed and when, if there is exactly one.
 
     Args:
         latest: The newest version.
-        newer: What it says.
-        older: What the version before it says.
+        newer: The sentence of the newest version.
+        older: The sentence of the version before it.
     """
     year, both = version_name(latest), change(newer, older)
     return changed(*both, year) if both and year.isdigit() else VERSIONS
@@ -105,9 +105,9 @@ def _name(title: str) -> tuple[str, ...]:
 
 
 def _place(source: Source) -> tuple[str, tuple[int, ...], str]:
-    """Return what versions of one title are ordered by: the year in it, the number in it, the date.
+    """Return the sort key of versions of one title: the year in it, the number in it, the date.
 
-    The unknown is least.
+    Unknown parts sort first.
     """
     title = source.title.replace("_", " ")
     year, number = _YEAR.search(title), _VERSION.search(title)
@@ -115,7 +115,7 @@ def _place(source: Source) -> tuple[str, tuple[int, ...], str]:
 
 
 def _says_so(newer: Source, older: Source) -> bool:
-    """Return whether a document's front matter or text says that it replaces another one."""
+    """Return whether a document's front matter or text states that it replaces another."""
     file, title = PurePath(older.source or older.document_id).name.casefold(), older.title.casefold().strip()
     for named in newer.replaces:
         if named.casefold().strip() in (title, file, PurePath(file).stem, older.document_id.casefold()):

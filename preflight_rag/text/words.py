@@ -12,6 +12,7 @@ import re
 import threading
 import unicodedata
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def _tokens(letter: str, run: str) -> str:
 
 _TOKEN = re.compile(_tokens(r"[^\W\d_]", rf"[^\W_]+(?:[{_MARKS}][^\W_]*)*"))
 _ASCII_TOKEN = re.compile(_tokens("[A-Za-z]", "[A-Za-z0-9]+"), re.ASCII)
-"""The same in half of the time, for texts of ASCII alone."""
+"""The token pattern for texts of ASCII alone, which takes half of the time."""
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002fa1f"
 _SCRIPT_RUN = re.compile(rf"[{_CJK}]+|[α-ω](?![α-ωά-ώ])|[^{_CJK}α-ω]+|[α-ω]+[^{_CJK}]*")
 _ACCENTS = re.compile("[\u0300-\u036f]")
@@ -101,7 +102,7 @@ def words_by_token(text: str) -> list[str]:
 
     A token is a stretch without space, read behind a word in lower case, so that capitals alone make no acronym.
     """
-    return [term for token in text.split() for term in _token_words(token)]
+    return list(chain.from_iterable(map(_token_words, text.split())))
 
 
 def passage_terms(title: str, text: str) -> list[str]:
@@ -116,17 +117,17 @@ def _token_words(token: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 17)
 def _word_terms(token: str, shouted: bool) -> tuple[str, ...]:
-    """Return terms of a plain or hyphenated word."""
+    """Return the terms of a plain or hyphenated word."""
     parts = re.split("[-‐]", token)
     if 1 < len(parts) <= _MAX_COMPOUND:
         joined = "".join(parts)
         if any(char.isdigit() for char in joined) and not joined.isdigit():
-            return (_fold(joined)[:_MAX_LENGTH], *(term for part in parts if len(part) > 2 for term in _plain(part)))
-    return tuple(term for part in parts for term in _plain(part, acronym=not shouted and part in _ACRONYMS))
+            return (_fold(joined)[:_MAX_LENGTH], *chain.from_iterable(_plain(part) for part in parts if len(part) > 2))
+    return tuple(chain.from_iterable(_plain(part, acronym=not shouted and part in _ACRONYMS) for part in parts))
 
 
 def _plain(part: str, *, acronym: bool = False) -> list[str]:
-    """Return terms of a word without hyphens; CJK runs become bigrams, single Greek letters their names."""
+    """Return the terms of a word without hyphens; CJK runs become bigrams, single Greek letters their names."""
     head, *tail = _APOSTROPHE.split(part)
     folded = _fold(head if len(head) > 1 else head + "".join(tail))
     if folded.isascii():
@@ -170,7 +171,7 @@ def _stemmer() -> tantivy.TextAnalyzer:
 
 
 def encodable(text: str) -> str:
-    """Return text of the same length without lone surrogates, which no tokenizer takes."""
+    """Return a text of the same length without lone surrogates, which no tokenizer accepts."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -196,5 +197,5 @@ def without_controls(text: str) -> str:
 
 
 def on_one_line(name: str) -> str:
-    """Return a name as it can be printed on one line: a file's may hold line ends and what a terminal obeys."""
+    """Return a name for printing on one line: a file's name may contain line ends and terminal controls."""
     return name.translate(_ESCAPED)

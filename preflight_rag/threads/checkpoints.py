@@ -87,8 +87,8 @@ def check_keep_turns(keep_turns: int) -> None:
 def whole_results(writes: Sequence[tuple[str, Any]]) -> Sequence[tuple[str, Any]]:
     """Return what a stage wrote, or of a stage that failed or was stopped its error alone.
 
-    A stage may be stopped when it has written its results and not yet where the turn goes from there. LangGraph hands
-    over the results all the same, and takes what is resumed from them for finished.
+    A stage may be stopped after it has written its results, but not yet where the turn goes next. LangGraph hands over
+    those results all the same, and would take the stage for finished when the turn resumes.
     """
     if all(channel != ERROR for channel, _ in writes):
         return writes

@@ -274,7 +274,7 @@ class Ledger:
         return self._update(id, {"status": status, "error": error, **_route(decision), **spent})
 
     def ask(self, id: str, *, clarification: Clarification, receipt: Mapping[str, Any]) -> Turn:
-        """Record that a turn asks the person a question before it answers, and what it has cost so far."""
+        """Record the question that a turn asks the user before it answers, and the turn's cost so far."""
         return self._update(id, asking(clarification, receipt))
 
     def reopen(self, id: str) -> Turn:
@@ -308,9 +308,9 @@ class Ledger:
         return turn if turn is not None and turn.status == "running" else None
 
     def threads(self, query: str | None = None) -> list[ThreadSummary]:
-        """Return all threads, the one used last first.
+        """Return all threads, the last used first.
 
-        With a query, those whose title, questions or answers hold it.
+        With a query, only those whose title, questions or answers contain it.
         """
         newest = """
             select newest.thread_id as thread_id, spans.turns as turns, newest.question as question,
@@ -328,7 +328,10 @@ class Ledger:
         """
         with self.database.reading() as connection:
             rows = connection.execute(newest, {"query": (query or "").strip().casefold()}).fetchall()
-        return [ThreadSummary(**{name: row[name] for name in _names(ThreadSummary)}) for row in rows]
+        summaries = []
+        for row in rows:
+            summaries.append(ThreadSummary(**{name: row[name] for name in _names(ThreadSummary)}))
+        return summaries
 
     def rename(self, thread_id: str, title: str) -> str:
         """Give a thread a title and return the title as stored, on one line; an empty one removes the title.
@@ -427,7 +430,7 @@ class Ledger:
                 )
 
     def feedback(self, thread_id: str | None = None) -> list[tuple[Turn, Feedback]]:
-        """Return the turns that have a verdict, in the order in which they were asked.
+        """Return the turns with the user's verdict, in the order of their questions.
 
         Without `thread_id`, those of all threads.
         """

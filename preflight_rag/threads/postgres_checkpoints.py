@@ -97,7 +97,7 @@ _COPY = {
         "",
     ),
 }
-"""By table: its columns, those that a copy takes over, and their order."""
+"""The columns to copy of each table, by table, and the tables' order."""
 _TABLES = (
     *("checkpoints", "checkpoint_blobs", "checkpoint_writes"),
     *("turns", "thread_titles", "thread_forks", "feedback"),
@@ -106,7 +106,7 @@ _TABLES = (
 
 @dataclass
 class TurnConnection:
-    """The connection of a turn that runs; its steps use it one after the other."""
+    """The connection of a running turn, which its steps use one after the other."""
 
     connection: psycopg.AsyncConnection[DictRow]
     in_use: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -207,7 +207,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
             await saver.adelete_thread(str(thread_id))
 
     async def prune_turn(self, thread_id: str, keep_turns: int = 0) -> int:
-        """Remove a thread's intermediate steps and their writes, and say how many steps went.
+        """Remove a thread's intermediate steps and their writes, and return the number of removed steps.
 
         What stays is what `SqliteCheckpointer.prune_turn` keeps. To be called by who holds the thread: a value that a
         running turn has just written, for a checkpoint that it has not written yet, would go with the others.
@@ -276,7 +276,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
                     yield AsyncPostgresSaver(connection, serde=self.serde), connection
 
     async def _remove(self, which: str, values: Sequence[Any], thread_id: str | None = None) -> int:
-        """Delete checkpoints, their writes, and the values that no other one has, in one transaction."""
+        """Delete checkpoints, their writes, and the values that no other checkpoint has, in one transaction."""
         statement = _REMOVE.format(which=which)
         async with self._saver(thread_id) as (_, connection), connection.transaction():
             rows = await (await connection.execute(statement, values)).fetchall()

@@ -34,7 +34,7 @@ from preflight_rag.threads.locks import POLL_SECONDS
 OTHER_CONNECTIONS = 4
 """Most connections for the ledger, and as many for checkpoints that no running turn writes; a guess."""
 MIGRATION_SECONDS = 60.0
-"""How long another process is waited for that makes the tables; a guess, they are made in less than a second."""
+"""Timeout for another process that creates the tables; a guess: creating them takes less than a second."""
 WRITE_BEHIND = "set synchronous_commit = off"
 _NAMED = re.compile(r":([a-z_]+)")
 T = TypeVar("T")
@@ -84,7 +84,7 @@ def _make_tables(connection: psycopg.Connection[DictRow]) -> None:
 NO_CHECKPOINTS = -1
 """The version of tables that are not there: LangGraph counts from 0."""
 MIGRATIONS = (_make_tables,)
-"""What brings the tables to version 1, 2, …; the number is in the table `preflight_schema`."""
+"""Functions that bring the tables to version 1, 2, …; the number is in the table `preflight_schema`."""
 
 
 def _migrate(connection: psycopg.Connection[DictRow], name: str) -> None:

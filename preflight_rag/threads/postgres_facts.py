@@ -14,16 +14,16 @@ from preflight_rag.threads.postgres_database import MIGRATIONS, schema_versions
 
 @dataclass(frozen=True)
 class PostgresFacts:
-    """What was found in a database.
+    """Measurements of a database and its server.
 
     Attributes:
-        name: What it is called, without the password.
-        seconds: How long it took to connect.
-        version: Of the server.
-        schema: The version of our tables and that of the checkpoints'; None where they are not made yet.
-        connections_left: How many more such a user may open, on the whole server.
-        ahead: Seconds that its clock is ahead of this machine's.
-        uncertain: By how many seconds that may be wrong: half the time that asking took.
+        name: The database's name, without the password.
+        seconds: Duration of connecting.
+        version: The server's version.
+        schema: The version of our tables and that of the checkpoints'; None if they do not exist yet.
+        connections_left: Number of further connections that the server grants such a user.
+        ahead: Seconds by which the server's clock is ahead of this machine's.
+        uncertain: Error bound of `ahead` in seconds: half the duration of the query.
     """
 
     name: str

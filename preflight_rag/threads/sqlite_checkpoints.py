@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -47,7 +48,7 @@ from preflight_rag.threads.sqlite_database import (
 
 VACUUM_TRIES, VACUUM_SECONDS = 10, 0.1  # a statement that another turn has begun ends within milliseconds: guesses
 CLOSING_BUSY_MILLISECONDS = 1000
-"""How long closing waits for another reader of the file (a guess); what is not merged then, the next close merges."""
+"""Timeout for other readers of the file on closing (a guess); the next close merges the rest of the log."""
 
 # LangGraph's ids begin with the time of day, so a clock that was set back gives a new checkpoint a lower id than an old
 # one. What was written last is therefore kept beside the checkpoints, in a number that only grows. Triggers write it,
@@ -450,7 +451,7 @@ def _all_rows(connection: sqlite3.Connection, rows: Sequence[Sequence[Any]], sta
     for start in range(0, len(rows), at_once):
         some = rows[start : start + at_once]
         marks = ", ".join([f"({', '.join('?' * len(some[0]))})"] * len(some))
-        connection.execute(statement.format(name, marks), [value for row in some for value in row])
+        connection.execute(statement.format(name, marks), list(chain.from_iterable(some)))
 
 
 class _TransactionLock(asyncio.Lock):

@@ -34,12 +34,12 @@ _LOG = logging.getLogger(__name__)
 THREADS = "threads.db"
 """The file's name in a library's folder."""
 BUSY_SECONDS = 30.0
-"""How long a call waits for another writer; a guess, far above the milliseconds that a write takes."""
+"""Timeout for another writer; a guess, far above the milliseconds that a write takes."""
 LOG_BYTES = 4 << 20
 """Length of a write-ahead log from which on it is brought into the file, about that of SQLite's own 1,000 pages."""
 LOOKING_MILLISECONDS = 3
-"""How long SQLite itself waits for the write lock, looking for it after 1 and 3 ms. With more it would wait for 5, 10,
-15, 20 ms and so on, while others take the lock and leave it."""
+"""How long SQLite itself waits for the write lock, with attempts after 1 and 3 ms. With a longer time its next waits
+would be 5, 10, 15, 20 ms and so on, in which others take and release the lock."""
 LOG_BUSY_MILLISECONDS = 100
 """Milliseconds that merging the log waits for other readers and writers, before it is put off; a guess."""
 
@@ -185,7 +185,7 @@ class SqliteDatabase:
 
     @contextmanager
     def writing(self, thread_id: str = "") -> Iterator[sqlite3.Connection]:
-        """Give a transaction that holds the write lock from its start. What it reads stays true until it writes."""
+        """Yield a transaction that has the write lock from its start: what it reads stays true until it writes."""
         with self.reading() as connection:
             begin_writing(connection, self._busy_seconds)
             try:

@@ -133,15 +133,9 @@ def open_ledger(folder: Path, url: str | None = None) -> Iterator[Ledger]:
 
 @contextmanager
 def open_database(folder: Path, url: str | None, file: str, *, busy_seconds: float) -> Iterator[Database]:
-    """Open a database for other tables than those of conversations; errors are those of `open_thread_store`.
+    """Open a database for tables other than those of conversations; errors are those of `open_thread_store`.
 
-    What is written to it is on its way to the disk, and not waited for.
-
-    Args:
-        folder: The library's folder; where it cannot be written, the database lasts as long as the block.
-        url: The address of a PostgreSQL database, in which the tables lie beside those of conversations, or None.
-        file: The name of the SQLite file otherwise.
-        busy_seconds: How long another writer of the file is waited for.
+    Writes return before they are on the disk.
     """
     if url is not None:
         check_address(url)

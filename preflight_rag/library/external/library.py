@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -50,16 +50,16 @@ if TYPE_CHECKING:
     from preflight_rag.library.search.filters import Filter
 
 RECORD = "borrowed"
-"""Under this name a folder's database records whose documents it keeps; older folders have it too."""
+"""Setting of a folder's database that names the source of its documents; older folders have it too."""
 FETCH = 32
-"""How many documents a vector store is asked for; a guess, twice what a turn reads."""
+"""Number of documents to request from a vector store; a guess, twice what a turn reads."""
 GROUP = 32
 """Passages that are embedded at once, between two looks at the clock; a guess."""
 
 ScoredDocument: TypeAlias = tuple[LangChainDocument, float | None]
 """A document with the score that a vector store gives it; a retriever gives none."""
 Source: TypeAlias = VectorStore | RetrieverLike
-"""Where documents come from: a vector store, a retriever, or another `Runnable` from a text to documents."""
+"""A source of documents: a vector store, a retriever, or another `Runnable` from a text to documents."""
 
 
 @dataclass
@@ -149,7 +149,7 @@ class ExternalLibrary(FolderCollection):
         return self._writer.intern(documents, deadline=deadline, index=False)
 
     def search(self, query: SearchQuery | str) -> Rankings:
-        """Ask the retriever, store what it gives, and rank it by its order, by words, and by both.
+        """Ask the retriever, store its documents, and rank them by its order, by words, and by both.
 
         Where a returned document is longer than a passage, its passage nearest to the question takes its place, and
         its others follow after the first of every document. A filter chooses among what was returned. The retriever's
@@ -163,9 +163,12 @@ class ExternalLibrary(FolderCollection):
         k, where = query.k, query.where
         returned = self._store_all(self.retriever.ask(query.text))
         if where is not None:
-            ids = [passage.id for group in returned.passages for passage in group]
+            ids = [passage.id for passage in chain.from_iterable(returned.passages)]
             fitting = set(self.fitting(ids, where)) if ids else set()
-            returned.passages = [[each for each in group if each.id in fitting] for group in returned.passages]
+            fitting_groups = []
+            for group in returned.passages:
+                fitting_groups.append([each for each in group if each.id in fitting])
+            returned.passages = fitting_groups
         found = self._ranked(query, returned)
         cut = replace(found, dense=found.dense[:k], lexical=found.lexical[:k], fused=found.fused[:k])
         return cut if where is None else replace(cut, note=self._note(where, returned))
@@ -175,9 +178,9 @@ class ExternalLibrary(FolderCollection):
         return f"{count} of the passages that {self.name} returned fit the filter: {where}"
 
     def _ranked(self, query: SearchQuery, returned: _Returned) -> Rankings:
-        """Return both rankings of what was returned, fused."""
+        """Return the fusion of both rankings of the returned documents."""
         depth = query.depth
-        passages = {passage.id: passage for group in returned.passages for passage in group}
+        passages = {passage.id: passage for passage in chain.from_iterable(returned.passages)}
         near = {}
         if passages:
             vectors = dict(zip(passages, self.vectors(list(passages)), strict=True))
@@ -187,7 +190,12 @@ class ExternalLibrary(FolderCollection):
         for group, score in zip(groups, returned.scores, strict=True):
             scores |= {passage.id: score for passage in group if passage.id not in scores}
         turns = zip_longest(*([passage.id for passage in group] for group in groups))
-        order = list(dict.fromkeys(name for turn in turns for name in turn if name is not None))
+        names = []
+        for turn in turns:
+            for name in turn:
+                if name is not None:
+                    names.append(name)
+        order = list(dict.fromkeys(names))
         texts = [f"{passage.title} {passage.text}" for passage in passages.values()]
         scored = zip(passages, pool_bm25(words(query.text), texts, positive_idf=True), strict=True)
         bm25 = {name: score for name, score in scored if score is not None}
@@ -221,7 +229,7 @@ class ExternalLibrary(FolderCollection):
         if len(chunks) < len(found):
             returned.problems.append(f"{self.name} returned {len(found) - len(chunks)} documents without text")
         groups = [self._passages_of(chunk) for chunk in chunks]
-        flat = {passage.id: passage for group in groups for passage in group}
+        flat = {passage.id: passage for passage in chain.from_iterable(groups)}
         stored = set(self._store.passages(list(flat)))
         if missing := {name: passage for name, passage in flat.items() if name not in stored}:
             try:
@@ -233,8 +241,13 @@ class ExternalLibrary(FolderCollection):
             returned.problems.append(
                 f"{lost} of {len(flat)} returned passages were left out: there was no time to read them"
             )
-        kept = {passage.id: passage for passage in self.passages([name for name in flat if name in stored])}
-        returned.passages = [[kept[each.id] for each in group if each.id in kept] for group in groups]
+        kept = {}
+        for passage in self.passages([name for name in flat if name in stored]):
+            kept[passage.id] = passage
+        kept_groups = []
+        for group in groups:
+            kept_groups.append([kept[each.id] for each in group if each.id in kept])
+        returned.passages = kept_groups
         return returned
 
     def _passages_of(self, chunk: Chunk) -> list[Passage]:
@@ -288,16 +301,16 @@ class ExternalLibrary(FolderCollection):
 
 
 class RetrieverAdapter:
-    """A retriever or a vector store as something that can be asked from any thread.
+    """A retriever or a vector store that can be called from any thread.
 
-    What can only be asked asynchronously runs on one event loop of its own, so that its connections live on.
+    Asynchronous sources run on one event loop of their own, so that their connections persist.
 
     Args:
         source: A `VectorStore`, a `BaseRetriever`, or another `Runnable` from a text to documents.
-        fetch: How many documents a vector store is asked for; a retriever decides itself.
+        fetch: Number of documents to request from a vector store; a retriever decides itself.
 
     Raises:
-        UsageError: It is neither.
+        UsageError: The source is neither.
     """
 
     def __init__(self, source: Source, fetch: int) -> None:

@@ -17,7 +17,7 @@ MAPPED_FROM = 4_000_000
 
 Who cuts a mapped file while it is open ends the process; an index's files are never changed, but replaced."""
 ENDS = "-starts"
-"""Of the file beside one of strings: where each begins, and the last one ends."""
+"""Suffix of the file with the offsets at which the strings of another file begin, and the end of the last."""
 
 
 def open_array(folder: Path, name: str) -> np.ndarray:
@@ -91,6 +91,6 @@ class StringArray:
         return bytes(self._text[self._places[first] : self._places[end]])
 
     def lengths(self) -> np.ndarray:
-        """Return bytes of each, (n,)."""
+        """Return the length of each string in bytes, (n,)."""
         found: np.ndarray = self._starts[1:] - self._starts[:-1]
         return found

@@ -119,7 +119,7 @@ def _write_others(root: Path, folder: Path, store: Store, step: Callable[[str], 
 
 
 def _index_before(root: Path) -> Index | None:
-    """The index that is to be replaced, where it is whole."""
+    """Return the index that is to be replaced, where it is whole."""
     try:
         return open_index(root)
     except LibraryError:
@@ -146,9 +146,9 @@ def _terms_before(root: Path) -> tuple[np.ndarray, TermIndex] | None:
 
 @contextmanager
 def _whole_or_nothing(root: Path, folder: Path, scratch: Path) -> Iterator[None]:
-    """Remove what a build that fails has written, and say in one line what it lacked.
+    """Remove the partial files of a failed build, and raise its cause in one line.
 
-    tantivy's panics are no `Exception`s. Nobody may have asked for the memory of the error that says there is none.
+    tantivy's panics are no `Exception`s. If memory ran out, the error must not request more of it.
 
     Raises:
         LibraryError: The disk, the memory or the handles of files did not suffice.
@@ -171,7 +171,7 @@ def _whole_or_nothing(root: Path, folder: Path, scratch: Path) -> Iterator[None]
 
 
 def _write_contents(root: Path, folder: Path, store: Store, before: Index | None) -> None:
-    """Write down the settings and the documents that an index is made of: what a database lost can be named by it."""
+    """Write down an index's settings and documents, so that documents that a database loses can be named."""
     settings = {key: store.meta(key) for key in ("embedder", "splitter", "index")}
     with (folder / CONTENTS).open("w", encoding="utf-8") as file:
         file.write(json.dumps(settings) + "\n")

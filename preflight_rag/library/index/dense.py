@@ -38,10 +38,10 @@ IndexKind = Literal["auto", "flat", "compressed", "pca", "clusters", "pca+cluste
 KINDS: tuple[str, ...] = get_args(IndexKind)
 
 FLAT_LIMIT = 50_000
-"""Up to how many vectors `auto` is `flat`: 100,000 take 7.7 ms a query (docs/RESULTS.md)."""
+"""Vectors up to which an `auto` index is `flat`: 100,000 take 7.7 ms a query (docs/RESULTS.md)."""
 FLAT, COMPRESSED = "Flat", "PQ{parts}x4fs,Refine(SQ8)"
 NUMBERS_OF_A_PART = 2
-"""Of a vector, for which one code of four bits stands: see docs/PERFORMANCE.md for what it finds."""
+"""Vector components that one code of four bits replaces: see docs/PERFORMANCE.md for its recall."""
 EXPLAINED_VARIANCE = 0.95
 """Least share of the variance that the principal components keep; set, with the share of clusters and the factors of
 refinement, on questions of BioASQ's development half."""
@@ -54,7 +54,7 @@ LEAST_CLUSTERS = 16
 LEAST_COMPRESSED = 16
 """Fewer vectors than a part has codes are compared one by one."""
 BUILDING_THREADS = min(2, os.cpu_count() or 1)
-"""Of FAISS while an index is built or added to."""
+"""Threads of FAISS while an index is built or extended."""
 TRAINING_SAMPLE = 200_000
 """Vectors that k-means and scalar quantizers are trained on at most; a guess."""
 COMPONENTS_SAMPLE = 50_000
@@ -62,9 +62,9 @@ COMPONENTS_SAMPLE = 50_000
 REFINE_FACTOR = 8
 """Candidates of product quantization that are refined for each hit asked for: see docs/PERFORMANCE.md."""
 ONE_BIT_REFINE_FACTOR = 16
-"""The same of RaBitQ's one-bit codes, which compressed indexes of before have."""
+"""Refine factor of RaBitQ's one-bit codes, which older compressed indexes have."""
 COMPONENTS_REFINE_FACTOR = 2
-"""The same of candidates by principal components."""
+"""Refine factor of candidates by principal components."""
 
 MAPPED_FROM = 32_000_000
 """Bytes from which on a file is mapped, not read: it is open at once, and processes share its memory.
@@ -197,7 +197,7 @@ def _approximate(faiss: Any, vectors: Vectors, kind: str) -> tuple[Any, DenseKin
 
 
 def principal_components(vectors: np.ndarray, share: float = EXPLAINED_VARIANCE) -> tuple[np.ndarray, float]:
-    """The first principal components (m, d) float32 of `vectors` (n, d), and the share of the variance they keep.
+    """Return the first principal components (m, d) float32 of `vectors` (n, d), and their share of the variance.
 
     `m` is the least number that keeps `share`, rounded up to whole blocks of 16, which are compared faster.
     """
@@ -212,7 +212,7 @@ def principal_components(vectors: np.ndarray, share: float = EXPLAINED_VARIANCE)
 
 
 def _projected(faiss: Any, rotation: np.ndarray, inner: Any) -> Any:
-    """Return an index that rotates what it is given without shifting it, and owns its parts."""
+    """Return an index that rotates its input without shifting it, and owns its parts."""
     transform = faiss.LinearTransform(rotation.shape[1], rotation.shape[0], False)
     faiss.copy_array_to_vector(rotation.ravel(), transform.A)
     transform.is_trained = True
@@ -299,7 +299,7 @@ class DenseIndex:
 
     @cached_property
     def _matrix(self) -> np.ndarray:
-        """All vectors (n, d) of an index that `is_exact`, where FAISS has them: to ask it for some takes longer."""
+        """All vectors (n, d) of an index that `is_exact`, as FAISS stores them: copying some of them takes longer."""
         import faiss
 
         flat: Any = self._stored
@@ -314,8 +314,8 @@ class DenseIndex:
         """Return positions and inner products of the `n` nearest vectors, best first, ties by position.
 
         Args:
-            vector: Of the query, shape (d,).
-            n: How many.
+            vector: The query's vector, shape (d,).
+            n: Number of vectors to return.
             among: Positions to choose from, shape (m,); they are searched exhaustively, whatever the kind of index.
         """
         import faiss

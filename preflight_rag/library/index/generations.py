@@ -136,7 +136,7 @@ class Index:
         return ScoredRanking(self.rows[found.keys], found.scores)
 
     def search_lexical(self, query: str, n: int, *, among: np.ndarray | None = None) -> ScoredRanking:
-        """Return rows and BM25 of the best `n` passages, best first, of those at the positions `among`."""
+        """Return the rows and BM25 of the best `n` passages, best first, of those at the positions `among`."""
         return self.lexical.ranked(query, n, among=None if among is None else self.rows[among])
 
 
@@ -187,7 +187,7 @@ def open_index(root: Path) -> Index | None:
 
 
 def read_contents(root: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The settings and documents that the current index is made of; nothing where an older version built it."""
+    """Return the settings and documents that the current index is made of; nothing where an older version built it."""
     try:
         manifest = read_manifest(root)
         if manifest is None or CONTENTS not in manifest.files:
@@ -266,18 +266,18 @@ def index_problems(root: Path) -> list[str]:
 
 
 def entry_of(path: Path) -> dict[str, Any]:
-    """A file as the manifest lists it: its size and its SHA-256."""
+    """Return a file as the manifest lists it: its size and its SHA-256."""
     with path.open("rb") as file:
         return {"size": path.stat().st_size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
 
 
 class CurrentIndex:
-    """The index that the manifest names; another one is opened as soon as it is swapped in, by whatever process.
+    """The index that the manifest names; when any process swaps in another one, that one is opened.
 
     Args:
-        store: The database that the index is made of.
+        store: The database that the index is built from.
         root: The library's index folder.
-        rebuild: Builds the index anew and swaps it in.
+        rebuild: Function that builds the index anew and swaps it in.
     """
 
     def __init__(self, store: Store, root: Path, rebuild: Callable[[], None]) -> None:
@@ -316,7 +316,7 @@ class CurrentIndex:
             return self._index
 
     def after(self, damage: LibraryCorrupt, searched: Index) -> Index:
-        """The index to search after one turned out damaged: rebuilt, unless another one was swapped in meanwhile.
+        """Return the index to search after one turned out damaged: rebuilt, unless it was replaced in the meantime.
 
         What an index that was replaced points to is deleted, so a search that had begun with it fails, too; by then
         another thread may have opened the new one.

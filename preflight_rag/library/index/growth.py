@@ -48,18 +48,18 @@ def can_grow(before: Index, store: Store, vectors: StoredVectors, *, kind: Index
 def grow(
     before: Index, old: Path, folder: Path, store: Store, vectors: StoredVectors, step: Callable[[str], None]
 ) -> tuple[DenseKind, int]:
-    """Write what an index has and, behind it, what was added since, where it `can_grow`.
+    """Write an index's content followed by what was added since, where it `can_grow`.
 
     Args:
         before: The index.
-        old: Its folder.
-        folder: Where to; its folders are there, and empty.
-        store: Has the passages.
-        vectors: Of all of them.
-        step: As `build_index` takes it.
+        old: The index's folder.
+        folder: The new folder; its subfolders exist and are empty.
+        store: The database with the passages.
+        vectors: The vectors of all passages.
+        step: Callback for progress, as `build_index` takes it.
 
     Returns:
-        What the dense index is, and how many passages there were when all was last built whole.
+        The kind of the dense index, and the number of passages at its last complete build.
     """
     count, last = len(before.rows), int(before.rows[-1])
     grow_dense(old / DENSE, folder / DENSE, vectors, count)

@@ -112,7 +112,7 @@ class LexicalIndex:
 
     @property
     def is_current(self) -> bool:
-        """Whether its fields are those of this version, so that passages can be added to it."""
+        """Whether the index has this version's fields, so that passages can be added to it."""
         return self._has_positions and self._has_row_terms and self._has_row_column
 
     def terms(self, query: str) -> list[str]:
@@ -124,11 +124,11 @@ class LexicalIndex:
         return self.ranked(query, n, among=among).pairs()
 
     def ranked(self, query: str, n: int, *, among: np.ndarray | None = None) -> ScoredRanking:
-        """Return rows and scores of the `n` passages with the largest BM25, best first, ties by row.
+        """Return the rows and scores of the `n` passages with the largest BM25, best first, ties by row.
 
         Args:
             query: Any text.
-            n: How many.
+            n: Number of passages to return.
             among: Rows to choose from, shape (m,); BM25's statistics stay those of the whole collection.
         """
         import tantivy
@@ -146,7 +146,9 @@ class LexicalIndex:
             return self._rows(self._searcher.search(disjunction, n, count=False).hits)
 
     def _search_among(self, query: tantivy.Query, n: int, among: np.ndarray) -> ScoredRanking:
-        """The best `n` of the rows `among`: few are looked up as terms, of many the ranking is read until it has them.
+        """Return the best `n` of the rows `among`.
+
+        Few rows are looked up as terms; for many the ranking is read until it has enough of them.
 
         An index that an older version built can only be read so.
         """
@@ -180,7 +182,7 @@ class LexicalIndex:
             return self._rows(result.hits).pairs(), hits
 
     def _rows(self, hits: Sequence[tuple[float, tantivy.DocAddress]]) -> ScoredRanking:
-        """Return the rows of hits; those of an index that has them stored alone are read one by one."""
+        """Return the rows of hits; if only the index's store has them, they are read one by one."""
         import numpy as np
 
         addresses = [address for _, address in hits]

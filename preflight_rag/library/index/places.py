@@ -74,12 +74,12 @@ class PassagePlaces:
         return [self._documents[owner] for owner in self._document_of[positions].tolist()]
 
     def retracted(self, positions: np.ndarray) -> np.ndarray:
-        """Return whether the passages at these positions are of retracted publications, (n,)."""
+        """Return, as booleans (n,), which passages at these positions are of retracted publications."""
         found: np.ndarray = self._is_retracted[positions] != 0
         return found
 
     def lately(self, ids: Sequence[str]) -> list[int] | None:
-        """Return the positions of passages that a recent search has named; None where one of them was not."""
+        """Return the positions of passages that a recent search returned; None if one of them is not among these."""
         known = self._lately
         found = [known[name] for name in ids if name in known]
         return found if len(found) == len(ids) else None

@@ -64,7 +64,10 @@ class TermIndex:
 
     def __init__(self, folder: Path) -> None:
         names = (TEXT, TITLE, WORDS)
-        self._arrays = {name: open_array(folder, name) for name in (*names, *(each + ENDS for each in names))}
+        names_of_arrays = {}
+        for name in (*names, *(each + ENDS for each in names)):
+            names_of_arrays[name] = open_array(folder, name)
+        self._arrays = names_of_arrays
         self._arrays |= {name: open_array(folder, name) for name in (IS_SAME, MADE_OF)}
         self._is_same, self.made_of = self._arrays[IS_SAME], self._arrays[MADE_OF]
         self.vocabulary = StringArray(folder, VOCABULARY)
@@ -150,7 +153,7 @@ class TermIndex:
 def _gathered(
     values: np.ndarray, starts: np.ndarray, positions: Sequence[int] | np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return parts of an array, one after the other, and their lengths."""
+    """Return the parts of an array, concatenated, and their lengths."""
     import numpy as np
 
     chosen = np.asarray(positions, dtype=np.int64)
@@ -290,7 +293,10 @@ class _Numbers:
         """Add a passage's terms."""
         read = {TEXT: passage_terms(title, text), TITLE: words_by_token(title), WORDS: words(f"{title} {text}")}
         numbers = self._numbers
-        self.add(key, {name: [numbers.setdefault(term, len(numbers)) for term in read[name]] for name in read})
+        numbers_of_terms = {}
+        for name in read:
+            numbers_of_terms[name] = [numbers.setdefault(term, len(numbers)) for term in read[name]]
+        self.add(key, numbers_of_terms)
 
     def add(self, key: int, lists: dict[str, list[int]]) -> None:
         """Add a passage's terms, which have numbers."""
@@ -302,7 +308,7 @@ class _Numbers:
 
 
 def _blocks(numbers: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield an array in parts, so that what is worked out of it does not take its memory once more."""
+    """Yield an array in blocks, so that work on it does not need its memory a second time."""
     for start in range(0, len(numbers), BLOCK):
         yield numbers[start : start + BLOCK]
 

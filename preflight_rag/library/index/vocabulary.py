@@ -93,7 +93,7 @@ def grow_vocabulary(before: Path, path: Path, texts: Iterable[tuple[str, str]]) 
 
 
 def _counted(texts: Iterable[tuple[str, str]]) -> Iterator[tuple[str, int, int, int, str]]:
-    """Yield rows of the table of words."""
+    """Yield the rows of the table of words."""
     counts: dict[str, list[int]] = {}
     number, current = 0, None
     for document, text in texts:
@@ -146,7 +146,7 @@ class Vocabulary:
         return int(self._rows("SELECT count(*) FROM words")[0][0])
 
     def counts(self, words: Iterable[str]) -> dict[str, WordCount]:
-        """Return counts of those of the words that the library holds, by the word as given."""
+        """Return the passage counts of those of the words that the library contains, by the word as given."""
         wanted: dict[str, list[str]] = {}
         for word in words:
             wanted.setdefault(unicodedata.normalize("NFC", word).lower(), []).append(word)
@@ -166,7 +166,7 @@ class Vocabulary:
         return [word for word in words if word not in known]
 
     def similar(self, word: str, distance: int) -> list[WordCount]:
-        """Return words that `word` may be a slip of.
+        """Return the words that `word` may be a misspelling of.
 
         Their length differs by at most `distance`, and they share the first or the last letters with it or are its
         `neighbours`.
@@ -185,7 +185,7 @@ class Vocabulary:
         return [WordCount(*row) for row in rows]
 
     def passages(self) -> int:
-        """Return sum of the words' passage counts: the scale of their frequencies."""
+        """Return the sum of the words' passage counts: the scale of their frequencies."""
         return int(self._rows("SELECT coalesce(sum(passages), 0) FROM words")[0][0])
 
     def _rows(self, sql: str, parameters: Sequence[str | int] = ()) -> list[tuple[str, int, int]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from preflight_rag.library.index.lexical import MAX_TERMS, open_analyser, term_places
@@ -24,11 +25,12 @@ if TYPE_CHECKING:
     from preflight_rag.library.postgres.store import PostgresStore
 
 MOST_READ = 20_000
-"""Where more passages have all words of a phrase, these need not: to read so many takes two seconds or more."""
+"""Passages with all words of a phrase up to which the phrase itself is checked: reading more takes two seconds or
+longer."""
 
 
 def matching_passages(store: PostgresStore, expression: Expression) -> ScoredRanking:
-    """Return rows and scores of all passages that fit an expression, best first, ties by row.
+    """Return the rows and scores of all passages that fit an expression, best first, ties by row.
 
     Raises:
         LibraryEmpty: There is no passage to find.
@@ -55,7 +57,7 @@ class _Matching:
             raise no_passages(store)
         self._dead = np.array(dead, dtype=np.int64)
         self._passages, self._average = passages - len(dead), length / max(passages, 1)
-        terms = sorted({term for part in _leaves(expression) for _, term in self._places(part)})
+        terms = sorted({term for _, term in chain.from_iterable(map(self._places, _leaves(expression)))})
         stored: dict[str, list[bytes]] = {}
         for term, each in connection.execute(LISTS, [terms], binary=True).fetchall():
             stored.setdefault(term, []).append(each)
@@ -66,7 +68,7 @@ class _Matching:
         return ScoredRanking.of([]) if found is None else ScoredRanking.sorted(found.rows, found.scores)
 
     def _of(self, expression: Expression) -> _Fitting | None:
-        """Return the passages that fit; None where nothing in it can be looked for, as in one of stop words."""
+        """Return the passages that fit; None if the expression has nothing to look up, such as only stop words."""
         if isinstance(expression, SearchTerm):
             return self._term(expression)
         parts = [self._of(part) for part in expression.parts]
@@ -128,7 +130,7 @@ class _Fitting:
     scores: np.ndarray
 
     def without(self, others: Sequence[_Fitting]) -> _Fitting:
-        """These, without those that fit one of the others."""
+        """Return these passages without those that fit one of the others."""
         import numpy as np
 
         kept = np.ones(len(self.rows), dtype=bool)
@@ -138,7 +140,7 @@ class _Fitting:
 
 
 def _all(parts: Sequence[_Fitting]) -> _Fitting:
-    """Return passages that fit every part."""
+    """Return the passages that fit every part."""
     import numpy as np
 
     rows = parts[0].rows
@@ -149,7 +151,7 @@ def _all(parts: Sequence[_Fitting]) -> _Fitting:
 
 
 def _any(parts: Sequence[_Fitting]) -> _Fitting:
-    """Return passages that fit a part."""
+    """Return the passages that fit a part."""
     import numpy as np
 
     rows, places = np.unique(np.concatenate([part.rows for part in parts]), return_inverse=True)
@@ -159,7 +161,7 @@ def _any(parts: Sequence[_Fitting]) -> _Fitting:
 def _leaves(expression: Expression) -> list[SearchTerm]:
     if isinstance(expression, SearchTerm):
         return [expression]
-    return [leaf for part in expression.parts for leaf in _leaves(part)]
+    return list(chain.from_iterable(map(_leaves, expression.parts)))
 
 
 def _times(phrase: Sequence[tuple[int, str]], text: Sequence[tuple[int, str]]) -> int:

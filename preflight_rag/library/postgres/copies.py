@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Any
 
 import psycopg
@@ -23,7 +24,7 @@ from preflight_rag.library.storage.copies import DocumentMarks
 from preflight_rag.library.storage.schema import CHUNK
 
 LINKED = "linked"
-"""Under this name the settings count how often copies were found or forgotten; there is none before the first time."""
+"""Setting that counts how often copies were found or forgotten; missing before the first time."""
 _LOCK = "hashtextextended('preflight library copies ' || current_schema(), 0)"
 
 _TABLES = """
@@ -83,7 +84,7 @@ Row = tuple[Any, ...]
 
 
 class FoundCopies:
-    """What was found of copies; keeps `FoundCopyStore`.
+    """The copies that were found, as `FoundCopyStore`.
 
     Args:
         read: Returns the rows that a statement reads.
@@ -97,7 +98,7 @@ class FoundCopies:
         return self._read("select to_regclass('library_passage_copies') is not null", ()) == [(True,)]
 
     def passage_copies(self) -> Mapping[int, tuple[int, ...]]:
-        """By row, the rows of the passages that hold the same text."""
+        """Return, by row, the rows of the passages with the same text."""
         found: dict[int, list[int]] = {}
         if self.has_tables():
             for row, of_row in self._read("select row, of_row from library_passage_copies order by row, of_row", ()):
@@ -105,7 +106,7 @@ class FoundCopies:
         return {row: tuple(of) for row, of in found.items()}
 
     def document_copies(self) -> list[DocumentCopy]:
-        """All documents that have the text of another one, by id."""
+        """Return all documents that have the text of another one, by id."""
         return [DocumentCopy(*row) for row in self._read(_COPIES, ())] if self.has_tables() else []
 
     def document_rows(self, document_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -122,12 +123,12 @@ class FoundCopies:
         return found
 
     def documents_of(self, passage_ids: Sequence[str]) -> dict[str, str]:
-        """By passage, its document; of those that exist."""
+        """Return the document of each existing passage, by passage."""
         return dict(self._read(_DOCUMENTS_OF, [list(map(storable_text, passage_ids))]))
 
 
 class CopyTables(FoundCopies):
-    """The tables, for the one process that writes them; keeps `CopyStore`. The caller has begun a transaction."""
+    """The tables of copies for the one process that writes them, as `CopyStore`. The caller has begun a transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -145,7 +146,7 @@ class CopyTables(FoundCopies):
                 self._connection.execute(statement)
 
     def forget_changed(self) -> None:
-        """Forget the marks and copies of documents that were changed or removed; what stood in for them waits anew."""
+        """Delete the marks and copies of changed or removed documents; their own copies are compared anew."""
         gone = [key for (key,) in self._rows(_GONE)]
         if not gone:
             return
@@ -181,11 +182,11 @@ class CopyTables(FoundCopies):
             )
 
     def has_uncompared(self) -> bool:
-        """Whether a document waits to be compared with the others."""
+        """Return whether a document waits to be compared with the others."""
         return self._rows("select exists (select from library_document_marks where not compared)") == [(True,)]
 
     def marked(self) -> Iterator[DocumentMarks]:
-        """The marks of all documents, in the order in which they came to the library."""
+        """Yield the marks of all documents, in the order in which they came to the library."""
         last = 0
         while rows := self._rows(_MARKED, [last]):
             for _, name, words, marks, compared in rows:
@@ -199,7 +200,7 @@ class CopyTables(FoundCopies):
         passages: Mapping[int, Sequence[int]],
     ) -> None:
         """Store what was found of some documents, which are compared by that."""
-        names = {*compared, *(name for each in documents for name in (each.document_id, each.of_document))}
+        names = {*compared, *chain.from_iterable((each.document_id, each.of_document) for each in documents)}
         keys: dict[str, int] = dict(self._rows(_KEYS, [sorted(names)]))  # type: ignore[arg-type]
         self.has_changed |= bool(documents)
         with self._connection.cursor() as cursor:
@@ -207,9 +208,13 @@ class CopyTables(FoundCopies):
                 "insert into library_document_copies values (%s, %s, %s) on conflict do nothing",
                 [(keys[each.document_id], keys[each.of_document], each.share) for each in documents],
             )
+            pairs = []
+            for row, of in passages.items():
+                for of_row in of:
+                    pairs.append((row, of_row))
             cursor.executemany(
                 "insert into library_passage_copies values (%s, %s) on conflict do nothing",
-                [(row, of_row) for row, of in passages.items() for of_row in of],
+                pairs,
             )
         self._connection.execute(
             "update library_document_marks set compared = true where document = any(%s)",
@@ -218,12 +223,12 @@ class CopyTables(FoundCopies):
 
 
 def link(connection: Connection, wait_seconds: float) -> list[DocumentCopy]:
-    """Find the copies among published documents that are new since the last time; what was found of them.
+    """Find and store the copies among documents published since the last call.
 
-    Where another process has been at it for too long, what is left is found after the next publication.
+    If another process holds the task for too long, the rest is found after the next publication.
 
     Args:
-        connection: Of a run that has published what it wrote.
+        connection: The connection of a run that has published its documents.
         wait_seconds: How long to wait for another process.
     """
     deadline = time.monotonic() + wait_seconds

@@ -14,7 +14,7 @@ FLAT_LIMIT = 4_000
 MOST_INDEXED_NUMBERS = 4_000
 """pgvector indexes no longer vectors of half precision."""
 NEIGHBOURS, BUILT_WITH = 16, 128
-"""What the index is built with (`m`, `ef_construction`): see docs/scaling.md for what it finds."""
+"""Build parameters of the index (`m`, `ef_construction`): see docs/scaling.md for its recall."""
 BYTES_OF_INDEX = 1.4
 """Bytes that building takes in memory for one of what the index's vectors take; measured, roughly."""
 

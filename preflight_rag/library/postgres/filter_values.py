@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 from preflight_rag.databases.postgres import storable_text
@@ -43,7 +44,7 @@ class PostgresValues:
         self._store = store
 
     def state(self) -> tuple[int, int]:
-        """Return numbers of the last publication, and of the last change of tags."""
+        """Return the numbers of the last publication, and of the last change of tags."""
         return self._store.state()
 
     def rows(self) -> set[int]:
@@ -51,7 +52,7 @@ class PostgresValues:
         return {row for (row,) in self._store.rows_of(f"select row from library_passages where {sees()}")}
 
     def rows_by_column(self, name: str, fits: Fits) -> set[int]:
-        """Return rows whose value in a column fits."""
+        """Return the rows whose value in a column fits."""
         select = self._store.rows_of
         if name == "id":
             own = _fitting(select(_OF_PASSAGES.format(value="id")), fits, "text")
@@ -68,13 +69,13 @@ class PostgresValues:
         return self._passages(_fitting(found, fits, "text"))
 
     def rows_by_key(self, key: str, fits: Fits) -> set[int]:
-        """Return rows whose value under a key of metadata fits."""
+        """Return the rows whose value under a key of metadata fits."""
         values, select = [storable_text(key)], self._store.rows_of
         own = _fitting_json(select(_KEY_OF_PASSAGES.format(), values), fits)
         return own | self._passages(_fitting_json(select(_KEY_OF_DOCUMENTS.format(also=""), values), fits))
 
     def rows_by_undated_key(self, key: str, fits: Fits) -> set[int]:
-        """Return rows of documents without a date whose value under a key fits."""
+        """Return the rows of documents without a date whose value under a key fits."""
         found = self._store.rows_of(_KEY_OF_DOCUMENTS.format(also="and d.date is null"), [storable_text(key)])
         return self._passages(_fitting_json(found, fits))
 
@@ -83,11 +84,11 @@ class PostgresValues:
         return {key for (key,) in self._store.rows_of(_KEYS)}
 
     def dates(self) -> list[tuple[object, int]]:
-        """Return dates of documents, and how many have each."""
+        """Return the dates of documents, and how many have each."""
         return [(date, count) for date, count in self._store.rows_of(_DATES)]
 
     def _passages(self, documents: Iterable[int]) -> set[int]:
-        """Return rows of documents."""
+        """Return the rows of documents."""
         statement = f"select row from library_passages where document = any(%s) and {sees()}"
         keys = list(documents)
         return {row for (row,) in self._store.rows_of(statement, [keys])} if keys else set()
@@ -95,12 +96,14 @@ class PostgresValues:
 
 def _fitting(found: Iterable[tuple[Any, ...]], fits: Fits, kind: str) -> set[int]:
     """Return the numbers that stand beside values which fit."""
-    return {number for value, numbers in found if fits("null" if value is None else kind, value) for number in numbers}
+    return set(
+        chain.from_iterable(numbers for value, numbers in found if fits("null" if value is None else kind, value))
+    )
 
 
 def _fitting_json(found: Iterable[tuple[Any, ...]], fits: Fits) -> set[int]:
     """Return the rows whose values, stored as JSON, pass."""
-    return {number for text, numbers in found if fits(*_typed(text)) for number in numbers}
+    return set(chain.from_iterable(numbers for text, numbers in found if fits(*_typed(text))))
 
 
 def _typed(text: str) -> tuple[str, Any]:

@@ -40,7 +40,10 @@ def encoded_terms(title: str, text: str) -> bytes:
 
     own, titles, plain = passage_terms(title, text), words_by_token(title), words(f"{title} {text}")
     is_same = plain == own
-    numbers = [term_hash(term) for part in (own, titles, [] if is_same else plain) for term in part]
+    numbers = []
+    for part in (own, titles, [] if is_same else plain):
+        for term in part:
+            numbers.append(term_hash(term))
     counts = np.array([len(own), len(titles), SAME if is_same else len(plain)], dtype="<i4")
     return counts.tobytes() + np.array(numbers, dtype="<i8").tobytes()
 

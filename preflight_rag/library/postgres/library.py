@@ -195,7 +195,7 @@ class PostgresLibrary(StoredCollection):
         return [names[row] for row in rows if row in names]
 
     def without_copies(self, ids: Sequence[str], where: Filter | None = None) -> list[str]:
-        """The passages without those whose text another one has that is searched, and fits the filter.
+        """Return the passages without those whose text another passage has that is searched and fits the filter.
 
         Raises:
             UsageError: No document has a field of the filter.
@@ -210,7 +210,7 @@ class PostgresLibrary(StoredCollection):
         return [name for name in ids if not hidden.get(name, False)]
 
     def also_in(self, quotes: Mapping[str, str]) -> dict[str, list[CopyPlace]]:
-        """By passage, the documents that hold its quote word for word and are not searched for it.
+        """Return, by passage, the documents with the same quote, word for word, that searches leave out.
 
         Args:
             quotes: By passage, what is quoted of it.
@@ -228,7 +228,7 @@ class PostgresLibrary(StoredCollection):
         return [terms.of(place) for place in range(len(ids))]
 
     def stats(self) -> dict[str, Any]:
-        """Return counts, sizes in bytes, and what the library was made with."""
+        """Return the counts, sizes in bytes, and what the library was made with."""
         store = self._store
         return {
             "path": store.name,

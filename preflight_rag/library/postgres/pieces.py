@@ -23,7 +23,8 @@ PIECE_PASSAGES = 50_000
 """Passages of a piece that is made at once: its lists take about 100 MB in memory. A guess."""
 READ_AT_ONCE = 2_000
 MERGED = 8
-"""So many pieces of like size become one: a search reads few lists, a posting is written a few times. A guess."""
+"""Number of pieces of similar size that are merged into one, so that a search reads few lists and a posting is
+rewritten few times. A guess."""
 
 
 class PostingPieces:
@@ -47,7 +48,7 @@ class PostingPieces:
         self._write(make_piece(waiting))
 
     def clear(self) -> None:
-        """Delete all of them."""
+        """Delete all pieces."""
         for table in ("postings", "words", "pieces"):
             self._connection.execute(f"delete from library_{table}")
 

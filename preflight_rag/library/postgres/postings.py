@@ -12,6 +12,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from preflight_rag.library.index.lexical import MAX_TERMS, open_analyser
@@ -28,12 +29,12 @@ RECORD_BYTES = 6
 LARGEST_ROW = 2**32 - 1
 MOST_TIMES = 255
 FEW = 20_000
-"""Up to so many postings of a query are sorted by row; more are added up in an array of all rows. Measured: 2 ms."""
+"""Postings of a query up to which they are sorted by row; more are added up in an array of all rows. Measured: 2 ms."""
 
 
 @lru_cache(maxsize=1)
 def decoded_lengths() -> tuple[int, ...]:
-    """The length that each code of one byte stands for: exact up to 40, then in ever larger steps, as in Lucene."""
+    """Return the length that each one-byte code stands for: exact up to 40, then in ever larger steps, as in Lucene."""
     found = []
     for code in range(256):
         number = code - 24
@@ -147,7 +148,7 @@ def query_terms(query: str) -> list[str]:
 def terms_of(passages: Iterable[tuple[str, str]]) -> set[str]:
     """Return all terms of `(title, text)`."""
     analyser = open_analyser()
-    return {term for title, text in passages for term in analyser.analyze(whole_text(title, text))}
+    return set(chain.from_iterable(analyser.analyze(whole_text(title, text)) for title, text in passages))
 
 
 def without_rows(stored: bytes, rows: np.ndarray) -> bytes:
@@ -172,11 +173,11 @@ def best_by_bm25(
 
     Args:
         lists: By term, its list in each piece.
-        terms: Of the query, in its order.
-        n: How many.
-        passages: How many there are in all pieces.
-        length: Terms of all of them.
-        dead: Rows (m,) that nobody sees any more, which are in the lists still.
+        terms: The query's terms, in order.
+        n: Number of passages to return.
+        passages: Number of passages in all pieces.
+        length: Total number of terms in them.
+        dead: Rows (m,) that are no longer visible but still in the lists.
         among: Rows to choose from, ascending; BM25's statistics stay those of the whole collection.
     """
     import numpy as np
@@ -205,7 +206,7 @@ def _largest(scores: np.ndarray, n: int) -> float:
 def _scored(
     lists: Mapping[str, Sequence[bytes]], terms: Sequence[str], passages: int, average: float, dead: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Of each term, rows and what it adds to their scores."""
+    """Return, for each term, its rows and its contribution to their scores."""
     import numpy as np
 
     for term in terms:
@@ -249,7 +250,7 @@ def bm25(weight: float, counts: np.ndarray, codes: np.ndarray, average: float) -
 def _summed(scored: Sequence[tuple[np.ndarray, np.ndarray]], n: int | None) -> tuple[np.ndarray, np.ndarray]:
     """Return each row once, ascending, with the sum of its scores.
 
-    With `n` at least those that are among the `n` best.
+    With `n`, rows outside the `n` best may be missing.
     """
     import numpy as np
 

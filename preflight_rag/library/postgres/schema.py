@@ -24,7 +24,7 @@ from preflight_rag.state.errors import LibraryBusy, LibraryError, LibraryMissing
 LEAST_VECTOR = (0, 8)
 """The first version of pgvector that goes on with an index until enough rows fit a filter."""
 MIGRATION_SECONDS = 60.0
-"""How long another process is waited for that makes the tables; a guess, they are made in less than a second."""
+"""Timeout for another process that creates the tables; a guess: creating them takes less than a second."""
 POLL_SECONDS = 0.1
 INSTALL_HELP = "Install pgvector 0.8 or newer on the server, such as the package postgresql-16-pgvector of PGDG."
 ROWS = "library_passages_row_seq"
@@ -119,11 +119,11 @@ def _make_tables(connection: Connection) -> None:
 
 
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_make_tables,)
-"""What brings the tables to version 1, 2, …; the number is among the settings, as `schema_version`."""
+"""Functions that bring the tables to version 1, 2, …; the number is among the settings, as `schema_version`."""
 
 
 def sees(table: str = "") -> str:
-    """Return the condition that a row of documents, passages or vectors is one that everybody sees."""
+    """Return the SQL condition that a row of documents, passages or vectors is published."""
     name = f"{table}." if table else ""
     pending = "array(select run from library_runs)"
     return f"({name}added <> all({pending}) and ({name}retired is null or {name}retired = any({pending})))"

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 LOOKED_AT = 2
 """Times the wanted passages that an index of vectors of half precision is asked for; the stored ones rank these."""
 FEW = 20_000
-"""Of so many passages that fit a filter, each vector is compared; of more, the whole ranking is read until it has them.
-Measured: see docs/scaling.md."""
+"""Number of filtered passages up to which each vector is compared; for more, the whole ranking is read until enough of
+them were found. Measured: see docs/scaling.md."""
 
 STATE = f"""
     select (select value::bigint from library_meta where key = 'generation'),
@@ -77,8 +77,8 @@ def hybrid_search(
 
     Args:
         store: The library.
-        query: What is looked for.
-        vector: Of its text, (d,) float32.
+        query: The query.
+        vector: The vector of the query's text, (d,) float32.
         among: Rows to choose from, ascending (m,); None for all.
         has_index: Whether there is an index of the vectors; without, all are compared.
         with_terms: Whether the terms that are stored are those of today's analyser.
@@ -94,7 +94,10 @@ def hybrid_search(
         read = [row for row, _ in fused]
     else:
         fused, read = [], list(dict.fromkeys(row for row, _ in (*dense, *lexical)))
-    shown = {row for ranking in (dense[: query.k], lexical[: query.k]) for row, _ in ranking}
+    shown = set()
+    for ranking in (dense[: query.k], lexical[: query.k]):
+        for row, _ in ranking:
+            shown.add(row)
     rows = list(dict.fromkeys((*read, *sorted(shown))))
     found = {row[0]: row for row in store.rows_of(_CANDIDATES, {"read": read, "rows": rows})}
     if len(found) != len(rows):

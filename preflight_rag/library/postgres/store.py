@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     import numpy as np
 
 MOST_CONNECTIONS = 8
-"""Of one process for its searches; a guess: each takes one for some milliseconds."""
+"""Connections of one process for its searches; a guess: each search needs one for some milliseconds."""
 SEARCHED = 300
 """Passages that a search of the dense index looks at (`hnsw.ef_search`): see docs/scaling.md for what it finds."""
 ASK_AGAIN_SECONDS = 10.0
-"""After so long it is asked again whether vectors have an index; a guess: without it all are compared, exactly."""
+"""Interval of checks whether the vectors have an index; a guess. Without an index all vectors are compared, exactly."""
 CHUNK = 2000
 """Rows of one statement that reads many; a guess."""
 Row = tuple[Any, ...]
@@ -94,7 +94,7 @@ class PostgresStore:
         self.connections.close()
 
     def rows_of(self, statement: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[Row]:
-        """Return rows that a statement reads, in PostgreSQL's binary form where that is shorter."""
+        """Return the rows that a statement reads, in PostgreSQL's binary form where that is shorter."""
 
         def read(connection: Connection) -> list[Row]:
             return connection.execute(statement, values or None, binary=True).fetchall()
@@ -117,7 +117,7 @@ class PostgresStore:
         self.connections.read(lambda connection: connection.execute(statement, values))
 
     def generation(self) -> int:
-        """Return number of the last publication."""
+        """Return the number of the last publication."""
         return int(self.meta("generation") or 0)
 
     def state(self) -> tuple[int, int]:
@@ -128,7 +128,7 @@ class PostgresStore:
         return int(rows["generation"]), int(rows["tagged"])
 
     def dimension(self) -> int:
-        """Return length of the stored vectors."""
+        """Return the length of the stored vectors."""
         return int(self.meta("embedder")["dimension"])
 
     def damaged(self, what: str) -> DatabaseCorrupt:
@@ -151,7 +151,7 @@ class PostgresStore:
                 yield read | {name: json.loads(read[name]) for name in ("authors", "metadata")}
 
     def all_passage_ids(self) -> list[str]:
-        """Return ids of all passages, ordered by id."""
+        """Return the ids of all passages, ordered by id."""
         statement = f'select id from library_passages where {sees()} order by id collate "C"'
         return [row[0] for row in self.rows_of(statement)]
 
@@ -205,7 +205,7 @@ class PostgresStore:
         return found
 
     def passage_ids(self, document_ids: Sequence[str]) -> dict[str, list[str]]:
-        """Return ids of the passages of each document, in the order of its text."""
+        """Return the ids of the passages of each document, in the order of its text."""
         statement = f"""select d.id, p.id from library_documents d join library_passages p on p.document = d.key
             where d.id = any(%s) and {sees("d")} order by d.key, p.position"""
         found: dict[str, list[str]] = {}
@@ -258,14 +258,14 @@ class PostgresStore:
         return dict(zip(names, self.rows_of(statement)[0], strict=True))
 
     def size(self) -> int:
-        """Return bytes that the tables take, with their indices."""
+        """Return the size of the tables with their indices, in bytes."""
         statement = "select sum(pg_total_relation_size(name::regclass))::bigint from unnest(%s::text[]) as name"
         return int(self.rows_of(statement, [list(TABLES)])[0][0])
 
     def listed(self, like: str, offset: int, limit: int) -> tuple[list[dict[str, Any]], int]:
-        """Return rows of documents whose title, id or source is LIKE a pattern ("" for all), the latest first.
+        """Return one page of documents with title, id or source LIKE a pattern, and their total number.
 
-        Of how many.
+        "" fits all; the latest come first.
         """
         names = ("d.title", "d.id", "d.source")
         fits = f"{sees('d')} and (%(like)s = '' or {' or '.join(f'{name} ilike %(like)s' for name in names)})"
@@ -281,7 +281,7 @@ class PostgresStore:
         return dict(zip(ROW, rows[0], strict=True)) if rows else None
 
     def document_ids(self) -> list[str]:
-        """Return ids of all documents, ordered."""
+        """Return the ids of all documents, ordered."""
         statement = f'select id from library_documents where {sees()} order by id collate "C"'
         return [row[0] for row in self.rows_of(statement)]
 
@@ -291,7 +291,7 @@ class PostgresStore:
         return bool(self.rows_of(statement, [storable_text(origin)]))
 
     def origins_counted(self) -> list[tuple[str, int]]:
-        """Return files, and how many documents come from each; "" for those that come from none."""
+        """Return the files, and how many documents come from each; "" for those that come from none."""
         return [
             (row[0], row[1])
             for row in self.rows_of(f"""select origin, count(*) from library_documents
@@ -299,7 +299,7 @@ class PostgresStore:
         ]
 
     def tags_counted(self) -> list[tuple[str, int]]:
-        """Return tags, in the alphabet's order, and how many documents have each."""
+        """Return the tags, in the alphabet's order, and how many documents have each."""
         statement = f"""select e.value::text from library_documents d, json_each(d.metadata) e
             where {sees("d")} and e.key = 'tags'"""
         found: dict[str, int] = {}
@@ -312,14 +312,14 @@ class PostgresStore:
 
     @property
     def copies(self) -> FoundCopies:
-        """What was found of documents that hold the same text."""
+        """The copies among the documents that were found."""
         return FoundCopies(self.rows_of)
 
     def passage_copies(self, linked: int | None) -> Mapping[int, tuple[int, ...]]:
-        """By row, the rows of the passages that hold the same text; read again when copies were found since.
+        """Return, by row, the rows of the passages with the same text; cached until new copies are found.
 
         Args:
-            linked: How often they were found (`LINKED`); None where they never were.
+            linked: Number of times that copies were looked for (`LINKED`); None for never.
         """
         if linked is None:
             return {}
@@ -328,7 +328,7 @@ class PostgresStore:
         return self._copies[1]
 
     def originals(self) -> Mapping[str, str]:
-        """By document that is a copy in the main, the one that is searched; read again when somebody has written."""
+        """Return, by copied document, the document that is searched for it; cached until the library is written."""
         linked = self.meta(LINKED)
         if linked is None:
             return {}

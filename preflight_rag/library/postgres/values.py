@@ -67,9 +67,9 @@ def _cleaned(value: Any) -> Any:
 
 
 def storable_passage(passage: Passage, key: str) -> tuple[Passage, str]:
-    """Return a passage, and the key of what is embedded of it, of texts that PostgreSQL keeps.
+    """Return a passage, and the key of its embedded text, without characters that PostgreSQL rejects.
 
-    Its id is that of its text.
+    The id is that of the resulting text.
     """
     names = ("document_id", "text", "title")
     changed = {

@@ -29,7 +29,7 @@ __all__ = ["PURGE", "PostgresWriter"]
 
 
 class PostgresWriter:
-    """Writes one library; its methods are the library's, and do what those of `writer.Writer` do.
+    """The writer of one library, with the methods of `writer.Writer`.
 
     Args:
         store: The library.
@@ -126,7 +126,7 @@ class PostgresWriter:
             return run.retire_documents(document_ids)
 
     def set_tags(self, document_id: str, tags: Sequence[str]) -> bool:
-        """Give a document tags in the place of those that it has; false where there is no such document."""
+        """Replace a document's tags; return False if there is no such document."""
         tags = check_tags(tags)
         with self._published(None) as run:
             return run.set_tags(document_id, tags)
@@ -143,7 +143,7 @@ class PostgresWriter:
 
     @contextmanager
     def _published(self, progress: Progress | None) -> Iterator[DocumentWriting]:
-        """A run that is published at the end of the block; where the block fails it waits for the next one."""
+        """Publish a run at the end of the block; if the block fails, the next run publishes it."""
 
         def step(name: str) -> None:
             if progress:

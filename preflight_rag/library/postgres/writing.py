@@ -40,7 +40,8 @@ STEPS = ("words", "purge", "")
 WORDS, PURGE, _ = STEPS
 """Steps of a publication, as progress names them."""
 ANALYSER = "analyser"
-"""Under this name the settings hold what the analyser of the stored terms makes of a few lines."""
+"""Setting with the terms of a few test lines by the analyser that made the stored terms; another analyser makes
+others."""
 PURGED_AT_ONCE = 20_000
 """Passages, and terms of them, whose lists are written anew at once; guesses: lists take megabytes."""
 
@@ -145,7 +146,7 @@ class DocumentWriting:
             self._connection.execute("delete from library_kept_vectors")
 
     def write_documents(self, documents: Sequence[PreparedDocument]) -> None:
-        """Add or replace documents, all in one transaction; one that another writer has stored meanwhile is left."""
+        """Add or replace documents in one transaction; those that another writer has stored meanwhile are left out."""
         self._known = None
         latest = {storable_text(each.document.id): each for each in documents}
         with self._documents(latest) as known:
@@ -168,7 +169,7 @@ class DocumentWriting:
         return len(known)
 
     def set_tags(self, document_id: str, tags: Sequence[str]) -> bool:
-        """Give a document tags in the place of those that it has; false where there is no such document."""
+        """Replace a document's tags; return False if there is no such document."""
         name = storable_text(document_id)
         with self._documents([name]) as known:
             if name not in known:
@@ -182,7 +183,7 @@ class DocumentWriting:
 
     @contextmanager
     def _documents(self, names: Sequence[str] | Mapping[str, Any]) -> Iterator[dict[str, tuple[str, dict[str, Any]]]]:
-        """A transaction over documents that nobody else writes meanwhile; hash and metadata of those that are there.
+        """Lock documents for a transaction, and yield the hash and metadata of the existing ones.
 
         Raises:
             LibraryBusy: Another run has written one of them, and is not published within the time to wait.
@@ -200,11 +201,9 @@ class DocumentWriting:
             self._wait_for(other, deadline)
 
     def _other_run(self, names: Sequence[str] | Mapping[str, Any], number: int) -> int | None:
-        """Return a run, not published, that has added one of the documents or taken one out.
+        """Return an unpublished run that has added or removed one of the documents.
 
-        The documents are locked first.
-
-        They are locked in one order, so that two runs with documents in common do not wait for each other.
+        The documents are locked first, in one order, so that two runs with documents in common cannot deadlock.
         """
         self._connection.execute(
             """select pg_advisory_xact_lock(hashtextextended('preflight document ' || current_schema() || name, 0))
@@ -222,7 +221,7 @@ class DocumentWriting:
         return int(row[0])
 
     def _is_dead(self, run: int) -> bool:
-        """Return whether nobody holds a run any more. What it wrote is adopted at the next publication."""
+        """Return whether a run's process has ended. The next publication adopts what it wrote."""
         if not self._one(f"select pg_try_advisory_lock({_ALIVE})", [run]):
             return False
         self._connection.execute(f"select pg_advisory_unlock({_ALIVE})", [run])
@@ -309,11 +308,11 @@ class DocumentWriting:
                     copy.write_row(values_of_vector)
 
     def publish(self, step: Callable[[str], None] = lambda name: None) -> None:
-        """Let everybody see what the run did, and what runs did that were killed; then delete what nobody sees.
+        """Publish this run and the runs of killed processes, then delete what is no longer visible.
 
         Args:
-            step: Called with "words" while posting lists are made, and with "purge" once everybody sees the run and
-                the copies among its documents are found.
+            step: Called with "words" while posting lists are made, and with "purge" once the run is visible and the
+                copies among its documents are found.
         """
         connection = self._connection
         dead = [run for (run,) in connection.execute("select run from library_runs").fetchall() if self._adopts(run)]
@@ -337,7 +336,7 @@ class DocumentWriting:
         self._tidy()
 
     def _adopts(self, run: int) -> bool:
-        """Return whether a run that is not published belongs to nobody any more; it is this one's from now on."""
+        """Return whether an unpublished run has no process any more; it then belongs to this run."""
         return run != self._number and self._one(f"select pg_try_advisory_lock({_ALIVE})", [run])
 
     def _tidy(self) -> None:
@@ -421,9 +420,9 @@ class DocumentWriting:
                 )
 
     def _count_values(self) -> None:
-        """Have the server count what its plans rest on, where a tenth of it or more is new; it does so itself later.
+        """Have the server update its planner statistics if a tenth of the data or more is new.
 
-        Vectors are left out.
+        The server does so by itself later. Vectors are left out.
         """
         passages = self._one("select coalesce(sum(passages), 0)::float8 from library_pieces")
         counted = self._one("select reltuples from pg_class where oid = 'library_passages'::regclass")
@@ -452,7 +451,7 @@ class DocumentWriting:
 
 @contextmanager
 def writing(store: PostgresStore, wait_seconds: float) -> Iterator[DocumentWriting]:
-    """A run over a connection of its own; what it wrote and did not publish waits for the next publication.
+    """Yield a run over its own connection; if it is not published, the next publication includes it.
 
     Raises:
         LibraryUnavailable: Nobody answers, or the connection was lost.
@@ -466,7 +465,7 @@ def writing(store: PostgresStore, wait_seconds: float) -> Iterator[DocumentWriti
 
 
 def _tagged(document: Document, before: Mapping[str, Any]) -> Document:
-    """Return a document that is stored again, with the tags that somebody gave it by hand."""
+    """Return a document that is stored again, with the tags that users gave it."""
     if not before.get("tagged"):
         return document
     own = {name: before[name] for name in ("tags", "tagged") if name in before}

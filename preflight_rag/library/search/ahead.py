@@ -20,11 +20,11 @@ IMPORTED_LATER = (
     "preflight_rag.models.opening",
     "preflight_rag.models.reranking.feature_reranker",
 )
-"""What a search with the default settings imports at its first use: two threads must not import it at once."""
+"""Modules that a search with the default settings imports at its first use: two threads must not import one at once."""
 
 
 def may_be_found_ahead(library: Collection, settings: Settings) -> bool:
-    """Whether searching twice costs next to nothing and asks nobody else: in a folder, with what the package brings."""
+    """Return whether a second search is cheap and asks nobody else: in a folder, with the package's own models."""
     plain = settings.reranker in (FEATURES, NONE) and not settings.pubmed and settings.subtree is None
     return plain and isinstance(library, Library)
 
@@ -38,17 +38,17 @@ def import_ahead() -> None:
 def read_ahead(
     library: Collection, question: str, settings: Settings, extractive: ExtractiveReader, wanted: Callable[[], bool]
 ) -> None:
-    """Read what is found for a question, best first, so that its turn finds it read.
+    """Read the passages found for a question, best first, so that its turn finds their readings in the cache.
 
-    Nothing of a turn depends on it. Where the turn searches for something else, since the question is rewritten, this
-    was in vain.
+    No result of a turn depends on this. If the question is rewritten, so that the turn searches for something else, the
+    work is wasted.
 
     Args:
         library: The collection.
-        question: As it was asked.
-        settings: Of the turn.
-        extractive: What reads; it remembers its readings.
-        wanted: Asked before each passage; once it is false the rest is left.
+        question: The question, before any rewrite.
+        settings: The turn's settings.
+        extractive: The reader, which caches its readings.
+        wanted: Called before each passage; reading stops when it returns False.
     """
     for source in retrieve_passages(library, [question], settings, extractive=extractive).sources():
         if not wanted():

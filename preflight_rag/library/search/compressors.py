@@ -70,7 +70,7 @@ class TokenBudget(BaseDocumentCompressor):
         return token_budget(tokens, budget=self.budget, compression=self.compression) if tokens else None
 
     def _tokens(self, documents: Sequence[Document]) -> list[int] | None:
-        """Return lengths of the documents, where there is a budget."""
+        """Return the lengths of the documents if there is a budget."""
         if self.budget is None and self.compression is None:
             return None
         count = self.count_tokens or self._opened().count_tokens
@@ -87,7 +87,7 @@ class TokenBudget(BaseDocumentCompressor):
 
 
 class _Selector(TokenBudget):
-    """What the selectors by vectors share."""
+    """The common base of selectors by vectors."""
 
     score_key: str | None = Field(
         default=None,
@@ -107,7 +107,7 @@ class _Selector(TokenBudget):
 
     @abstractmethod
     def _pick(self, vectors: np.ndarray, query: np.ndarray | None, limits: dict[str, Any]) -> list[int]:
-        """Return indices of the documents, in the order of choice."""
+        """Return the indices of the documents, in the order of choice."""
 
     def _relevance(self, documents: Sequence[Document]) -> np.ndarray | None:
         if self.score_key is None:

@@ -104,10 +104,10 @@ def fps(
 
 
 def within_budget(tokens: Sequence[int], budget: int | None, *, k: int | None = None, fill: bool = True) -> list[int]:
-    """Return the first candidates that fit together into `budget` tokens, one that does not fit being passed over.
+    """Return the first candidates that fit together into `budget` tokens; one that does not fit is skipped.
 
-    Without `fill` the first that does not fit into what is left is the end; only what is longer than the whole budget
-    is passed over.
+    Without `fill`, the selection ends with the first candidate that does not fit into the rest of the budget; only
+    candidates longer than the whole budget are skipped.
 
     Raises:
         UsageError: As `mmr`.
@@ -168,9 +168,9 @@ def check_limits(
 
 
 def unit_scaled(scores: ArrayLike) -> np.ndarray:
-    """Return scores of any range, shifted and scaled so that the lowest is 0 and the highest 1.
+    """Return scores of any range, shifted and scaled to a minimum of 0 and a maximum of 1.
 
-    All 1 where they are equal.
+    Equal scores all become 1.
     """
     import numpy as np
 
@@ -183,7 +183,7 @@ def unit_scaled(scores: ArrayLike) -> np.ndarray:
 
 
 def in_order(cosines: ArrayLike) -> np.ndarray:
-    """The candidates' cosines with the query, handed out in the order in which the candidates come: the highest first.
+    """Return the candidates' cosines with the query in descending order, the highest for the first candidate.
 
     What is weighed against redundancy, the cosine of two passages, is then on the scale on which α and w were tuned,
     whatever put the candidates into their order: a second stage, or their age. Candidates that come by their cosines
@@ -195,10 +195,10 @@ def in_order(cosines: ArrayLike) -> np.ndarray:
 
 
 class _Basket:
-    """The candidates taken, and those that may still be taken: short enough for the rest of the budget.
+    """The candidates taken so far, and those that still fit into the rest of the budget.
 
-    Without `fill` they need only be short enough for the whole of it, and one that does not fit into the rest is the
-    end.
+    Without `fill`, candidates need only fit into the whole budget, and the selection ends with the first one that does
+    not fit into the rest.
     """
 
     def __init__(
@@ -225,7 +225,7 @@ class _Basket:
 
     @property
     def full(self) -> bool:
-        """Whether nothing more can be taken."""
+        """Whether no further candidate can be taken."""
         return self._ended or len(self.taken) >= self._most or not self.open.any()
 
     def take(self, index: int) -> None:
@@ -269,7 +269,7 @@ class _Space:
         return _Space(self.vectors[indices], self.norms[indices])
 
     def cosines(self, other: np.ndarray, norms: np.ndarray) -> np.ndarray:
-        """Return cosine of each candidate with each row of `other` (m, d): (n, m); 0 for a vector of zeros."""
+        """Return the cosine of each candidate with each row of `other` (m, d): (n, m); 0 for a vector of zeros."""
         import numpy as np
 
         products = self.vectors @ other.T
@@ -410,7 +410,7 @@ def _fill(
 
 
 def _highest(scores: np.ndarray) -> np.ndarray:
-    """Return indices of the `POOL` highest scores, ascending."""
+    """Return the indices of the `POOL` highest scores, ascending."""
     import numpy as np
 
     if len(scores) <= POOL:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
+from itertools import chain
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
@@ -96,7 +97,7 @@ class Condition:
         return self.op in ("!=", "missing")
 
     def predicate(self) -> Predicate:
-        """Return whether one stored value fits; for a negative condition, whether it is one that must not occur."""
+        """Return a predicate of one stored value; for a negative condition, of a value that must not occur."""
         if self.op in ("exists", "missing"):
             return lambda value: value is not None and value != ""
         lower = self.field.lower()
@@ -203,7 +204,9 @@ def _any_parsed(text: str) -> Condition | AnyOf:
 def _parsed(text: str) -> Condition:
     stripped = text.strip()
     if match := _IN.fullmatch(stripped):
-        values = [next((part for part in found if part), "").strip() for found in _QUOTED.findall(match[2])]
+        values = []
+        for found in _QUOTED.findall(match[2]):
+            values.append(next((part for part in found if part), "").strip())
         return Condition(match[1], "in", frozenset(value for value in values if value))
     if match := _COMPARED.fullmatch(stripped):
         value = re.sub(r"""^(["'])(.*)\1$""", r"\2", match[3], flags=re.DOTALL)
@@ -226,7 +229,7 @@ def _holds(condition: Condition, metadata: Mapping[str, object]) -> bool:
     values = _entries(folded.get(name, folded.get(condition.field.lower())))
     if name == "id":
         values += [folded[key] for key in ("document_id", "passage_id") if key in folded]
-        values += [tail for value in values for tail in _tails(value)]
+        values += list(chain.from_iterable(map(_tails, values)))
     elif name == "folder" and values == [None]:
         values = list(_folders(folded.get("source"))) or values
     elif name == "date" and values == [None]:
@@ -244,11 +247,14 @@ def _tails(value: object) -> list[str]:
 
 
 def _folders(value: object) -> list[str]:
-    """Return names of the folders that lead to a file: every run of them, and the whole path."""
+    """Return the names of the folders that lead to a file: every run of them, and the whole path."""
     if not isinstance(value, str) or not _PATH.match(value):
         return []
     parts = [part for part in _BETWEEN.split(value) if part][:-1]
-    runs = ["/".join(parts[start:end]) for end in range(1, len(parts) + 1) for start in range(end)]
+    runs = []
+    for end in range(1, len(parts) + 1):
+        for start in range(end):
+            runs.append("/".join(parts[start:end]))
     return [*runs, *(value[: value.find(part) + len(part)] for part in parts)]
 
 
@@ -369,7 +375,7 @@ Fits: TypeAlias = Callable[[str, Any], bool]
 
 
 class FilterValues(Protocol):
-    """What filters ask of a collection, wherever that is. A row is a passage's number there."""
+    """The values that filters need from a collection of any kind. A row is a passage's number there."""
 
     def state(self) -> tuple[int, int]:
         """Return numbers that grow when documents, or their tags, change."""
@@ -378,12 +384,12 @@ class FilterValues(Protocol):
         """Return all rows."""
 
     def rows_by_column(self, name: str, fits: Fits) -> set[int]:
-        """Return rows whose value in one of `COLUMNS`, of their own or of their document, fits."""
+        """Return the rows whose value in one of `COLUMNS`, of their own or of their document, fits."""
 
     def rows_by_key(self, key: str, fits: Fits) -> set[int]:
-        """Return rows whose value under a key of their metadata, or their document's, fits.
+        """Return the rows whose value under a key of their metadata, or their document's, fits.
 
-        In any case of its letters.
+        The key's case is ignored.
         """
 
     def rows_by_undated_key(self, key: str, fits: Fits) -> set[int]:
@@ -393,7 +399,7 @@ class FilterValues(Protocol):
         """Return all keys of metadata."""
 
     def dates(self) -> list[tuple[object, int]]:
-        """Return dates of documents, or their metadata's year, and how many have each."""
+        """Return the dates of documents, or their metadata's year, and how many have each."""
 
 
 class SqliteValues:
@@ -403,7 +409,7 @@ class SqliteValues:
         self._store = store
 
     def state(self) -> tuple[int, int]:
-        """Return numbers of the last write of a document, and of tags."""
+        """Return the numbers of the last write of a document, and of tags."""
         return self._store.generation(), self._store.tagged()
 
     def rows(self) -> set[int]:
@@ -411,15 +417,19 @@ class SqliteValues:
         return {row[0] for row in self._store.select(_ROWS)}
 
     def rows_by_column(self, name: str, fits: Fits) -> set[int]:
-        """Return rows whose value in a column fits."""
+        """Return the rows whose value in a column fits."""
         return {row[0] for row in self._store.select(_COLUMNS[name], (), fits=fits)}
 
     def rows_by_key(self, key: str, fits: Fits) -> set[int]:
-        """Return rows whose value under a key of metadata fits."""
-        return {row[0] for sql in (_DOCUMENT_KEY, _PASSAGE_KEY) for row in self._store.select(sql, (key,), fits=fits)}
+        """Return the rows whose value under a key of metadata fits."""
+        rows = set()
+        for sql in (_DOCUMENT_KEY, _PASSAGE_KEY):
+            for row in self._store.select(sql, (key,), fits=fits):
+                rows.add(row[0])
+        return rows
 
     def rows_by_undated_key(self, key: str, fits: Fits) -> set[int]:
-        """Return rows of documents without a date whose value under a key fits."""
+        """Return the rows of documents without a date whose value under a key fits."""
         return {row[0] for row in self._store.select(_UNDATED_KEY, (key,), fits=fits)}
 
     def keys(self) -> set[str]:
@@ -427,12 +437,12 @@ class SqliteValues:
         return {row[0] for row in self._store.select(_KEYS)}
 
     def dates(self) -> list[tuple[object, int]]:
-        """Return dates of documents, and how many have each."""
+        """Return the dates of documents, and how many have each."""
         return [(row[0], row[1]) for row in self._store.select(_DATES)]
 
 
 class FilterIndex:
-    """Which rows of a collection fit a filter; the last few answers are kept until a document is written."""
+    """The rows of a collection that fit a filter; the last few answers are cached until a document is written."""
 
     def __init__(self, values: FilterValues) -> None:
         self._values = values
@@ -458,13 +468,13 @@ class FilterIndex:
         return rows
 
     def undated(self) -> int:
-        """Return number of documents without a date in a known form."""
+        """Return the number of documents without a date in a known form."""
         return sum(count for date, count in self._values.dates() if known_date(date) is None)
 
     def fields(self) -> list[str]:
-        """Return names of the fields that a condition may name, in the order of the alphabet.
+        """Return the names of the fields that a condition may name, in alphabetical order.
 
-        Case makes no difference.
+        Names are case-insensitive.
         """
         keys = self._values.keys() - set(_NOT_FIELDS)
         folded = {name.casefold(): name for name in sorted({*COLUMNS, "year", *keys})}
@@ -479,7 +489,7 @@ class FilterIndex:
         return np.array(sorted(rows.difference(*unwanted)), dtype=np.int64)
 
     def _rows_with(self, condition: Condition | AnyOf) -> set[int]:
-        """Return rows of the passages that have a value which the condition's predicate fits."""
+        """Return the rows of the passages that have a value which the condition's predicate fits."""
         if isinstance(condition, AnyOf):
             return set().union(*map(self._rows_of_any, condition.conditions))
         fits, name = _of_json(_of_path(condition)), condition.name.lower()
@@ -493,7 +503,7 @@ class FilterIndex:
         return found
 
     def _rows_of_any(self, condition: Condition) -> set[int]:
-        """Return rows of the passages for which one condition of several holds."""
+        """Return the rows of the passages for which one condition of several holds."""
         rows = self._rows_with(condition)
         return self._values.rows() - rows if condition.is_negative else rows
 
@@ -512,9 +522,9 @@ class FilterIndex:
 
 
 def _of_path(condition: Condition) -> Predicate:
-    """Return the condition's predicate.
+    """Return the predicate of a condition on a path.
 
-    Of an id it is asked about shorter names, too, of a folder about those of a file.
+    For an id it also matches shorter names, for a folder the files below it.
     """
     fits, name = condition.predicate(), condition.name.lower()
     if name == "id":

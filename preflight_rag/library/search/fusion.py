@@ -19,7 +19,7 @@ Key = TypeVar("Key", str, int)
 RRF_K = 60
 """The paper's constant."""
 DENSE_WEIGHT = 0.6
-"""Of the dense scores in CombSUM: what every fold of `training/train_reranker.py` chooses on development parts."""
+"""Weight of the dense scores in CombSUM: every fold of `training/train_reranker.py` chooses it on development parts."""
 
 
 def reciprocal_rank_fusion(
@@ -110,7 +110,7 @@ def comb_sum(
 
 
 def _shares(scores: Mapping[Key, float]) -> dict[Key, float]:
-    """Return scores brought to [0, 1]; all 1 where they are equal."""
+    """Return scores scaled to [0, 1]; equal scores all become 1."""
     low, high = min(scores.values(), default=0.0), max(scores.values(), default=0.0)
     return {item: (score - low) / (high - low) if high > low else 1.0 for item, score in scores.items()}
 
@@ -136,7 +136,9 @@ def with_recency(candidates: Sequence[Candidate], weight: float, rrf_k: int = RR
         return (0, -day.latest.toordinal(), -day.earliest.toordinal()) if day else (1, 0, 0)
 
     newest = sorted(given, key=age)
-    order = [[item.passage.id for item in ranking] for ranking in (given, newest)]
+    order = []
+    for ranking in (given, newest):
+        order.append([item.passage.id for item in ranking])
     found = {item.passage.id: item for item in given}
     fused = reciprocal_rank_fusion(order, k=rrf_k, weights=[1.0, weight])
     return [replace(found[name], rank=rank, score=score) for rank, (name, score) in enumerate(fused, start=1)]

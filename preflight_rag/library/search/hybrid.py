@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, TypeVar, overload
 
 from preflight_rag.library.copies import Copies
@@ -31,8 +32,8 @@ FIRST = 5
 LANGUAGE_SAMPLE = 300
 """Characters of a passage by which its language is told; a guess."""
 TRIES = 5
-"""How often a search is made where an ingest replaces what it found before that is read; a guess: an ingest takes much
-longer than a search, so the second try is nearly always the last."""
+"""Number of attempts of a search when an ingest replaces found passages before they are read; a guess: an ingest takes
+much longer than a search, so the second attempt nearly always succeeds."""
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -153,13 +154,14 @@ class Rankings:
 
 
 def again_where_replaced(search: Callable[[], V]) -> V:
-    """What a search gives that also reads the passages: made anew where an ingest deletes one of them in between.
+    """Return the result of a search that also reads passages, repeated if an ingest deletes one in between.
 
-    So that a result is whole, and of one generation of the index.
+    A result is thus complete, and of one generation of the index.
 
     Raises:
-        PassageGone: One is missing again and again: it is not only being replaced.
+        PassageGone: A passage is missing again and again: it is not only being replaced.
     """
+    # The last attempt stands outside the loop, so that its error reaches the caller.
     for _ in range(TRIES - 1):
         try:
             return search()
@@ -176,7 +178,7 @@ def hybrid_search(
     rows: np.ndarray | None = None,
     language: str = UNKNOWN,
 ) -> Rankings:
-    """Search both indices for a query and its vector, and fuse what they give, of all passages or of those in `rows`.
+    """Search both indices for a query and its vector, and fuse the results, over all passages or `rows`.
 
     A passage in another language than the query's is judged by its vector alone, since it can hold none of the query's
     words but names, and common words of the query's language mean something else in it.
@@ -187,10 +189,10 @@ def hybrid_search(
     Args:
         store: The database.
         index: Both indices.
-        query: What is looked for.
+        query: The query.
         vector: The vector of its text.
-        rows: Those that are searched; None for all.
-        language: The query's, where the vectors are of a model for many languages; else unknown.
+        rows: The rows to search; None for all.
+        language: The query's language if the embedder is multilingual; else unknown.
 
     Raises:
         LibraryCorrupt: The index points to passages that the database does not hold.
@@ -226,6 +228,7 @@ def hybrid_search(
     dense, lexical, names = dense.best(k), lexical.best(k), _Names(store, index)
     names.check([dense.keys, lexical.keys, fused.keys])
     cosines = row_cosines(vector, stored_vectors(store, index, fused.keys))
+    # An index of an older version has no places or terms; its candidates are read from the database.
     unread, positions = None, index.standing(fused.keys)
     if index.places is not None and index.terms is not None and positions is not None:
         bm25 = np.full(len(fused), np.nan)
@@ -254,7 +257,7 @@ def _in_other_languages(store: Store, language: str, dense: ScoredRanking, lexic
 
 
 def copies_of(store: Store, index: Index, rows: np.ndarray | None = None) -> Copies:
-    """What of an index, or of those rows of it, is not searched since other passages of it have the same text."""
+    """Return the passages, of an index or of those rows, that are not searched because others have their text."""
     import numpy as np
 
     def searched(wanted: np.ndarray) -> np.ndarray:
@@ -273,9 +276,9 @@ def _ranks(ranking: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 
 class _Names:
-    """Names of passages by row: those of the index where it has them, else the database's.
+    """Names of passages by row: those of the index if it has them, else the database's.
 
-    A ranking asks for them when somebody looks at it.
+    They are looked up only when a ranking is read.
     """
 
     def __init__(self, store: Store, index: Index) -> None:
@@ -291,6 +294,7 @@ class _Names:
             LibraryCorrupt: It lacks some.
         """
         index, store = self._index, self._store
+        # Counting all rows is cheaper than looking each one up only in a small library.
         if index.places is not None and len(index.rows) <= COUNTED_UP_TO:
             state = store.state()
             if index.whole_at == state:
@@ -299,7 +303,7 @@ class _Names:
             index.whole_at = state if is_same else None
             if is_same:
                 return
-        rows = sorted({row for ranking in rankings for row in ranking.tolist()})
+        rows = sorted(set(chain.from_iterable(ranking.tolist() for ranking in rankings)))
         if self._index.places is None:
             self._read = whole(self._store, rows, self._store.identities(rows))
         elif not self._store.holds(rows):
@@ -330,7 +334,7 @@ def stored_vectors(store: Store, index: Index, rows: np.ndarray) -> np.ndarray:
 def _cosines_of(
     store: Store, index: Index, vector: np.ndarray, dense: ScoredRanking, lexical: ScoredRanking
 ) -> dict[int, float]:
-    """Return cosine with the query of each passage that either ranking holds."""
+    """Return the cosine with the query of each passage that either ranking holds."""
     import numpy as np
 
     missing = lexical.keys[~np.isin(lexical.keys, dense.keys)]
@@ -339,10 +343,10 @@ def _cosines_of(
 
 
 def whole(store: Store, wanted: Sized, found: dict[K, V]) -> dict[K, V]:
-    """Return what the database has of what an index points to: all of it, or the ranking would lack some in silence.
+    """Return the database's passages for index entries; all of them, so that no ranking silently lacks some.
 
     Raises:
-        LibraryCorrupt: It lacks some: the index is not this database's, or was replaced during the search.
+        LibraryCorrupt: Some are missing: the index is not this database's, or was replaced during the search.
     """
     if len(found) != len(wanted):
         raise _lacking(store)
@@ -354,9 +358,9 @@ def _lacking(store: Store) -> LibraryCorrupt:
 
 
 def _nearest(store: Store, index: Index, vector: np.ndarray, n: int, among: np.ndarray) -> ScoredRanking:
-    """Return rows and inner products of the nearest `n` at positions `among`.
+    """Return the rows and inner products of the nearest `n` at positions `among`.
 
-    Of codes, twice as many by stored vectors.
+    An index of codes returns twice as many, which are then ranked by their stored vectors.
     """
     if index.dense.is_exact:
         return index.search_dense(vector, n, among=among)
@@ -366,7 +370,7 @@ def _nearest(store: Store, index: Index, vector: np.ndarray, n: int, among: np.n
 
 
 def cosines(query: np.ndarray, vectors: dict[str, np.ndarray]) -> dict[str, float]:
-    """Return cosine of `query` with each vector; 0 for a vector of zeros."""
+    """Return the cosine of `query` with each vector; 0 for a vector of zeros."""
     import numpy as np
 
     if not vectors:

@@ -36,7 +36,7 @@ class Mention:
 
 
 def phrase_pattern(phrase: str) -> re.Pattern[str]:
-    """Return matches a phrase as whole words, in any case, singular or plural, whatever stands between its words."""
+    """Return a pattern of a phrase as whole words, in any case, singular or plural, with any separators."""
     parts = _WORD.findall(phrase)
     body = r"[\W_]+".join(_either_number(part) for part in parts)
     return re.compile(body if _NO_SPACES.search(phrase) else rf"(?<![^\W_]){body}(?![^\W_])", re.IGNORECASE)
@@ -55,7 +55,7 @@ def _either_number(word: str) -> str:
 
 
 def content_words(phrase: str) -> list[str]:
-    """Return the words of a phrase that say what it is about, each once."""
+    """Return the distinct content words of a phrase."""
     return list(dict.fromkeys(word for word in _WORD.findall(phrase) if word.lower() not in STOP_WORDS))
 
 

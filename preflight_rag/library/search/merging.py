@@ -47,7 +47,10 @@ def merge(
     """
     if not passages:
         return list(candidates[:depth])
-    names = list(dict.fromkeys(passage.id for passage in (*(each.passage for each in candidates), *passages)))
+    ids = []
+    for passage in (*(each.passage for each in candidates), *passages):
+        ids.append(passage.id)
+    names = list(dict.fromkeys(ids))
     vectors = dict(zip(names, library.vectors(names), strict=True))
     cosine = cosines(library.embedder.encode_query(question), vectors)
     return rank_pool(question, candidates, passages, cosine, new=new, rrf_k=rrf_k)[:depth]

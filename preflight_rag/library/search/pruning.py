@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from preflight_rag.models.reading.extractive_reader import Pair
 
 LEAST = 6
-"""How many passages always stay, the best-ranked ones; they take 37 % of the tokens on NQ-Open (docs/RESULTS.md)."""
+"""Number of best-ranked passages that are never pruned; they take 37 % of the tokens on NQ-Open (docs/RESULTS.md)."""
 SCORE = "answerable"
 
 
 @dataclass(frozen=True)
 class Pruning:
-    """Candidates that go on, in their order, and those that do not."""
+    """The kept candidates, in order, and the pruned ones."""
 
     kept: list[Candidate]
     pruned: list[PrunedPassage]
@@ -40,9 +40,9 @@ class Pruning:
 def kept_places(
     answerable: Sequence[float], threshold: float, least: int = LEAST, ranks: Sequence[int] | None = None
 ) -> list[int]:
-    """Return places that stay, in order: the best-ranked ones and those at the threshold or above.
+    """Return the kept places, in order: the best-ranked ones and those at the threshold or above.
 
-    All where none reaches it.
+    All places are kept if none reaches the threshold.
 
     Args:
         answerable: Probability of an answer, by place.
@@ -58,7 +58,10 @@ def kept_places(
 
 def answerability(reader: ExtractiveReader, questions: Sequence[str], texts: Sequence[tuple[str, str]]) -> list[float]:
     """Return the probability that a passage answers one of the questions, for (title, text) of each."""
-    asked: list[Pair] = [(question, title, text) for question in questions for title, text in texts]
+    asked: list[Pair] = []
+    for question in questions:
+        for title, text in texts:
+            asked.append((question, title, text))
     values = [reading.answerable for reading in reader.read(asked)]
     return [max(values[i :: len(texts)]) for i in range(len(texts))]
 
@@ -108,7 +111,7 @@ def prune(
 
 
 class AnswerabilityFilter(BaseDocumentCompressor):
-    """Drops documents that hardly answer the query; those that stay have `answerable` in their metadata.
+    """A compressor that drops documents that hardly answer the query; the others get `answerable` in their metadata.
 
     Example:
         AnswerabilityFilter(threshold=0.05).compress_documents(retriever.invoke(question), question)

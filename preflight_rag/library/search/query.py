@@ -18,7 +18,7 @@ TOP_K = 16
 CANDIDATES = 100
 """Passages of each ranking that are fused; every figure of docs/RESULTS.md is of this depth."""
 FUSION: Fusion = "rrf"
-"""How the rankings are fused; see docs/RESULTS.md, `reranking`."""
+"""Default fusion of the rankings; see docs/RESULTS.md, `reranking`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,5 +60,5 @@ class SearchQuery:
 
     @property
     def depth(self) -> int:
-        """How many passages of each ranking are fused."""
+        """Number of passages of each ranking that are fused."""
         return max(self.k, self.candidates)

@@ -154,7 +154,7 @@ def _retrieved(
     found_by: Filter | None,
     live: _Live,
 ) -> Retrieval:
-    """Return what `retrieve_passages` gives, of what NCBI had; all of it from one generation of the index."""
+    """Return the result of `retrieve_passages`, with the given documents of NCBI, from one index generation."""
     from preflight_rag.models.reranking.feature_reranker import FeatureReranker
 
     try:
@@ -204,7 +204,7 @@ class _Relevance:
                 self._by_id[candidate.passage.id] = max(score, self._by_id.get(candidate.passage.id, score))
 
     def of(self, candidates: Sequence[AnyCandidate]) -> dict[str, float]:
-        """Return the scores of those candidates that have one, by the ids of their passages."""
+        """Return the scores of the candidates that have one, by passage id."""
         found = {}
         for candidate in candidates:
             score = self._by_id.get(candidate.passage.id)
@@ -229,7 +229,7 @@ def _pool(
 
 
 def _read(library: Collection, chosen: Sequence[tuple[int, AnyCandidate]]) -> list[Candidate]:
-    """The candidates that go on, with their texts, and with their ranks in the pool that they were chosen from."""
+    """Return the selected candidates with their texts and their ranks in the pool that they were chosen from."""
     names = [candidate.passage.id for _, candidate in chosen if isinstance(candidate.passage, UnreadPassage)]
     texts = dict(zip(names, library.passages(names), strict=True))
     read = []
@@ -282,9 +282,9 @@ def _retracted_last(pool: Sequence[AnyCandidate]) -> Sequence[AnyCandidate]:
 def within_share(pool: Sequence[AnyCandidate], settings: Settings) -> Sequence[AnyCandidate]:
     """Return the candidates, of which the first k hold no more of one document than its share where others are as near.
 
-    Else whoever plants one document with many passages on a question fills all that a reader is given. Its last
-    passages change places with the first of other documents that lie nearly as close to the question (`NEAR`); where
-    the library has none, as on most questions about one document, all stays as it is. Selectors of diversity choose
+    Otherwise whoever plants one document with many passages on a question fills all of a reader's input. The document's
+    last passages change places with the first of other documents that are nearly as close to the question (`NEAR`);
+    where the library has none, as on most questions about one document, nothing changes. Selectors of diversity choose
     for themselves.
     """
     most, given = ceil(settings.k * settings.document_share), Counter[str]()
@@ -316,14 +316,22 @@ def _joined(pools: Sequence[Sequence[AnyCandidate]]) -> Sequence[AnyCandidate]:
     """
     if len(pools) == 1:
         return pools[0]
-    known = {candidate.passage.id: candidate for pool in reversed(pools) for candidate in pool}
+    known = {}
+    for pool in reversed(pools):
+        for candidate in pool:
+            known[candidate.passage.id] = candidate
     turns = zip_longest(*([candidate.passage.id for candidate in pool] for pool in pools[1:]))
-    names = dict.fromkeys(name for turn in turns for name in turn if name is not None)
+    ids = []
+    for turn in turns:
+        for name in turn:
+            if name is not None:
+                ids.append(name)
+    names = dict.fromkeys(ids)
     return [known[name] for name in names]
 
 
 def read_filter(settings: Settings) -> tuple[Filter | None, Filter | None]:
-    """The filters of a turn's settings: on what is stored (`where`, `since`, MeSH subtree), and on `found_by`."""
+    """Return the filters of a turn's settings: on stored fields (`where`, `since`, MeSH subtree) and on `found_by`."""
     if not (settings.where or settings.since or settings.subtree):
         return None, None
     from preflight_rag.library.search.filters import Condition, Filter

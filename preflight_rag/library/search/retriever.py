@@ -20,7 +20,8 @@ from preflight_rag.state.calls import chosen_of, configured, narrowed
 from preflight_rag.state.context import Settings
 
 OF_A_CALL = ("library", "k", "candidates", "where", "since", "recency")
-"""What one call may set, as an argument or in its `RunnableConfig`; other names there belong to other parts."""
+"""Settings that one call may pass, as arguments or in its `RunnableConfig`; other names there belong to other
+components."""
 
 
 class LibraryRetriever(BaseRetriever):
@@ -129,5 +130,5 @@ class LibraryRetriever(BaseRetriever):
 
 
 def _of_config(config: RunnableConfig | None) -> dict[str, Any]:
-    """Return what a config, or that of the chain or graph around, sets for one search."""
+    """Return the settings of one search in a config, its own or that of the surrounding chain or graph."""
     return {name: value for name, value in configured(ensure_config(config)).items() if name in OF_A_CALL}

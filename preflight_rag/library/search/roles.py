@@ -105,7 +105,7 @@ _HEADING = 80
 """Characters of a heading that are looked at."""
 _NUMBER = re.compile(r"^[\d.\s]+")
 _PICKS = (("aim", 1), ("method", 2), ("result", 2), ("conclusion", 1))
-"""So many sentences of each role."""
+"""Number of sentences to take of each role."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +117,13 @@ class SentenceRole:
 
 
 def core(statements: Sequence[Statement], budget: int) -> list[int]:
-    """Return indices, in the document's order, of the sentences that say what a paper is about.
+    """Return the indices, in the document's order, of the sentences that say what a paper is about.
 
-    None of another document.
+    The result is empty for other documents.
 
     Args:
-        statements: Of one document.
-        budget: Most tokens of the summary, of which they take `CORE_SHARE`.
+        statements: The paper's statements.
+        budget: Most tokens of the summary, of which these sentences take `CORE_SHARE`.
     """
     scored = {name: [_score(statement, name) for statement in statements] for name in _CUES}
     chosen: set[int] = set()
@@ -147,8 +147,12 @@ _FURTHER = 1.5
 
 
 def telling(statements: Sequence[Statement]) -> list[int]:
-    """Return indices of the sentences that tell of the study itself, rather than of its field."""
-    return [i for i, each in enumerate(statements) if max(_score(each, name) for name in _CUES) >= TELLING]
+    """Return the indices of the sentences about the study itself, rather than about its field."""
+    telling_places = []
+    for i, each in enumerate(statements):
+        if max(_score(each, name) for name in _CUES) >= TELLING:
+            telling_places.append(i)
+    return telling_places
 
 
 def _score(statement: Statement, name: str) -> float:

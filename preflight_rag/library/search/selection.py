@@ -95,7 +95,7 @@ def arrange(
     score: Callable[[Item], Any] | None = None,
     place: Callable[[Item], Any] | None = None,
 ) -> list[int]:
-    """Return indices of the items in prompt order; each index once.
+    """Return the indices of the items in prompt order; each index once.
 
     Args:
         items: Any sequence.
@@ -171,8 +171,9 @@ PAPER_PRESETS = {
     "paper-gov-report": Preset(0.9, 10),
     "paper-legal": Preset(0.925, 300),
 }
-"""What Diversity reports as best: sentences of one document by SentenceBERT (section 3.1), chunks of many documents by
-E5 for budgets up to 10,000 and from 20,000 tokens (3.2), SQuAD by unit (3.3), sentences to summarise (3.4)."""
+"""The settings that Diversity reports as best: sentences of one document by SentenceBERT (section 3.1), chunks of many
+documents by E5 for budgets up to 10,000 and from 20,000 tokens (3.2), SQuAD by unit (3.3), sentences to summarise
+(3.4)."""
 PRESETS = OUR_PRESETS | PAPER_PRESETS
 
 

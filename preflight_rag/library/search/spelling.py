@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -33,9 +33,9 @@ Edit = Literal["swapped", "missing", "doubled", "extra", "vowel", "near", "other
 COSTS: dict[Edit, float] = {
     "swapped": 0.0, "doubled": 0.7, "missing": 0.7, "vowel": 1.0, "extra": 2.0, "near": 2.5, "two": 3.0,
 }  # fmt: skip
-"""What a slip of each kind takes off the logarithm of a word's frequency; set by hand."""
+"""Decrease of the logarithm of a word's frequency for each kind of slip; set by hand."""
 CLEARLY = math.log(10)
-"""How far the best word must be ahead of the next one."""
+"""Least difference between the best word's score and the next one's."""
 RAREST = 1e-6
 """Least relative frequency of a word that another one is corrected to."""
 COMMON = 1_000_000
@@ -77,7 +77,7 @@ _NEAR = frozenset(
 
 
 class WordSource(Protocol):
-    """What is asked of a vocabulary; `Vocabulary` is one."""
+    """The queries of a vocabulary that spelling needs; `Vocabulary` implements them."""
 
     def unknown(self, words: Iterable[str]) -> list[str]:
         """Return the words that the vocabulary does not contain."""
@@ -88,7 +88,7 @@ class WordSource(Protocol):
         ...
 
     def passages(self) -> int:
-        """Return sum of all words' passage counts."""
+        """Return the sum of all words' passage counts."""
         ...
 
 
@@ -126,7 +126,7 @@ class Speller:
     def suspects(self, text: str) -> list[SuspectWord]:
         """Return words that neither the library nor general English knows and that may be slips, in order."""
         found = [suspect for suspect in _plain_words(text) if not _protected(suspect)]
-        forms = {form for suspect in found for form in _forms(suspect.word)}
+        forms = set(chain.from_iterable(_forms(suspect.word) for suspect in found))
         unknown = {form for form in self.vocabulary.unknown(forms) if not is_english(form)}
         return [suspect for suspect in found if unknown.issuperset(_forms(suspect.word))]
 
@@ -238,7 +238,7 @@ def _two_slips(typed: str, word: str) -> bool:
 
 
 def _plain_words(text: str) -> Iterator[SuspectWord]:
-    """Yield words of a text that are neither quoted nor part of a code, a contraction, an address or a path."""
+    """Yield the words of a text that are neither quoted nor part of a code, a contraction, an address or a path."""
     text = _QUOTED.sub(lambda match: " " * len(match[0]), text)
     for number, chunk in enumerate(_CHUNK.finditer(text)):
         core = _CORE.search(chunk[0])

@@ -26,16 +26,16 @@ SUMMARY_ALPHA = 0.7
 """Weight of closeness to the mean against redundancy; it and the window were set on the development halves of the data
 sets of `evaluation/experiments/summaries.py`."""
 SUMMARY_WINDOW = 3
-"""How many last picks count for redundancy."""
+"""Number of last picks that count for redundancy."""
 LONGEST = 120
 """Most tokens of one sentence; longer ones are lists and tables that lost their line ends."""
 
 _LEAST_WORDS = 5
 """A statement has at least so many words; this number and the next two are guesses."""
 _LEAST_LETTERS = 0.6
-"""Of its characters, so many are letters: less is a table or a formula."""
+"""Least share of letters among a statement's characters: less is a table or a formula."""
 _LEAST_SHARE = 0.25
-"""Where whole statements are less of the document than that, everything with words counts."""
+"""Least share of whole statements in a document; below it, everything with words counts as a statement."""
 _FAR = 1_500
 """Characters between two statements that no longer belong together; a guess."""
 
@@ -100,7 +100,7 @@ class Statement:
 
     @property
     def text(self) -> str:
-        """Its words, verbatim."""
+        """The statement's words, verbatim."""
         return self.body[self.start : self.end]
 
 
@@ -148,11 +148,11 @@ def select(
     alpha: float = SUMMARY_ALPHA,
     window: int | None = SUMMARY_WINDOW,
 ) -> list[int]:
-    """Return indices of the statements that stand for all, in the document's order.
+    """Return the indices of the statements that summarise all, in the document's order.
 
     Args:
-        statements: Of one document.
-        vectors: Theirs, shape (n, d).
+        statements: The statements of one document.
+        vectors: The statements' vectors, shape (n, d).
         budget: Most tokens of the selection.
         alpha: Weight of closeness to the mean vector against redundancy (MMR), in [0, 1].
         window: Redundancy looks at so many last picks; None: at all.
@@ -177,7 +177,7 @@ def select(
 
 
 def sections(statements: Sequence[Statement]) -> list[list[Statement]]:
-    """Return statements in runs that belong together: of one page and section, and near one another."""
+    """Return the statements in runs that belong together: of one page and section, and near one another."""
     runs: list[list[Statement]] = []
     for before, statement in zip([None, *statements], statements, strict=False):
         near = before is not None and statement.place - before.place < _FAR
@@ -189,7 +189,7 @@ def sections(statements: Sequence[Statement]) -> list[list[Statement]]:
 
 
 def can_stand(text: str) -> bool:
-    """Whether a sentence is a whole statement of running text, and no caption, reference, notice or row of a table."""
+    """Return whether a sentence is a whole statement of running text, not a caption, reference, notice or table row."""
     letters = sum(character.isalpha() for character in text)
     return (
         _ENDS.search(text) is not None

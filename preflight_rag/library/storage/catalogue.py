@@ -62,34 +62,34 @@ class CatalogueStore(PassageReader, Protocol):
         """Return documents, passages and their tokens."""
 
     def generation(self) -> int:
-        """Return number of the last change of a document."""
+        """Return the number of the last change of a document."""
 
     def meta(self, key: str) -> Any:
         """Return a setting as JSON gives it, or None."""
 
     def listed(self, like: str, offset: int, limit: int) -> tuple[Sequence[Mapping[str, Any]], int]:
-        """Return rows of documents whose title, id or source is LIKE a pattern ("" for all), the latest first.
+        """Return one page of documents with title, id or source LIKE a pattern, and their total number.
 
-        Of how many.
+        "" fits all; the latest come first.
         """
 
     def listed_row(self, document_id: str) -> Mapping[str, Any] | None:
         """Return the row of one document."""
 
     def document_ids(self) -> list[str]:
-        """Return ids of all documents, ordered."""
+        """Return the ids of all documents, ordered."""
 
     def origin_is_used(self, origin: str) -> bool:
         """Return whether a document was read from this file."""
 
     def origins_counted(self) -> list[tuple[str, int]]:
-        """Return files, and how many documents come from each; "" for those that come from none."""
+        """Return the files, and how many documents come from each; "" for those that come from none."""
 
     def originals(self) -> Mapping[str, str]:
-        """By document that is a copy of another one, that other one, which is searched."""
+        """Return, by copied document, the document that is searched for it."""
 
     def tags_counted(self) -> list[tuple[str, int]]:
-        """Return tags, in the alphabet's order, and how many documents have each."""
+        """Return the tags, in the alphabet's order, and how many documents have each."""
 
 
 ROW = (
@@ -131,11 +131,11 @@ class Catalogue:
         return self._store.listed_row(document_id) is not None
 
     def ids(self) -> list[str]:
-        """Return ids of all documents, ordered."""
+        """Return the ids of all documents, ordered."""
         return self._store.document_ids()
 
     def generation(self) -> int:
-        """Return number of the last change of a document."""
+        """Return the number of the last change of a document."""
         return self._store.generation()
 
     def origin_is_used(self, origin: str) -> bool:
@@ -175,12 +175,10 @@ class Catalogue:
         return dict(sorted(found.items()))
 
     def open_file(self, entry: CatalogueEntry) -> int:
-        """Return the file of an entry, opened for reading: the one that lies where it was read from.
-
-        For the caller to close.
+        """Return an entry's file, opened for reading, which the caller has to close.
 
         Raises:
-            OSError: It is not there any more, or something else is.
+            OSError: The file is gone, or something else has its place.
         """
         if entry.file is None:
             raise FileNotFoundError(entry.origin)
@@ -191,7 +189,7 @@ class Catalogue:
         return number
 
     def passage(self, passage_id: str) -> Passage | None:
-        """Return one passage, or None; also one of a document that has since been changed, while the index holds it."""
+        """Return a passage, or None; a changed document's passage too, as long as the index refers to it."""
         return self._store.passages([passage_id]).get(passage_id)
 
     def passages(self, document_id: str, most: int) -> list[Passage]:

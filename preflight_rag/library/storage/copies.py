@@ -50,7 +50,7 @@ WHOLE = 0.7
 
 
 def copy_note(copy: DocumentCopy, name: Callable[[str], str] = str) -> str:
-    """What a person reads of a copy; `name` gives documents their names."""
+    """Return the user's note on a copy; `name` gives documents their names."""
     document, of = on_one_line(name(copy.document_id)), on_one_line(name(copy.of_document))
     if copy.share >= WHOLE:
         return f"{document} has the text of {of}, which is searched in its place"
@@ -92,7 +92,7 @@ class CopyTables(DatabaseFile):
         return bool(self._rows("SELECT 1 FROM sqlite_master WHERE name = 'passage_copies'"))
 
     def passage_copies(self) -> Mapping[int, tuple[int, ...]]:
-        """By row, the rows of the passages that hold the same text; read again when somebody has written."""
+        """Return, by row, the rows of the passages with the same text; cached until the library is written."""
         with self._lock:
             state = None if self._connection.in_transaction else self.state()
             if state is None or state != self._copies_in:
@@ -105,7 +105,7 @@ class CopyTables(DatabaseFile):
             return self._copies
 
     def document_copies(self) -> list[DocumentCopy]:
-        """All documents that have the text of another one, by id."""
+        """Return all documents that have the text of another one, by id."""
         if not self._has_copies():
             return []
         sql = """SELECT c.document_id, c.of_document, c.share FROM document_copies c
@@ -114,7 +114,7 @@ class CopyTables(DatabaseFile):
         return [DocumentCopy(*row) for row in self._rows(sql)]
 
     def originals(self) -> Mapping[str, str]:
-        """By document that is a copy in the main, the one that is searched; read again when somebody has written."""
+        """Return, by copied document, the document that is searched for it; cached until the library is written."""
         with self._lock:
             state = None if self._connection.in_transaction else self.state()
             if state is None or state != self._originals_in:
@@ -123,7 +123,7 @@ class CopyTables(DatabaseFile):
             return self._originals
 
     def forget_changed(self) -> None:
-        """Forget the marks and copies of documents that were changed or removed; what stood in for them waits anew."""
+        """Delete the marks and copies of changed or removed documents; their own copies are compared anew."""
         gone = [row[0] for row in self._rows(_GONE)]
         for start in range(0, len(gone), CHUNK):
             chunk = gone[start : start + CHUNK]
@@ -162,11 +162,11 @@ class CopyTables(DatabaseFile):
             self._connection.executemany("INSERT OR REPLACE INTO document_marks VALUES (?, ?, ?, ?, 0)", found)
 
     def has_uncompared(self) -> bool:
-        """Whether a document waits to be compared with the others."""
+        """Return whether a document waits to be compared with the others."""
         return bool(self._rows("SELECT 1 FROM document_marks WHERE compared = 0 LIMIT 1"))
 
     def marked(self) -> Iterator[DocumentMarks]:
-        """The marks of all documents, in the order in which they came to the library."""
+        """Yield the marks of all documents, in the order in which they came to the library."""
         last = 0
         sql = """SELECT m.rowid, m.document_id, m.words, m.marks, m.compared FROM document_marks m
             WHERE m.rowid > ? ORDER BY m.rowid LIMIT ?"""
@@ -198,34 +198,38 @@ class CopyTables(DatabaseFile):
         documents: Sequence[DocumentCopy],
         passages: Mapping[int, Sequence[int]],
     ) -> None:
-        """Store what was found of some documents, which are compared by that, all in one transaction."""
+        """Store the copies found for some documents, in one transaction, and mark these as compared."""
         with self._guard(), self._database.atomic():
             self._connection.executemany(
                 "INSERT OR REPLACE INTO document_copies VALUES (?, ?, ?)",
                 [(each.document_id, each.of_document, each.share) for each in documents],
             )
+            pairs = []
+            for row, of in passages.items():
+                for of_row in of:
+                    pairs.append((row, of_row))
             self._connection.executemany(
                 "INSERT OR IGNORE INTO passage_copies VALUES (?, ?)",
-                [(row, of_row) for row, of in passages.items() for of_row in of],
+                pairs,
             )
             self._connection.executemany(
                 "UPDATE document_marks SET compared = 1 WHERE document_id = ?", [(name,) for name in compared]
             )
 
     def documents_of(self, passage_ids: Sequence[str]) -> dict[str, str]:
-        """By passage, its document; of those that exist."""
+        """Return the document of each existing passage, by passage."""
         sql = "SELECT id, document_id FROM passages WHERE id IN ({marks})"
         return {row[0]: row[1] for row in self._rows_in(sql, list(passage_ids))}
 
 
 def whole_copies(copies: Sequence[DocumentCopy]) -> dict[str, str]:
-    """Return, by document that is a copy in the main, the one that is searched."""
+    """Return, by copied document, the document that is searched for it."""
     whole = {each.document_id: each.of_document for each in copies if each.share >= WHOLE}
     return {name: _first_of(name, whole) for name in whole}
 
 
 def _first_of(name: str, originals: Mapping[str, str]) -> str:
-    """The document at the end of a row of copies of copies."""
+    """Return the document at the end of a row of copies of copies."""
     seen = {name}
     while (name := originals[name]) in originals and name not in seen:
         seen.add(name)

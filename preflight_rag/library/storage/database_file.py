@@ -32,18 +32,19 @@ if TYPE_CHECKING:
 
 DATABASE = "library.db"
 BUSY_SECONDS = 30.0
-"""How long one writer waits for another; a guess at what a large document takes."""
+"""Timeout for another writer; a guess at the time that a large document takes."""
 FLUSH_MILLISECONDS = 500
-"""How long the log's end waits for those who read the file; a guess: a query takes less, and the next writer tries."""
+"""Timeout for readers of the file when the log is truncated; a guess: a query takes less, and the next writer
+retries."""
 _DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR")
 _NO_PLACE = ("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR_SHM", "SQLITE_FULL")
 UNWRITTEN = (ValueError, TypeError, KeyError, AttributeError)
-"""What reading a value raises that this program never wrote."""
+"""Errors of reading a value that this program never wrote."""
 _OPTIONS: dict[str, Any] = {"timeout": BUSY_SECONDS, "isolation_level": None, "check_same_thread": False}
 
 
 def damaged(path: Path, what: str) -> DatabaseCorrupt:
-    """The error for a database that holds what was never written to it."""
+    """Return the error for a database with content that this program never wrote."""
     folder = path.parent
     return DatabaseCorrupt(
         f"{path} is damaged: {what}",
@@ -103,7 +104,7 @@ class DatabaseFile:
             self._connection.close()
 
     def is_there(self) -> bool:
-        """Return whether the file at `path` is still the one that is open: what is written to a removed one is lost."""
+        """Return whether the file at `path` is still the open one: writes to a removed file are lost."""
         return _identity(self.path) == self._file
 
     @cached_property
@@ -164,7 +165,7 @@ class DatabaseFile:
             return self._connection.execute(sql, parameters).fetchall()
 
     def _rows_in(self, sql: str, values: Sequence[Any]) -> Iterator[sqlite3.Row]:
-        """Yield rows of a query with `IN ({marks})`, for any number of values."""
+        """Yield the rows of a query with `IN ({marks})`, for any number of values."""
         for start in range(0, len(values), CHUNK):
             chunk = values[start : start + CHUNK]
             yield from self._rows(sql.format(marks=",".join("?" * len(chunk))), chunk)
@@ -176,7 +177,7 @@ class DatabaseFile:
         *,
         fits: Callable[[str, Any], bool] | None = None,
     ) -> list[sqlite3.Row]:
-        """Return rows of a query that reads; `fits` may stand in it as a function of a JSON type and a value."""
+        """Return the rows of a reading query, in which `fits` is a function of a JSON type and a value."""
         with self._guard():
             if fits:
                 self._connection.create_function("fits", 2, fits)
@@ -197,7 +198,7 @@ class DatabaseFile:
                 self._connection.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
 
     def vacuum(self) -> None:
-        """Write the file anew without what was deleted, also by versions that did not overwrite it."""
+        """Rewrite the file without deleted content, including what versions without overwriting have left."""
         with self._guard():
             self._connection.execute("VACUUM")
         self.flush()
@@ -262,7 +263,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return device and inode numbers of a file; None where there is none."""
+    """Return the device and inode numbers of a file; None where there is none."""
     try:
         stat = path.stat()
     except OSError:
@@ -271,7 +272,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 class _Unchanging(sqlite3.Connection):
-    """A connection that takes the file for one that nobody changes, because there is no place for SQLite's own files.
+    """A connection that treats the file as immutable, because SQLite's own files cannot be created beside it.
 
     It reads no write-ahead log, so the store looks at the files before each use.
     """

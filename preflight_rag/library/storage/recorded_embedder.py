@@ -23,11 +23,11 @@ class EmbedderStore(SettingsStore, Protocol):
 
 
 class RecordedEmbedder:
-    """The embedder that a store was made with, opened when it is first needed; of a new store, the one given.
+    """The embedder that a store was made with, opened at first use; for a new store, the given one.
 
     Args:
         store: The store whose vectors it made.
-        given: What `open_embedder` takes, opened at once; None for the recorded one, or the default one of a new store.
+        given: A spec for `open_embedder`, opened at once; None for the recorded embedder, or a new store's default.
 
     Raises:
         EmbedderMismatch: The store's vectors were made by another embedder than the one given.

@@ -65,7 +65,8 @@ def _make_tables(connection: sqlite3.Connection) -> None:
 
 
 MIGRATIONS = (_make_tables,)
-"""What brings a database to version 1, 2, … (`databases/migrations.py`). The tables are those of the first version."""
+"""Functions that bring a database to version 1, 2, … (`databases/migrations.py`). The tables are those of the first
+version."""
 SCHEMA_VERSION = len(MIGRATIONS)
 
 UPSERT_DOCUMENT = """

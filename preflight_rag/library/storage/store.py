@@ -65,7 +65,7 @@ class Store(CopyTables):
             yield generation
 
     def generation(self) -> int:
-        """Return number of the last write of a document."""
+        """Return the number of the last write of a document."""
         return int(self.meta("generation") or 0)
 
     def notes(self) -> list[str]:
@@ -81,21 +81,21 @@ class Store(CopyTables):
                 self.set_meta("lost_until", generation)
 
     def lost_until(self) -> int:
-        """Return number below which an index may know of writes that the database has lost."""
+        """Return the number below which an index may know of writes that the database has lost."""
         return int(self.meta("lost_until") or 0)
 
     def dimension(self) -> int:
-        """Return length of the stored vectors."""
+        """Return the length of the stored vectors."""
         recorded = self.meta("embedder")
         with self._as_written("the setting 'embedder'"):
             return int(recorded["dimension"])
 
     def tagged(self) -> int:
-        """Return number of the last change of a document's tags, which changes nothing that is indexed."""
+        """Return the number of the last change of a document's tags, which changes nothing that is indexed."""
         return int(self.meta("tagged") or 0)
 
     def set_tags(self, document_id: str, tags: Sequence[str]) -> bool:
-        """Give a document tags in the place of those that it has; false where there is no such document."""
+        """Replace a document's tags; return False if there is no such document."""
         with self._guard(), self._database.atomic():
             metadata = self._metadata(document_id)
             if metadata is None:
@@ -114,7 +114,7 @@ class Store(CopyTables):
             return dict(json.loads(rows[0][0])) if rows else None
 
     def _with_tags(self, document: Document) -> Document:
-        """Return a document that is stored again, with the tags that somebody gave it by hand."""
+        """Return a document that is stored again, with the tags that users gave it."""
         known = self._metadata(document.id)
         if not known or not known.get("tagged"):
             return document
@@ -148,7 +148,7 @@ class Store(CopyTables):
         return bool(self._rows(sql, (generation, row)))
 
     def contents(self, since: int = 0) -> Iterator[dict[str, Any]]:
-        """Yield what each document written after a generation is, ordered by id: an index notes what it is made of."""
+        """Yield what each document written after a generation is, ordered by id, for an index's own record."""
         last = ""
         while rows := self._rows(
             """SELECT id, source, title, origin, content_hash,
@@ -240,11 +240,11 @@ class Store(CopyTables):
             self._connection.execute("DELETE FROM documents WHERE retired <= ?", (generation,))
 
     def count_passages(self) -> int:
-        """Return number of passages that are not retired."""
+        """Return the number of passages that are not retired."""
         return int(self._rows("SELECT count(*) FROM passages WHERE retired IS NULL")[0][0])
 
     def count_rows(self) -> int:
-        """Return number of passages, retired ones included: in a tenth of the time that looking at each takes."""
+        """Return the number of passages, retired ones included: in a tenth of the time that looking at each takes."""
         return int(self._rows("SELECT count(*) FROM passages")[0][0])
 
     def counts(self) -> dict[str, int]:
@@ -258,17 +258,17 @@ class Store(CopyTables):
         return dict(row)
 
     def pending(self, generation: int) -> int:
-        """Return number of documents that were added, changed or removed after `generation`."""
+        """Return the number of documents that were added, changed or removed after `generation`."""
         return int(self._rows("SELECT count(*) FROM documents WHERE generation > ?", (generation,))[0][0])
 
     def all_passage_ids(self) -> list[str]:
-        """Return ids of all passages that are not retired, ordered by id."""
+        """Return the ids of all passages that are not retired, ordered by id."""
         return [row[0] for row in self._rows("SELECT id FROM passages WHERE retired IS NULL ORDER BY id")]
 
     def passages(self, ids: Sequence[str]) -> dict[str, Passage]:
         """Return the passages that exist, by id, including retired ones and the cards of documents.
 
-        What has been read is read again when somebody has written: a turn asks for the same passages more than once.
+        Read passages are cached until the library is written: a turn needs the same ones more than once.
         """
         with self._lock:
             # What a transaction has written may yet be taken back.
@@ -311,7 +311,7 @@ class Store(CopyTables):
         return cards
 
     def passage_ids(self, document_ids: Sequence[str]) -> dict[str, list[str]]:
-        """Return ids of the passages of each document, in the order of its text."""
+        """Return the ids of the passages of each document, in the order of its text."""
         chosen = "FROM passages WHERE retired IS NULL AND document_id IN ({marks})"
         sql = f"SELECT document_id, id {chosen} ORDER BY position"
         found: dict[str, list[str]] = {}
@@ -395,7 +395,7 @@ class Store(CopyTables):
         return np.array(keys, np.int64), matrix
 
     def embedded(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """Return vectors that are stored already, by the key of what was embedded."""
+        """Return the vectors that are stored already, by the key of what was embedded."""
         sql = "SELECT input, vector FROM vectors WHERE input IN ({marks})"
         found = {row[0]: row[1] for row in self._rows_in(sql, list(keys))}
         if self._has_kept():
@@ -440,7 +440,7 @@ class Store(CopyTables):
         return rows, vectors
 
     def passage_vectors(self, dimension: int) -> StoredVectors:
-        """Return rows and vectors of all passages, of which as many are in memory as are asked for."""
+        """Return the rows and vectors of all passages; vectors are read from the file as they are needed."""
         return StoredVectors(self, dimension)
 
     def texts(self, after: int = 0) -> Iterator[tuple[int, str, str]]:
@@ -467,9 +467,9 @@ class Store(CopyTables):
             last = rows[-1][0]
 
     def listed(self, like: str, offset: int, limit: int) -> tuple[list[dict[str, Any]], int]:
-        """Return rows of documents whose title, id or source is LIKE a pattern ("" for all), the latest first.
+        """Return one page of documents with title, id or source LIKE a pattern, and their total number.
 
-        Of how many.
+        "" fits all; the latest come first.
         """
         values: dict[str, Any] = {"like": like, "offset": offset, "limit": limit}
         fits = f"retired IS NULL AND {_FITS}" if like else "retired IS NULL"
@@ -483,7 +483,7 @@ class Store(CopyTables):
         return dict(rows[0]) if rows else None
 
     def document_ids(self) -> list[str]:
-        """Return ids of all documents, ordered."""
+        """Return the ids of all documents, ordered."""
         return [row[0] for row in self._rows("SELECT id FROM documents WHERE retired IS NULL ORDER BY id")]
 
     def origin_is_used(self, origin: str) -> bool:
@@ -491,12 +491,12 @@ class Store(CopyTables):
         return bool(self._rows("SELECT 1 FROM documents WHERE retired IS NULL AND origin = ? LIMIT 1", (origin,)))
 
     def origins_counted(self) -> list[tuple[str, int]]:
-        """Return files, and how many documents come from each; "" for those that come from none."""
+        """Return the files, and how many documents come from each; "" for those that come from none."""
         sql = "SELECT origin, count(*) FROM documents WHERE retired IS NULL GROUP BY origin"
         return [(row[0], row[1]) for row in self._rows(sql)]
 
     def tags_counted(self) -> list[tuple[str, int]]:
-        """Return tags, in the alphabet's order, and how many documents have each."""
+        """Return the tags, in the alphabet's order, and how many documents have each."""
         sql = """SELECT trim(m.value) AS tag, count(*) FROM documents d, json_each(d.metadata, '$.tags') m
             WHERE d.retired IS NULL AND m.type = 'text' AND trim(m.value) != '' GROUP BY 1 ORDER BY 1 COLLATE NOCASE"""
         return [(row[0], row[1]) for row in self._rows(sql)]

@@ -22,7 +22,7 @@ _REASONS = re.compile(r"o\d")
 
 
 def model_name(name: str | None, environ: Mapping[str, str] | None = None) -> str:
-    """The model that a run uses: the name given, else `PREFLIGHT_MODEL`, else OpenAI's when configured, else offline.
+    """Return the model of a run: the given name, else `PREFLIGHT_MODEL`, else OpenAI's when configured, else offline.
 
     Returns:
         `offline` or `provider:name`; `openai:` alone where a server is configured that is to be asked for its model.
@@ -112,7 +112,7 @@ def _first_model(base_url: str, key: str) -> str:
 
 
 def served_models(base_url: str, key: str, timeout: float) -> list[Model]:
-    """Return the models that an OpenAI-compatible server lists; what its client raises where it lists none."""
+    """Return the models that an OpenAI-compatible server lists; the client's error is raised if there is no list."""
     import openai
 
     with openai.OpenAI(base_url=base_url, api_key=key, timeout=timeout, max_retries=1) as client:

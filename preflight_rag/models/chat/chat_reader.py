@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -56,9 +57,9 @@ if TYPE_CHECKING:
 G = TypeVar("G", Source, Extract)
 V = TypeVar("V")
 DEFAULT_FORM: ReplyForm = "schema"
-"""Of extracts and relations where nobody says; which is better was measured with small models (docs/RESULTS.md)."""
+"""Default format of extracts and relations; which format is better was measured with small models (docs/RESULTS.md)."""
 ANSWER_FORM: ReplyForm = "text"
-"""Of answers with their quotes where nobody says."""
+"""Default format of answers with their quotes."""
 
 
 class ChatReader:
@@ -110,7 +111,7 @@ class ChatReader:
         return self._calls.takes_option(name)
 
     def sampled(self, options: Mapping[str, Any]) -> ChatReader:
-        """The same reader, whose model's calls have those of the options that reach it, such as `temperature`."""
+        """Return the same reader, with those of the options set that its model's calls take, such as `temperature`."""
         return self._with(self._calls.sampled(options))
 
     def instructed(self, instructions: str) -> ChatReader:
@@ -163,7 +164,7 @@ class ChatReader:
         return await self._fitting(sources, ask)
 
     async def extract(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Extract]:
-        """Return what one partition says, and what it answers by itself."""
+        """Return the evidence in one partition, and the answer that the partition gives by itself."""
 
         async def ask(some: Sequence[Source]) -> Reply[Extract]:
             schema = map_context.schema([source.n for source in some]) if self._by_schema() else None
@@ -186,7 +187,7 @@ class ChatReader:
 
         reply = await self._fitting(extracts, ask)
         draft = reduce_context.settled(reply.value)
-        quotes = draft.quotes or tuple(quote for extract in extracts for quote in extract.quotes)
+        quotes = draft.quotes or tuple(chain.from_iterable(extract.quotes for extract in extracts))
         return Reply(replace(draft, quotes=quotes), reply.usage, reply.notes)
 
     async def relate(
@@ -242,7 +243,7 @@ class ChatReader:
         return Reply(reply.value, before + reply.usage, reply.notes)
 
     async def plural(self, question: str, *, by_rule: bool = True) -> tuple[str, Usage]:
-        """The question in the plural: by rule, else as the model puts it, which may lose no number, code or negation.
+        """Return the question in the plural: by rule, else by the model, which may lose no number, code or negation.
 
         Args:
             question: In the singular.
@@ -265,7 +266,7 @@ class ChatReader:
         prompt = summarize.render(title=title, sections=sections, parts=parts, instructions=self._instructions)
         received = await self._calls.ask(prompt, limit=summarize.reply_tokens(sections, parts))
         draft = summarize.parse(received.text)
-        quotes = draft.quotes or tuple(quote for part in parts for quote in part.quotes)
+        quotes = draft.quotes or tuple(chain.from_iterable(part.quotes for part in parts))
         return Reply(replace(draft, quotes=quotes), received.usage, received.notes)
 
     async def converse(self, *, message: str, talk: Talk, history: Sequence[Message], earlier: Earlier) -> Reply[Draft]:
@@ -286,7 +287,7 @@ class ChatReader:
         return Reply(short, usage)
 
     def context_window(self) -> int | None:
-        """Return tokens that the model reads and writes in one call, where that is known."""
+        """Return the tokens that the model reads and writes in one call, or None if unknown."""
         return self.window.tokens()
 
     def speed(self) -> Speed | None:
@@ -294,7 +295,7 @@ class ChatReader:
         return self._calls.speed()
 
     def count_tokens(self, text: str) -> int:
-        """Return tokens of a text, estimated (about four characters each)."""
+        """Return the tokens of a text, estimated (about four characters each)."""
         return count_tokens_approximately([HumanMessage(text)])
 
     async def _draft(
@@ -397,7 +398,7 @@ def _leaks(note: ContextNote, prompt: Sequence[BaseMessage]) -> bool:
 
 
 def _problem_of(made: Rewrite | None, message: str, history: Sequence[Message]) -> str:
-    """Return why a model's rewrite cannot stand for the message, as the end of a sentence; empty where it can."""
+    """Return why a model's rewrite cannot replace the message, as the end of a sentence; empty if it can."""
     if made is None:
         return "could not be read"
     if missing := lost(message, made.question):
@@ -422,7 +423,7 @@ def _completed(made: Rewrite, message: str) -> Rewrite:
 
 
 async def _after(before: Usage, work: Awaitable[V]) -> V:
-    """Return what comes of a call; if it fails, what the calls before it have cost counts as its own."""
+    """Return the result of a call; if the call fails, add the cost of the calls before it to its error."""
     try:
         return await work
     except ModelError as error:

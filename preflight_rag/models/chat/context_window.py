@@ -23,13 +23,13 @@ _WINDOWS = ("max_model_len", "loaded_context_length", "n_ctx", "context_length",
 
 
 class ContextWindow:
-    """How many tokens a model reads and writes in one call, as far as somebody says so.
+    """The number of tokens that a model reads and writes in one call, as far as it is known.
 
-    That is the number given, else the smallest of the chat models inside, since each of them may be asked.
+    It is the configured number, else the smallest window of the chat models inside, since each of them may be called.
 
     Args:
         model: A chat model, or a Runnable around some.
-        given: What a person says; nobody is asked then.
+        given: The configured number; without it the servers are asked.
     """
 
     def __init__(self, model: AnyModel, given: int | None = None) -> None:
@@ -43,9 +43,9 @@ class ContextWindow:
 
 
 class _Window:
-    """What one chat model's own server says in its list of models, else what LangChain knows of the model.
+    """The context window by a server's list of models, else by LangChain's profile of the model.
 
-    The server is asked beside what else has to be opened, so that no turn waits for it.
+    The server is asked while other things are being opened, so that no turn waits for it.
     """
 
     def __init__(self, chat_model: BaseChatModel) -> None:
@@ -83,8 +83,12 @@ class _Window:
 
 
 def window_of(entry: Mapping[str, Any]) -> int | None:
-    """The context window in a server's entry of a model: vLLM, llama.cpp, LM Studio, OpenRouter and Groq say it."""
+    """Return the context window in a server's model entry: vLLM, llama.cpp, LM Studio, OpenRouter and Groq give one."""
     meta = entry.get("meta")
     places = [entry, meta if isinstance(meta, Mapping) else {}]
-    found = [place[name] for name in _WINDOWS for place in places if isinstance(place.get(name), int)]
+    found = []
+    for name in _WINDOWS:
+        for place in places:
+            if isinstance(place.get(name), int):
+                found.append(place[name])
     return next((tokens for tokens in found if tokens > 0), None)

@@ -82,7 +82,7 @@ class LoadedModel:
 
     @classmethod
     def of(cls, path: Path, context: int | None = None) -> LoadedModel:
-        """Return the model of a file; one that is open in this process with that context is taken.
+        """Return the model of a file; a model that this process has open with that context size is reused.
 
         Raises:
             LocalModelError: It cannot be loaded.
@@ -327,7 +327,7 @@ class LocalModel(BaseChatModel):
         return ChatGenerationChunk(message=message)
 
     def _failure(self, error: Mapping[str, Any]) -> ModelError:
-        """Return what llama.cpp says that went wrong, as an error of ours."""
+        """Return llama.cpp's error as one of ours."""
         if error.get("type") == "exceed_context_size_error":
             sizes = f"{error.get('n_prompt_tokens', 0):,} tokens, and it reads and writes {self._loaded.context:,}"
             trained = self._loaded.file.trained_context
@@ -349,7 +349,7 @@ def _is_progress(piece: Any) -> bool:
 
 
 def _usage(counts: Mapping[str, Any]) -> UsageMetadata:
-    """Return what llama.cpp counted."""
+    """Return the token counts of llama.cpp."""
     cached = (counts.get("prompt_tokens_details") or {}).get("cached_tokens", 0)
     return UsageMetadata(
         input_tokens=counts["prompt_tokens"],

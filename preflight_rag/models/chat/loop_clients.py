@@ -58,7 +58,7 @@ class LoopLocalClients:
 
 
 def _refuse_elsewhere(base_url: Any) -> Callable[[Any], Awaitable[None]]:
-    """Return what keeps a prompt from being sent on, by a redirect, to another server than the one that was named."""
+    """Return a hook that refuses redirects of a prompt to another server than the configured one."""
 
     async def refuse(request: Any) -> None:
         if (request.url.scheme, request.url.host, request.url.port) != (base_url.scheme, base_url.host, base_url.port):

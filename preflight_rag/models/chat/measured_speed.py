@@ -115,7 +115,7 @@ class MeasuredSpeed:
 
 
 def _speed_of(entry: object) -> Speed | None:
-    """Return what an entry of the file says; None where it is not one."""
+    """Return the speed of a file's entry; None for an invalid entry."""
     if not isinstance(entry, Mapping):
         return None
     values = [entry.get("reads"), entry.get("writes")]
@@ -133,7 +133,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _write(path: Path, model: str, entry: Mapping[str, Any]) -> None:
-    """Replace one entry in one step; where that cannot be written, the next process measures again."""
+    """Replace one entry atomically; if the file cannot be written, the next process measures again."""
     with _lock:
         entries = _read(path)
         before = entries.pop(model, None)

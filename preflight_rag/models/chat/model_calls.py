@@ -67,7 +67,7 @@ COMMON_OPTIONS = ("temperature", "top_p")
 """Options of sampling that the chat models of all providers know by these names."""
 
 BROKEN_OFF: tuple[FellShort, ...] = ("length", "deadline", "unfinished", "repetition")
-"""How a reply may have no end, of which its beginning is worth something."""
+"""Reasons of an incomplete reply whose beginning can still be used."""
 
 LEAST_REPLY = 64
 """Tokens of the shortest answer that is worth a call: a sentence or two with their citations. A guess."""
@@ -91,7 +91,7 @@ def schema_option(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class ReceivedReply:
-    """A reply's text, what it cost, and what the person is to know about it; `cut` says why it has no end."""
+    """A reply's text, its cost, and its notes for the user; `cut` is the reason of an incomplete reply."""
 
     text: str
     usage: Usage
@@ -101,15 +101,15 @@ class ReceivedReply:
 
 @dataclass
 class _SharedModel:
-    """The model, shared by calls with other options or budgets: what is learned of it holds for all of them.
+    """The model as calls with different options or budgets share it: what one call learns about it holds for all.
 
     Attributes:
-        speed: How fast it is here.
-        takes_limit: Whether it takes a limit of a reply's tokens.
-        takes_usage: Whether its server takes to be asked what a stream costs.
-        streams: Whether its streams are not empty, as those of a server are that knows whole replies alone.
-        in_flight: How many of its calls are being made.
-        thinks: Whether it spends tokens on thoughts, of which nobody can say how many they will be.
+        speed: The model's speed on this machine.
+        takes_limit: Whether the model accepts a limit of a reply's tokens.
+        takes_usage: Whether the server accepts a request for a stream's token counts.
+        streams: Whether streams have content; a server that only sends whole replies gives empty streams.
+        in_flight: Number of calls in progress.
+        thinks: Whether the model spends tokens on thoughts, whose number cannot be predicted.
     """
 
     model: AnyModel
@@ -182,18 +182,19 @@ class ModelCalls:
         schema: Mapping[str, Any] | None = None,
         divisible: bool = False,
     ) -> ReceivedReply:
-        """Return a whole reply, or what is whole of it, within the turn's budget.
+        """Return a whole reply, or the whole part of an incomplete one, within the turn's budget.
 
-        What it repeats of its instructions is left out; the text is empty where that was all.
+        Repeated instructions are removed from the reply; the text is empty if it was nothing else.
 
         Args:
             prompt: The messages.
-            limit: Tokens of the reply, as its prompt says, which the turn's `reply_tokens` may raise; None: no limit.
-            schema: Of the reply, as JSON, where the model's server takes one.
-            whole: Whether a reply without an end is an error; else what there is of it is given, and a note.
-            guarded: Whether a reply that repeats the instructions is cut; a partial one, which is shown, always is.
-            divisible: Whether the call is given up where its model needs too long to read the prompt: less can be
-                given to it.
+            limit: Tokens of the reply, as its prompt says, which the turn's `reply_tokens` may raise; None for no
+                limit.
+            schema: JSON schema of the reply, where the model's server accepts one.
+            whole: Whether an incomplete reply is an error; else its text is returned with a note.
+            guarded: Whether a reply that repeats the instructions is cut; a partial reply, which is shown, always is.
+            divisible: Whether to give the call up if its model needs too long to read the prompt, since the caller can
+                send a shorter one.
 
         Raises:
             ModelError: There is no whole reply.
@@ -211,7 +212,7 @@ class ModelCalls:
         return received if text == received.text else replace(received, text=text, notes=(*received.notes, NOTE))
 
     def wants_schema(self) -> bool:
-        """Whether replies are to be asked for by a JSON schema, as far as is known: the model's server may take one."""
+        """Return whether to ask for replies by JSON schema: as far as is known, the model's server accepts one."""
         known = self._shared.speed.takes_schema
         return may_take_schemas(self.chat_model) and takes_options(self.chat_model) and known is not False
 
@@ -230,7 +231,7 @@ class ModelCalls:
     ) -> ReceivedReply:
         """Return a reply within its limit of tokens.
 
-        Of a model that turns out to spend that on its thoughts, one without.
+        If a model turns out to spend the limit on its thoughts, it is called again without one.
         """
         least = self._budget.reply_tokens if self._budget else 0
         most = None if limit is None or self._shared.thinks else max(limit, least)
@@ -247,7 +248,7 @@ class ModelCalls:
         return replace(received, usage=before + received.usage)
 
     async def _within_budget(self, prompt: list[BaseMessage], limit: int | None, *, divisible: bool) -> ReceivedReply:
-        """Return a whole reply, or what is whole of it, that the turn's budget has room for."""
+        """Return a whole reply, or the whole part of an incomplete one, for which the turn's budget has room."""
         budget = self._budget
         if budget is None:
             return await self._reply_within(prompt, limit, self.deadline)
@@ -315,7 +316,7 @@ class ModelCalls:
     def _watched(
         self, tokens: int, written: _Written, end: asyncio.Timeout, *, divisible: bool
     ) -> WatchedReading | None:
-        """Return what watches the model read a prompt, where it may be slow and says when it is done."""
+        """Return an observer of how a model reads its prompt, if it may be slow and reports progress; else None."""
         speed, budget = self.speed(), self._budget
         left = budget.seconds_if_slow() if budget else None
         is_fast = speed is not None and speed.reads >= FAST_READING
@@ -425,7 +426,7 @@ class ModelCalls:
     def _ended(
         self, failure: ModelTimeout, written: _Written, given_up: ReadsTooSlowly | None, seconds: float
     ) -> ModelError:
-        """Return why a call was ended, with what had been written of its reply."""
+        """Return the reason why a call was ended, with the text written until then."""
         text = written.text()
         if given_up is not None:
             return given_up
@@ -490,7 +491,7 @@ class ModelCalls:
         )
 
     async def _invoke(self, prompt: list[BaseMessage], limit: int | None, written: _Written) -> AIMessage:
-        """Return the model's message; what it takes of a call's options is found out once, by what it refuses."""
+        """Return the model's message; which options the model accepts is learned from its first refusals."""
         shared, whole = self._shared, False
         while True:
             try:
@@ -505,7 +506,7 @@ class ModelCalls:
                 return message
 
     def _learn(self, error: Exception, *, limited: bool) -> bool:
-        """Whether a call failed for an option that the model does not take, which it is asked without from then on."""
+        """Return whether a call failed for an option that the model does not accept, and that later calls leave out."""
         shared = self._shared
         if refuses_temperature(error):
             plain, asked = without_temperature(self.chat_model), "temperature" in self._sampling
@@ -549,14 +550,14 @@ class _OnlyThought(BadReply):
 
 
 class _Written(BaseCallbackHandler):
-    """What a model has written of the reply that it is being asked for, as far as it streams.
+    """The text of a reply in progress, as far as it streams.
 
     Args:
-        most: Characters after which it is asked to stop.
-        stop: Ends the call.
+        most: Characters after which the model is to stop.
+        stop: Function that ends the call.
 
     Attributes:
-        on_first: Called with the seconds until the first piece, once.
+        on_first: Called once, with the seconds until the first piece.
     """
 
     streams = False
@@ -606,16 +607,16 @@ class _Written(BaseCallbackHandler):
 
     @property
     def too_much(self) -> bool:
-        """Whether the reply is longer than any that is wanted."""
+        """Whether the reply is longer than any expected reply."""
         return self._length > self._most
 
     def text(self) -> str:
-        """Return all of it, as it was shown where it was streamed."""
+        """Return the whole text, as it was shown if it was streamed."""
         return without_controls("".join(self._pieces))
 
 
 class _WantsStream(_Written):
-    """The same; that it has these methods is what makes LangChain stream a call, whoever else listens."""
+    """The same class with the methods by which LangChain recognises that a call has to be streamed."""
 
     streams = True
 
@@ -639,7 +640,7 @@ def _usage_of(prompt: list[BaseMessage], message: AIMessage, seconds: float) -> 
 
 
 def _cached(message: AIMessage) -> int:
-    """Return tokens of a prompt that the server had read for a call before."""
+    """Return how many of a prompt's tokens the server had cached from an earlier call."""
     usage = message.usage_metadata
     details = usage.get("input_token_details") if usage else None
     return (details.get("cache_read") or 0) if details else 0

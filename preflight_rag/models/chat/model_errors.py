@@ -52,7 +52,7 @@ def in_our_words(error: Exception, model: str, *, base_url: str | None = None) -
 
 
 def _unusable(error: Exception, model: str, base_url: str | None) -> ModelError:
-    """A reply that a client could make nothing of, or a mistake in code: that of the model, or of whoever made it."""
+    """Return the error for a reply that cannot be parsed, or for a mistake in code: the model's or the caller's."""
     inside = next(modules_of(error.__traceback__), "").partition(".")[0]
     message = first_line(error)
     if "unexpected keyword argument" in message:
@@ -109,7 +109,7 @@ def _named_failure(error: Exception, model: str, base_url: str | None) -> ModelE
 
 
 def _causes(error: BaseException | None) -> set[str]:
-    """Return the names of an error and of those that it comes from: packages between wrap them in their own."""
+    """Return the class names of an error and its causes: packages in between wrap errors in their own."""
     names = set()
     while error is not None:
         names.add(type(error).__name__)

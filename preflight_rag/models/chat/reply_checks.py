@@ -85,7 +85,7 @@ def too_long(name: str, text: str) -> BadReply:
 
 
 def unread_note(name: str, prompt: list[BaseMessage], usage: Usage) -> tuple[str, ...]:
-    """Return a note where the server says that it has read much less than it was sent: some cut a prompt in silence."""
+    """Return a note if the server reports far fewer prompt tokens than were sent: some truncate silently."""
     sent = count_tokens_approximately(prompt)
     if usage.estimated or sent < LONG_PROMPT or usage.input_tokens >= READ_SHARE * sent:
         return ()

@@ -24,7 +24,8 @@ from preflight_rag.state.errors import BadReply
 AnyModel = Runnable[Any, Any]
 Change = Callable[[BaseChatModel], BaseChatModel]
 OF_A_RUN = ("thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map")
-"""What `configurable` says of a graph's run: `init_chat_model` without named fields would take it as its own."""
+"""Keys of `configurable` that belong to a graph's run: `init_chat_model` without named fields would take them as its
+own."""
 
 
 def with_models(model: AnyModel, change: Change) -> AnyModel:
@@ -39,9 +40,9 @@ def with_models(model: AnyModel, change: Change) -> AnyModel:
 
 
 def models_in(model: AnyModel) -> list[BaseChatModel]:
-    """Return the chat models inside, first the one that is asked first.
+    """Return the chat models inside a Runnable, first the one that is called first.
 
-    Of one made at each call, as it is by default.
+    If the model is made at each call, it is made with the default configuration here.
     """
     found: list[BaseChatModel] = []
 
@@ -104,10 +105,10 @@ def without_temperature(model: AnyModel) -> AnyModel:
 
 
 def always_streams(model: AnyModel) -> bool:
-    """Return whether every chat model inside is one of ours, of which a stream says all that a whole reply does.
+    """Return whether every chat model inside is one of ours, whose streams carry all that a whole reply does.
 
-    A reply that is not streamed is lost where its time runs out, and is not seen to go round in circles. But another
-    class's stream may lack what its whole replies have, such as a refusal; it streams where somebody listens.
+    A reply that is not streamed is lost at a timeout, and loops in it cannot be noticed. Another class's stream,
+    however, may lack parts of its whole replies, such as a refusal; such a model streams only if the caller listens.
     """
     inside = models_in(model)
     return bool(inside) and all(getattr(type(inner), "always_streams", False) for inner in inside)
@@ -135,7 +136,7 @@ def with_reply_limit(model: AnyModel, tokens: int) -> AnyModel:
 
 
 def with_stream_usage(model: AnyModel) -> AnyModel:
-    """Return the model whose streams say what they cost, where nobody has set whether they do."""
+    """Return the model with token counts in its streams, unless the user has set that option."""
 
     def counted(inner: BaseChatModel) -> BaseChatModel:
         unset = "stream_usage" in type(inner).model_fields and getattr(inner, "stream_usage") is None  # noqa: B009
@@ -165,7 +166,7 @@ def is_openais(model: AnyModel, provider: str | None = None) -> bool:
 
 
 def may_take_schemas(model: AnyModel) -> bool:
-    """Whether the request for a reply by JSON schema reaches the model: through OpenAI's client, or in this process."""
+    """Return whether a JSON schema reaches the model: through OpenAI's client, or in this process."""
     kinds = {inner._llm_type for inner in models_in(model)}
     return bool(kinds) and kinds <= {"openai-chat", "gguf"}
 
@@ -189,7 +190,7 @@ def as_message(reply: object, name: str) -> AIMessage:
 
 
 def config_for(model: AnyModel) -> RunnableConfig | None:
-    """Return the config that a model is called with: of the `configurable` around it, what is not the graph's own."""
+    """Return the config for calling a model: the `configurable` around it without the graph's own keys."""
     if isinstance(model, BaseChatModel):
         return None
     configurable = ensure_config().get("configurable", {})
@@ -236,7 +237,7 @@ def _makes_models(model: AnyModel) -> bool:
 
 
 def _with(model: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a Runnable with what is asked at last inside it changed: chat models, and what makes them."""
+    """Return a Runnable with a change applied to the chat models, and makers of chat models, inside it."""
     if isinstance(model, BaseChatModel) or _makes_models(model):
         return change(model)
     if not isinstance(model, RunnableSerializable):

@@ -13,16 +13,17 @@ from contextvars import ContextVar
 from time import perf_counter
 
 READ_SHARE = 0.5
-"""Of the time that is left, what reading a prompt may take: writing needs the rest. A guess."""
+"""Share of the remaining time that reading a prompt may take: writing needs the rest. A guess."""
 SILENT_SHARE = 0.4
 """Of the time that is left, after which a model that has said nothing is given up: what remains has to be enough for
 less to read. A guess."""
 LAST_SHARE = 0.8
 """Both of them where nothing can be left out of a prompt: the alternative is no reply at all. A guess."""
 GUESSED_SHARE = 0.33
-"""Of the tokens that a silent model has not read in its time, those that it is expected to read in as long. A guess."""
+"""Share of the tokens that a silent model has left unread, as an estimate of what it can read in the same time. A
+guess."""
 LEAST_SECONDS, LEAST_TOKENS = 2.0, 64
-"""What a model has to have read, and for how long, before its speed is taken from that. Guesses."""
+"""Least seconds and tokens of a model's reading for its speed to be measured. Guesses."""
 reading: ContextVar[Callable[[int, int], None] | None] = ContextVar("reading", default=None)
 """Whom a model in this process tells how many of a prompt's tokens it has read, and how many there are."""
 

@@ -66,10 +66,10 @@ class Embedder(Embeddings):
 
     @abstractmethod
     def _encode(self, inputs: Sequence[PassageInput], progress: Progress | None) -> np.ndarray:
-        """Return vectors of non-empty `inputs`, shape (n, dimension), float32."""
+        """Return the vectors of non-empty `inputs`, shape (n, dimension), float32."""
 
     def encode_passages(self, passages: Sequence[PassageInput], progress: Progress | None = None) -> np.ndarray:
-        """Return vectors of passages, shape (n, dimension), float32.
+        """Return the vectors of passages, shape (n, dimension), float32.
 
         Args:
             passages: Texts, or (title, text) pairs; see `with_title`.

@@ -39,7 +39,7 @@ SHA256 = {
     WEIGHTS: WEIGHTS_SHA256,
     TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
-"""As the authors published them on the Hub; hashing both takes 0.06 s."""
+"""Checksums as the authors published them on the Hub; computing both takes 0.06 s."""
 NOT_IN_THE_GRAPH = ("embeddings.position_ids", "pooler.")
 """Beginnings of published names that sentence vectors do without."""
 BATCH_TOKENS = 1024
@@ -136,7 +136,7 @@ class OnnxBackend:
         return tokenizer
 
     def encode(self, texts: Sequence[str], progress: Progress | None) -> np.ndarray:
-        """Return vectors in the order of `texts`."""
+        """Return the vectors in the order of `texts`."""
         import numpy as np
 
         vectors: list[np.ndarray] = []

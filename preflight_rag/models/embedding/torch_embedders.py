@@ -32,7 +32,7 @@ BATCH = 32
 UNBOUNDED = 512
 """Tokens read by a model that names no limit: the positions of BERT."""
 MEDCPT_QUERY_TOKENS = 64
-"""As the authors of MedCPT encode queries, and below articles."""
+"""Token limit with which the authors of MedCPT encode queries, and below it that of articles."""
 MEDCPT_ARTICLE_TOKENS = 512
 
 TO_SAFETENSORS = "from sentence_transformers import SentenceTransformer as M; M(NAME).save(FOLDER)"
@@ -104,7 +104,7 @@ class TorchBackend:
         self.dimension = int(self.encode_query("dimension").shape[0])
 
     def encode(self, texts: Sequence[str], progress: Progress | None) -> np.ndarray:
-        """Return vectors of passages, of length 1."""
+        """Return the vectors of passages, of length 1."""
         return _in_chunks(texts, lambda chunk: self._model.encode_document(list(chunk), **_ENCODE_OPTIONS), progress)
 
     def encode_query(self, text: str) -> np.ndarray:
@@ -127,7 +127,7 @@ class MedCPTEncoder:
         self.dimension = int(self._model.config.hidden_size)
 
     def encode(self, texts: Sequence[PassageInput], progress: Progress | None) -> np.ndarray:
-        """Return vectors of texts and of (title, text) pairs, in their order."""
+        """Return the vectors of texts and of (title, text) pairs, in their order."""
         return _in_chunks(texts, self._encode_batches, progress, scale=False)
 
     def encode_query(self, text: str) -> np.ndarray:
@@ -204,7 +204,7 @@ def open_sentence_transformer(name: str) -> Embedder:
 
 
 def open_prompted(spec: str) -> Embedder:
-    """The embedder "prompts:QUERY|PASSAGE|MODEL": a SentenceTransformer with these prompts in place of any others."""
+    """Return the embedder "prompts:QUERY|PASSAGE|MODEL": a SentenceTransformer with these prompts alone."""
     parts = spec.removeprefix(PROMPTS_PREFIX).split("|")
     if len(parts) != 3 or not parts[2].strip():
         raise EmbedderError(
@@ -227,7 +227,7 @@ def open_pair(spec: str) -> Embedder:
 
 
 def normalize(vectors: Any) -> np.ndarray:
-    """Return rows as float32, scaled to length 1; a row of zeros stays."""
+    """Return the rows as float32, scaled to length 1; a row of zeros stays."""
     import numpy as np
 
     rows = np.asarray(vectors, dtype=np.float32)

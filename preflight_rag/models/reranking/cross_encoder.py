@@ -124,7 +124,7 @@ def _without_head(model: Any) -> str:
 
 
 def _window(model: Any) -> int:
-    """Return tokens that the model reads: the least of its tokenizer's limit, its positions, and what was set."""
+    """Return the tokens that the model reads: the least of tokenizer limit, positions, and configured limit."""
     config = getattr(model, "config", None)
     limits = [model.max_seq_length, getattr(config, "max_position_embeddings", None), WINDOW]
     return min(int(limit) for limit in limits if limit)

@@ -40,7 +40,7 @@ RANK_OFFSET = 10
 K1, B = 1.2, 0.75
 """BM25's usual constants (Robertson and Zaragoza 2009)."""
 FEEDBACK = 5
-"""How many of the best candidates the others are compared with; a guess."""
+"""Number of best candidates that the others are compared with; a guess."""
 
 RANKING = (
     "dense z", "dense gap", "dense share", "dense reciprocal rank", "dense log rank", "dense missing",
@@ -98,7 +98,7 @@ class FeatureReranker:
 
 @lru_cache(maxsize=1)
 def trained() -> dict[str, Any]:
-    """Return what `feature_reranker.json` holds: `weights` by feature and fold, and what they were trained on."""
+    """Return the content of `feature_reranker.json`: `weights` by feature and fold, and the training data."""
     found: dict[str, Any] = json.loads(WEIGHTS.read_text(encoding="utf-8"))
     return found
 
@@ -125,7 +125,7 @@ class _Texts:
 
     @classmethod
     def of(cls, asked: Sequence[str], candidates: Sequence[AnyCandidate]) -> _Texts:
-        """As an index has them, where one has those of all candidates; else read from the texts."""
+        """Return the matches from the index if it has all candidates; else from the candidates' texts."""
         import numpy as np
 
         known = _indexed(candidates)
@@ -163,7 +163,7 @@ class _Texts:
         return places, np.searchsorted(self.lengths.cumsum(), places, side="right"), terms[order]
 
     def titled(self) -> np.ndarray:
-        """Return whether all of the question's terms stand in a text's title, (n,); not where it has none."""
+        """Return, as booleans (n,), which texts' titles contain all of the question's terms; no title contains none."""
         import numpy as np
 
         n = len(self.lengths)
@@ -278,15 +278,15 @@ def _text_columns(sequence: list[str], asked: list[str], texts: _Texts) -> dict[
 def _bigrams(
     pairs: set[tuple[int, int]], size: int, n: int, rows: np.ndarray, places: np.ndarray, terms: np.ndarray
 ) -> np.ndarray:
-    """Return share of the question's pairs of neighbours that are neighbours in each text, (n,).
+    """Return the share of the question's neighbouring word pairs that are neighbours in each text, (n,).
 
     Args:
-        pairs: Of the question's terms, by their places among them.
-        size: How many terms it has.
-        n: How many texts there are.
+        pairs: The pairs, as indices of the question's terms.
+        size: Number of the question's terms.
+        n: Number of texts.
         rows: The text of each match.
-        places: Where it stands.
-        terms: Which of the question's terms it is.
+        places: The position of each match in its text.
+        terms: The index of each match's term among the question's terms.
     """
     import numpy as np
 
@@ -305,10 +305,10 @@ def _bigrams(
 def _proximity(
     present: np.ndarray, starts: np.ndarray, rows: np.ndarray, places: np.ndarray, terms: np.ndarray
 ) -> np.ndarray:
-    """Return number of distinct terms of the question in each text over the smallest window with all of them, (n,).
+    """Return, (n,), each text's number of distinct question terms over the smallest window with all of them.
 
-    0 with fewer than two. A window that ends at a match begins at the earliest of the last places up to there of each
-    term that the text has.
+    Texts with fewer than two have 0. A window that ends at a match begins at the earliest of the latest positions, up
+    to there, of the terms that the text has.
     """
     import numpy as np
 
@@ -330,9 +330,9 @@ def _proximity(
 
 
 def _term_feedback(texts: _Texts) -> np.ndarray:
-    """Return cosine of each passage's weighted terms with those of the best passages, itself left out, on the average.
+    """Return each passage's mean cosine of weighted terms with the best passages, itself excluded.
 
-    The mean of the products with several vectors is the product with their sum.
+    The mean of the products with several vectors is the product with their sum, divided by their number.
     """
     import numpy as np
 
@@ -380,7 +380,7 @@ def _contexts(question: str, places: Columns) -> dict[str, float]:
 
 
 def _ranks(ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return ranks as floats, and where they are missing: there the rank counts as one below all."""
+    """Return ranks as floats; a missing rank counts as one below all others."""
     import numpy as np
 
     missing = ranks == 0
@@ -396,7 +396,7 @@ def _z(values: np.ndarray) -> np.ndarray:
 
 
 def _share(values: np.ndarray) -> np.ndarray:
-    """Return values brought to [0, 1]."""
+    """Return values scaled to [0, 1]."""
     low, high = float(values.min()), float(values.max())
     shifted: np.ndarray = values - low
     scaled: np.ndarray = shifted / (high - low) if high - low > 1e-9 else shifted * 0

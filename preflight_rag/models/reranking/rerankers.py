@@ -24,16 +24,16 @@ READER = "reader"
 
 
 class Reranker(Protocol):
-    """The second stage."""
+    """The second stage of retrieval: it scores the candidates of the first."""
 
     @property
     def name(self) -> str:
-        """As `open_reranker` takes it."""
+        """The reranker's name, as `open_reranker` takes it."""
         ...
 
     @property
     def batch_size(self) -> int | None:
-        """How many candidates are scored at a time; None where scores depend on all candidates together."""
+        """Number of candidates to score at a time; None where scores depend on all candidates together."""
         ...
 
     def score(self, question: str, candidates: Sequence[Candidate]) -> np.ndarray:
