@@ -141,9 +141,9 @@ class FallbackReader:
                     raise
                 self._loss.error = self._loss.error or error
                 spent = Usage.of_failed(error.spent)
-        reply, error = await ask(self._offline), self._loss.error
-        notes = reply.notes
-        if error is not None and not self._loss.is_noted:
+        reply = await ask(self._offline)
+        notes, loss = reply.notes, self._loss.error
+        if loss is not None and not self._loss.is_noted:
             self._loss.is_noted = True
-            notes = (f"{error} Until then answers show what the documents say.", *notes)
+            notes = (f"{loss} Until then answers show what the documents say.", *notes)
         return replace(reply, usage=spent + reply.usage, notes=notes)

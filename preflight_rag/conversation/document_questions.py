@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, zip_longest
+from itertools import zip_longest
 
 from preflight_rag.conversation.suggestions import parts, topic_of
 from preflight_rag.library.storage.cards import card_id
@@ -338,7 +338,8 @@ def _of_fields(passages: Sequence[Passage]) -> Iterator[Candidate]:
         for match in _FIELD.finditer(passage.text):
             label, value = match["label"], match["value"].strip()
             is_one = ": " not in value and not value.endswith((":", "-")) and not is_row(value)
-            is_prose = len(value.split()) > LONGEST_VALUE or re.match(r"(?:this|these|it|as|if) ", value, re.IGNORECASE)
+            begins = re.match(r"(?:this|these|it|as|if) ", value, re.IGNORECASE)
+            is_prose = len(value.split()) > LONGEST_VALUE or bool(begins)
             is_prose = is_prose or (label.isupper() and value.isupper() and not re.search(r"\d", value))
             tells = is_one and not is_prose and re.search(r"[\dA-Z]", value)
             if label in seen or not tells or _NO_FIELD.search(label):

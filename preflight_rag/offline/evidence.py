@@ -132,7 +132,7 @@ class SentenceReader:
             return Draft(NOT_ANSWERED, found=False)
         groups = agreeing(ranked, least=max(self.threshold, ranked[0].score - MARGIN))
         choice = self.choose(question, [group[0] for group in groups], options) if options else None
-        quotes = {}
+        quotes: dict[tuple[int, str], None] = {}
         for group in groups:
             for item in group:
                 quotes[(item.sentence.n, item.sentence.text)] = None

@@ -399,7 +399,7 @@ async def receive(kept: KeptFiles, request: Request) -> list[ReceivedFile]:
         return files
     except OSError as error:
         for path in placed:
-            kept.read(path)
+            kept.release(path)
         raise _not_kept(error) from error
     finally:
         await form.close()

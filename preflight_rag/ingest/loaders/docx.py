@@ -264,7 +264,8 @@ class _Reader:
 
         Then the tables inside of it.
         """
-        caption, rows, marked = self._caption, [], 0
+        caption, marked = self._caption, 0
+        rows: list[list[tuple[str, int, int]]] = []
         asides = _Asides()
         for row in _unwrapped(table, f"{_WORD}tr"):
             if row.find(f"{_WORD}trPr/{_WORD}del") is not None:

@@ -105,10 +105,9 @@ def _value_lines(value: Any, names: tuple[str, ...], parents: list[tuple[str, st
     elif isinstance(value, dict) and (records := _keyed_records(value)):
         yield from _record_list(records, names, parents)
     elif isinstance(value, dict) and (named := _named_grid(value)):
-        columns, grid = named
-        rest = {name: inner for name, inner in value.items() if name not in (columns, grid)}
+        rest = {name: inner for name, inner in value.items() if name not in named}
         yield from _value_lines(rest, names, parents)
-        yield from table_lines([value[columns], *_grid(value[grid])], caption=", ".join(names), header_rows=1)
+        yield from table_lines([value[named[0]], *_grid(value[named[1]])], caption=", ".join(names), header_rows=1)
     elif isinstance(value, dict):
         own, inner = _parts(value)
         yield from (f"{', '.join((*names, name))}: {text}" for name, text in own.items() if text)

@@ -113,6 +113,7 @@ def _add_blocks(parts: Parts, about: str, blocks: Sequence[_Block]) -> None:
 
 def _add_table(parts: Parts, caption: str, table: _Block, above: _Above) -> _Above:
     """Append a table's rows; return the table that a block below it may go on with."""
+    header: int | None
     if names := above.names_of(table):
         rows, header = [names, *_nested(table.rows, 0)], 1
     else:
