@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, NotRequired
 from langchain_core.messages import AnyMessage
 from typing_extensions import TypedDict  # that of `typing` gives no JSON schema before Python 3.12
 
-STATE_VERSION = 5
+STATE_VERSION = 6
 """To be raised whenever a stage gets another name, or reads what an earlier version did not write: a turn that was cut
 off before is then begun again, instead of going on from what it left (`tests/faults/test_old_state.py`)."""
 

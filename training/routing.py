@@ -32,6 +32,16 @@ def put_at(model: Model, threshold: float, wanted: float) -> Model:
     return replace(model, bias=round(model.bias + to - at, 3))
 
 
+def differing_answers_suffice(model: Model, wanted: float) -> Model:
+    """Return the model with its intercept raised, where it must be, so that answers that differ wholly score `wanted`.
+
+    The fit leaves this to a few questions beside the threshold; that passages which answer differently are compared
+    is what the gate is for.
+    """
+    least = math.log(wanted / (1 - wanted)) - model.weights[ANSWERS]
+    return replace(model, bias=max(model.bias, math.ceil(1000 * least) / 1000))
+
+
 def write(name: str, model: Model, path: Path) -> None:
     """Put one of the two models into the file of weights."""
     found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
@@ -55,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     model = fit(rows, SIGNALS if extractive is None else (*SIGNALS, ANSWERS))
     threshold, wanted = choose_threshold(rows, model), Settings().corg_threshold
     if extractive is not None:
-        model, threshold = put_at(model, threshold, wanted), wanted
+        model, threshold = differing_answers_suffice(put_at(model, threshold, wanted), wanted), wanted
     write(NO_READER if extractive is None else "reader", model, options.out)
     weights = ", ".join(f"{name} {weight:g}" for name, weight in model.weights.items())
     sys.stderr.write(f"{options.out}: {weights}; bias {model.bias:g}; threshold {threshold:g}\n")

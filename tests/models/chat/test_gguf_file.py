@@ -4,7 +4,7 @@ import struct
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from preflight_rag.models.chat.gguf_file import read_gguf
@@ -104,6 +104,7 @@ def test_a_file_that_is_cut_off_is_no_model(tmp_path_factory, cut):
         read_gguf(path)
 
 
+@settings(deadline=None)  # a disk may wait
 @given(st.integers(0, len(WHOLE) - 1), st.binary(min_size=1, max_size=12))
 def test_a_file_that_is_damaged_is_read_or_refused(tmp_path_factory, place, noise):
     path = tmp_path_factory.getbasetemp() / "damaged.gguf"
