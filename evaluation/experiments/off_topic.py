@@ -20,6 +20,7 @@ from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample, sampled
 from evaluation.searching import collection_library, inputs, library_folder
 from preflight_rag.app import Preflight
+from preflight_rag.models.opening import open_embedder
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Answer
 from preflight_rag.text.headers import NOT_IN_DOCUMENTS
@@ -52,13 +53,14 @@ def open_dataset(name: str, data: Path | None) -> DataSet:
 
 
 def chosen(found: DataSet, run: ExperimentRun) -> Iterator[Sample]:
-    """The answerable questions of a part, and a third as many of each other set."""
-    most = run.limit or QUESTIONS
+    """Yield the answerable questions of a part, and about as many of the other sets together; `run.limit` in all."""
+    most = run.limit or 2 * QUESTIONS
     answerable = tuple(sample for sample in found.samples if sample.label == ANSWERABLE)
-    yield from replace(found, samples=answerable).select(run.part, most)
-    for name in OTHERS:
+    yield from replace(found, samples=answerable).select(run.part, (most + 1) // 2)
+    for place, name in enumerate(OTHERS):
         of_set = tuple(sample for sample in found.samples if sample.id.startswith(f"{name} "))
-        yield from replace(found, samples=of_set).select(run.part, max(1, round(most / len(OTHERS))))
+        if count := (most // 2 + len(OTHERS) - 1 - place) // len(OTHERS):
+            yield from replace(found, samples=of_set).select(run.part, count)
 
 
 def run(found: DataSet, run: ExperimentRun) -> Report:
@@ -67,9 +69,10 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
     found = sampled(found, (name for sample in asked for name in sample.documents), run.documents)
     rows: list[ScoreRow] = []
     with collection_library(found, run) as library:
-        embedder = library.embedder
         given = inputs(found, library)
-        folder = library_folder(found, f"{embedder.name} {embedder.revision}", run.library_cache)
+    # The library's own embedder may keep vectors in a database, which is closed by now.
+    embedder = open_embedder(run.embedder)
+    folder = library_folder(found, f"{embedder.name} {embedder.revision}", run.library_cache)
     with Preflight.open(folder, "offline", embedder=embedder) as app:
         for sample in run.each(asked, "off-topic: asking"):
             rows.append(_row(sample, app.ask(sample.question)))

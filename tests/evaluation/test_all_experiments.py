@@ -28,7 +28,7 @@ LIMIT = 2
 """Questions of each experiment's first data set that are asked offline."""
 ASKED = 2
 """Questions of each of its usual sets that a scripted server is asked."""
-LIMITS = {"keyless-abstention": 6, "off-topic": 1, "splitters": 1, "trust": 1}
+LIMITS = {"keyless-abstention": 6, "off-topic": 2, "splitters": 1, "trust": 1}
 """Of one that is about five data sets, and of those whose questions are about documents of a hundred passages."""
 DOCUMENTS = 60
 NEED_A_MODEL = {"corg-build"}
