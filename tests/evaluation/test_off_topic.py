@@ -24,7 +24,7 @@ def dataset(data_dir, tmp_path):
 
 
 def test_questions_of_other_sets_are_to_be_refused_and_the_own_ones_kept(dataset, tmp_path):
-    report = off_topic.run(dataset, ExperimentRun("all", 2, library_cache=tmp_path))
+    report = off_topic.run(dataset, ExperimentRun("all", 6, library_cache=tmp_path))
     kinds = [row.condition for row in report.rows]
     assert kinds == ["answerable"] * 2 + ["off topic"] * 3
     refused = {row.sample: row.details["outcome"] == "not_found" for row in report.rows}
