@@ -79,7 +79,7 @@ _NOT_NAMES = re.compile(
     r"^(?:it|they|he|she|we|i|you|this|these|those|that|there|here|what|who|when|where|why|how|if|in|on|at|for|after"
     r"|before|since|while|during|as|by|with|from|to|one|some|many|most|each|both|all|no|our|my|its|his|her|their|your"
     r"|another|other|such|so|but|and|or|yet|not|then|also|because|although|though|however|figure|table|fig|section|note"
-    r"|only|every|any|none|nothing|today|now|once|first|last|next|again|between|indicate|please|see|two|three|four|five"
+    r"|only|every|any|either|neither|none|nothing|today|now|once|first|last|next|again|between|indicate|please|see|two|three|four|five"
     r"|the (?:first|second|third|last|next|other|others|former|latter|same|rest|result|results|reason|aim)$|lanes?\b"
     r"|\w+ing (?:the|a|an)\b|.*\bthere$)\b",
     re.IGNORECASE,

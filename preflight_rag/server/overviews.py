@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,8 +38,8 @@ WAIT = 1.0  # seconds that a request waits for what is not found out yet: a gues
 SECONDS = 20.0  # after which a document's questions are those that were found: a guess at what somebody waits
 TRIED = 6  # questions of a document that are asked before it is shown with fewer: a guess
 TRIED_OF_EACH = 3  # of each document, for the questions that a conversation can begin with: a guess
-DOCUMENTS = 12  # the latest, of which those questions are: a guess
-PAUSE = 0.1  # seconds between looks whether a person's turn is still running: it goes first
+DOCUMENTS = 60  # the latest, of which those questions are, as far as `SECONDS` reach: a guess
+PAUSE = 0.1  # seconds between looks whether a person's turn or an upload is still running: both go first
 
 
 class OverviewRow(BaseModel):
@@ -111,24 +112,37 @@ def _entry(id: str, service: Service) -> CatalogueEntry:
 def _questions(entry: CatalogueEntry, service: Service) -> list[str]:
     asked = _candidates(entry, service.catalogue.passages(entry.id, LOOKED_AT), _card(entry, service))
     condition = _only(entry.id)
-    return _answered(asked[:TRIED], service, condition, MOST) if condition else []
+    if condition is None:
+        return []
+    found = _answered(asked[:TRIED], service, condition, time.monotonic() + SECONDS)
+    return [question for question, _ in islice(found, MOST)]
 
 
 def _starting(service: Service) -> list[str]:
-    """Return a question of each of the latest documents that has one, until there are three."""
-    found: list[str] = []
+    """Return a question of each of the latest documents that has one, until three of them are claimed as answered.
+
+    A person who begins should see answers: questions for which only passages are shown fill up what is missing.
+    """
+    claimed: list[str] = []
+    shown: list[str] = []
     seen: set[str] = set()
     latest = service.catalogue.documents(limit=DOCUMENTS)[0]
+    ends = time.monotonic() + SECONDS
     for entry in sorted(latest, key=lambda entry: not _own_title(entry)):  # whose title says what is asked about
         if entry.copy_of or (entry.origin or entry.id) in seen:
             continue
+        ends += _give_way(service)
         seen.add(entry.origin or entry.id)  # one of many records of a file is enough
         passages = service.catalogue.passages(entry.id, LOOKED_AT)
         named = [each for each in _candidates(entry, passages, _card(entry, service)) if each.named]
-        found += [each for each in _answered(named[:TRIED_OF_EACH], service, None, 1) if each not in found]
-        if len(found) == MOST or service.closing:
+        for question, is_claimed in _answered(named[:TRIED_OF_EACH], service, None, ends):
+            found = claimed if is_claimed else shown
+            if question not in claimed and question not in shown:
+                found.append(question)
+                break
+        if len(claimed) == MOST or service.closing or time.monotonic() > ends:
             break
-    return found
+    return [*claimed, *shown][:MOST]
 
 
 def _candidates(entry: CatalogueEntry, passages: Sequence[Passage], card: Passage | None) -> list[Candidate]:
@@ -156,14 +170,13 @@ def _only(document_id: str) -> str | None:
     return None if "'" in document_id else f"id in ('{document_id}')"
 
 
-def _answered(asked: Sequence[Candidate], service: Service, condition: str | None, most: int) -> list[str]:
-    """Return the first so many questions that are answered."""
-    found: list[str] = []
-    ends = time.monotonic() + SECONDS
+def _answered(
+    asked: Sequence[Candidate], service: Service, condition: str | None, ends: float
+) -> Iterator[tuple[str, bool]]:
+    """Yield each question that is answered before `ends`, a monotonic time, and whether its answer is claimed."""
     for each in asked:
-        while service.running.is_busy and not service.closing:
-            time.sleep(PAUSE)
-        if len(found) == most or service.closing or time.monotonic() > ends:
+        ends += _give_way(service)
+        if service.closing or time.monotonic() > ends:
             break
         try:
             answer = service.preflight.try_question(each.question, where=(condition,) if condition else ())
@@ -171,5 +184,15 @@ def _answered(asked: Sequence[Candidate], service: Service, condition: str | Non
             log.info("a question of an overview failed: %s", error)
             continue
         if is_answered(each, answer):
-            found.append(each.question)
-    return found
+            yield each.question, answer.outcome == "answered"
+
+
+def _give_way(service: Service) -> float:
+    """Wait while a turn runs or an upload does, and return for how many seconds.
+
+    During an upload the index does not know yet what the catalogue lists: its questions would find nothing.
+    """
+    begun = time.monotonic()
+    while (service.running.is_busy or service.changing.locked()) and not service.closing:
+        time.sleep(PAUSE)
+    return time.monotonic() - begun

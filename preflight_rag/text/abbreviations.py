@@ -61,9 +61,9 @@ def asked_abbreviation(question: str) -> str:
 def spelled_out(short: str, text: str) -> list[Span]:
     """Return where a text has the long form of an abbreviation, in the order of its places; [] where it has none."""
     # Who writes it in small letters still means the one with capitals.
-    flags = 0 if _CAPITALS.search(short) else re.IGNORECASE
+    case = "" if _CAPITALS.search(short) else "(?i)"
     found = []
-    for match in re.finditer(rf"(?<![\w-]){re.escape(short)}s?(?![\w-])", text, flags):
+    for match in re.finditer(rf"{case}(?<![\w-]){re.escape(short)}s?(?![\w-])", text):
         if _CAPITALS.search(match[0]):
             found += [span for span in (_behind(short, text, match.end()), _before(short, text, match.start())) if span]
     return list(dict.fromkeys(found))

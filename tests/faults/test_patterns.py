@@ -34,6 +34,9 @@ EXAMPLES = {
     ),
     ("prompts/relate_contexts.py", "f'\\\\W*(?:is\\\\s+)?{phrase}\\\\b'"): r"\W*(?:is\s+)?no relation\b",
     ("prompts/replies.py", "f'\\\\b{re.escape(option)}\\\\b'"): r"\ba\ b\b",
+    ("text/abbreviations.py", "f'{case}(?<![\\\\w-]){re.escape(short)}s?(?![\\\\w-])'"): (
+        r"(?i)(?<![\w-])seos\-a\-as?(?![\w-])"
+    ),
     ("text/concepts.py", "f'(?<!\\\\w){re.escape(term)}(?!\\\\w)'"): r"(?<!\w)a\ a\ a\ b(?!\w)",
     ("text/dates.py", "form"): r"[12]\d{3}",
     ("text/document_dates.py", "form"): r"[12]\d{3}",
@@ -45,6 +48,7 @@ EXAMPLES = {
     ("text/exact.py", "f'(?<![\\\\w@])(?<!\\\\w[.\\\\-/:@]){re.escape(text)}(?!\\\\w)(?![.\\\\-/:@]\\\\w)'"): (
         r"(?<![\w@])(?<!\w[.\-/:@])GX\-2290(?!\w)(?![.\-/:@]\w)"
     ),
+    ("text/names.py", "f'(?<!\\\\w){re.escape(name)}(?!\\\\w)'"): r"(?<!\w)aa\ aa\ b(?!\w)",
 }
 """For patterns that are made of data when they are used, what one may become."""
 USED_BY = {"library/search/roles.py:_HEADINGS": {"fullmatch"}}

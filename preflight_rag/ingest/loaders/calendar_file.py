@@ -181,8 +181,8 @@ def _card_cells(entry: Entry) -> list[tuple[str, str]]:
     cells: dict[str, list[str]] = {"Contact": [name or _first(entry, "ORG") or "without a name"]}
     for field_name, label in _CARD_FIELDS.items():
         for each in entry.get(field_name, ()):
-            kinds = ",".join([each.parameters.get("TYPE", ""), *each.parameters]).lower()
-            place = next((known for known in _PLACES if re.search(rf"\b{known}\b", kinds)), "")
+            words = re.findall(r"\w+", ",".join([each.parameters.get("TYPE", ""), *each.parameters]).lower())
+            place = next((known for known in _PLACES if known in words), "")
             text = _time(each.text) if field_name == "BDAY" else ", ".join(each.parts)
             cells.setdefault(f"{label} ({place})" if place else label, []).append(text.removeprefix("tel:"))
     return [(label, ", ".join(filter(None, texts))) for label, texts in cells.items()]

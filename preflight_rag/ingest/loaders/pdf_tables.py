@@ -54,7 +54,7 @@ _YEARS = re.compile(r"(?:19|20)\d\d[A-Z]?$")
 _OF_PAGE = re.compile(
     r"page \d+(?: of \d+)?|\d+ of \d+|\d{1,2}:\d\d.*|.*\d \d{1,2}:\d\d(?::\d\d)?(?: [ap]m)?"
     r"|.*\.(?:xlsx?|xlsm|ods|csv|pdf)"
-    r"|(?:printed|print date|created|gedruckt|stand|seite|imprimé|page|strana)\b.*\d.*",
+    r"|(?:printed|print date|created|gedruckt|stand|seite|imprimé|page|strana)\b\D*\d.*",
     re.IGNORECASE,
 )
 """What a program prints above or below each page, and names no column: "Page 1 of 2", "Printed 3 May 2024", a file."""

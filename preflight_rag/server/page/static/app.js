@@ -21,6 +21,7 @@ const paste = async () => {
 };
 /** Have the server fetch a document. */
 const fetchAddress = async () => {
+  if (!info.library) await loadInfo(); // it may be asked for before the page knows what its server allows
   const upload = await fromAddress(info.fetch_from ?? []);
   if (upload) library.follow(upload);
 };
