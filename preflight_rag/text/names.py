@@ -79,10 +79,9 @@ def only_subject(question: str) -> str:
 
 def mentions(text: str, name: str) -> bool:
     """Return whether a text has a name in its own letters; one that is asked for in small letters with capitals."""
-    if name.islower():
-        found = re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE)
-        return any(match[0][:1].isupper() for match in found)
-    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
+    case = "(?i)" if name.islower() else ""
+    found = re.finditer(rf"{case}(?<!\w){re.escape(name)}(?!\w)", text)
+    return any(match[0][:1].isupper() or not case for match in found)
 
 
 def surface_names(question: str) -> list[Name]:

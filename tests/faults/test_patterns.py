@@ -48,7 +48,7 @@ EXAMPLES = {
     ("text/exact.py", "f'(?<![\\\\w@])(?<!\\\\w[.\\\\-/:@]){re.escape(text)}(?!\\\\w)(?![.\\\\-/:@]\\\\w)'"): (
         r"(?<![\w@])(?<!\w[.\-/:@])GX\-2290(?!\w)(?![.\-/:@]\w)"
     ),
-    ("text/names.py", "f'(?<!\\\\w){re.escape(name)}(?!\\\\w)'"): r"(?<!\w)aa\ aa\ b(?!\w)",
+    ("text/names.py", "f'{case}(?<!\\\\w){re.escape(name)}(?!\\\\w)'"): r"(?i)(?<!\w)aa\ aa\ b(?!\w)",
 }
 """For patterns that are made of data when they are used, what one may become."""
 USED_BY = {"library/search/roles.py:_HEADINGS": {"fullmatch"}}
