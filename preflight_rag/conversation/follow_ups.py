@@ -33,11 +33,27 @@ _FAMILY_NAME = re.compile(r"(?<=\w )[A-Z][\w’'-]+ (?:He|She|Her|Him)\b")
 """A name that ends like a pronoun: "Maolin He", not "Did he" or "he wrote"."""
 _POSSESSIVE = ("its", "their", "his", "her")
 _OF_NOTHING = re.compile(
-    r"(?:which|what|how many|how much)(?: [a-z-]+){1,4} (?:was|were)(?: (?:not|also|mainly|actually|finally))?"
+    r"(?:which|what|how many|how much)"
+    rf"(?: (?!(?:{_PREPOSITIONS}) (?!the|these|those|them|all|each|both)\b)[a-z-]+){{1,4}}"
+    r" (?:was|were)(?: (?:not|also|mainly|actually|finally))?"
     r" (?:[a-z]+ed|given|taken|shown|seen|found|made|done|chosen|held|lost|left|kept|built|set)\W*$"
 )
 """Questions about an event that name no subject: "which dose was given?", "how many women were included?". Only lower
-case matches, since a proper name would be a subject."""
+case matches, since a proper name would be a subject; so would the noun behind a preposition: "what dose of aspirin
+was given?"."""
+_OFFICE = re.compile(
+    r"who(?:['’]s| is| was| are| were) (?:currently )?the (?:current |new |former )?(?:CEO|CFO|COO|CTO|president|mayor"
+    r"|chair(?:man|woman|person)?|chief [a-z]+ officer|managing director|board of directors|head|owner|founders?"
+    r"|auditors?|landlord|tenant|buyer|seller|employer|editor(?:[ -]in[ -]chief)?|minister|secretary|treasurer)\W*$",
+    re.I,
+)
+"""A question for the holder of an office, which an organisation, a town or a contract has and no finding does."""
+_OFFICE_OF = re.compile(r"^.*\b(?:C[EFOT]O|Officer|President|Chair\w*|Director|Mayor|Head) of (?:the )?", re.I)
+"""An office before the name of what has it, which are one run of capitals: "CEO of Amcor"."""
+_FIGURE = re.compile(
+    rf"(?:what|how (?:high|large|big)) (?:is|was|were|are)(?: (?!(?:{_PREPOSITIONS})\b)[a-z-]+){{2,4}}\W*$", re.I
+)
+"""A question for a figure that names nobody: "what was net income?"."""
 _ANTECEDENT = re.compile(
     r"(?:(?:(?:in|for|at|on) )?(?:which|what|how many)|(?:are|were) there(?: any)?"
     r"|(?:show|list|name|find|give)(?: me)?)"
@@ -200,7 +216,12 @@ def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = ())
         if is_last and (named := _named(turn, clause or core, people)) != turn:
             turn = _with_setting(named, clause or core)
         rest = _LEAD_IN.sub("", turn, count=1) if _LEAD_IN.match(turn) else turn
-        if not core or (_stands_alone(rest) and not (rest != turn and _names_subject(rest))):
+        is_office = _OFFICE.match(rest) is not None
+        if (is_office or (rest != turn and _FIGURE.match(rest))) and (owned := _with_owner(rest, clause or core)):
+            core, clause, spoken = owned, "", owned
+        elif is_office:
+            core, clause, spoken = rest, "", rest
+        elif not core or (_stands_alone(rest) and not (rest != turn and _names_subject(rest))):
             core, clause, spoken = turn, "", turn
         elif completed := _completed(clause or core, rest):
             core, clause = (core, completed) if clause else (completed, "")
@@ -281,6 +302,27 @@ def _named(message: str, question: str, people: Sequence[str]) -> str:
     if subject and not _PRONOUN.search(subject["subject"]) and (own or len(words(subject["subject"])) > 1):
         return _put(message, thing, subject["subject"])
     return _put(message, thing, own[0]) if len(own) == 1 and thing[0].lower() in ("it", "its") else message
+
+
+def _with_owner(message: str, question: str) -> str:
+    """Return a question with the one organisation behind it that the question before it names, and with its year.
+
+    "What was net income?" after "What were Amcor's net sales in 2023?" means Amcor's, and 2023. Return "" where the
+    question before names no owner or several.
+    """
+    owners, is_office = set(), _OFFICE.match(message) is not None
+    for match in names.NAME.finditer(question, question.find(" ") + 1):
+        name = re.sub(r"['’]s?$", "", match[0].rstrip(".,"))
+        bare = _OFFICE_OF.sub("", name)
+        # A person's name looks like that of a firm; what is owned by it ("Ulta Beauty's net sales") tells them apart.
+        owns = name != match[0].rstrip(".,") or bare != name
+        if re.search(r"[^\W\d_]{2}", bare) and (owns or (is_office and not _PERSON_NAME.fullmatch(bare))):
+            owners.add(bare)
+    owner = owners.pop() if len(owners) == 1 else ""
+    if not owner or len(owner) > LONGEST_NAME:
+        return ""
+    year = None if is_office else _YEAR_AT_END.search(question.rstrip(" ?.!"))
+    return f"{message[:1].upper()}{message[1:].rstrip(' ?.!')} of {owner}{f' {year[0]}' if year else ''}?"
 
 
 def _with_setting(message: str, question: str) -> str:
@@ -419,7 +461,8 @@ def _replaced(question: str, fragment: str) -> str:
 def continued_documents(message: str, made: Rewrite, earlier: EarlierState | None) -> list[str]:
     """Return the id of the document that a follow-up searches first: the one that the last answer cites first.
 
-    The list is empty for a message that stands alone (typos aside) and where the last answer cites nothing.
+    The list is empty where the last answer cites nothing, and for a message that stands alone. Typos count for nothing,
+    and a question for an office leans on the document before.
 
     Args:
         message: The user's message.
@@ -430,7 +473,9 @@ def continued_documents(message: str, made: Rewrite, earlier: EarlierState | Non
     # A corrected spelling is no sign that the message leaned on the conversation.
     for written, corrected in made.corrections:
         spoken = spoken.replace(written, corrected)
-    if not earlier or not earlier["citations"] or spoken == made.question:
+    # "Who is the landlord?" leans on no words of the conversation, and yet means the lease that was just read.
+    leans = spoken != made.question or _OFFICE.match(_LEAD_IN.sub("", spoken, count=1))
+    if not earlier or not earlier["citations"] or not leans:
         return []
     return [str(earlier["citations"][0]["document_id"])]
 

@@ -77,6 +77,18 @@ ADULTS = "What is the normal heart rate of adults?"
             "How old were the women?",
             "How many took part in the yoga trial? How old were the women?",
         ),
+        (["What were Amcor’s net sales in 2023?"], "And what was net income?", "What was net income of Amcor in 2023?"),
+        (["What were Ulta Beauty's net sales?"], "Who is the CFO?", "Who is the CFO of Ulta Beauty?"),
+        (["Who is the CEO of Amcor?"], "And who is the auditor?", "Who is the auditor of Amcor?"),
+        (["What did Corie Barry say of Best Buy?"], "Who is the CFO?", "Who is the CFO?"),  # one owner, or none
+        (["How many stores were open?"], "Who is the CEO?", "Who is the CEO?"),
+        (["How tall is Mount Everest?"], "And what was the dose?", "How tall is Mount Everest? And what was the dose?"),
+        (["Is it safe?"], "What dose of gadobenate was given?", "What dose of gadobenate was given?"),
+        (
+            ["How many took part in the yoga trial?"],
+            "How many of the women were included?",
+            "How many took part in the yoga trial? How many of the women were included?",
+        ),
         (["What is dengue?"], "What is IFITM?", "What is IFITM?"),
         (["What is dengue?"], "Who discovered penicillin?", "Who discovered penicillin?"),
         (["What is dengue?"], "How do bats find their way?", "How do bats find their way?"),
