@@ -48,6 +48,12 @@ _OFFICE = re.compile(
     re.I,
 )
 """A question for the holder of an office, which an organisation, a town or a contract has and no finding does."""
+_QUANTITY = re.compile(
+    r"\b(?:sales|revenues?|income|profit|loss|earnings|margin|EPS|EBITD?A?|dividends?|costs?|expenses|price|fee|rent|debt"
+    r"|cash flow|budget|turnover|number|amount|total|share|rate|size|weight|height|length|width|depth|speed|age"
+    r"|capacity|temperature|dose)\b",
+    re.I,
+)
 _OFFICE_OF = re.compile(r"^.*\b(?:C[EFOT]O|Officer|President|Chair\w*|Director|Mayor|Head) of (?:the )?", re.I)
 """An office before the name of what has it, which are one run of capitals: "CEO of Amcor"."""
 _FIGURE = re.compile(
@@ -299,9 +305,26 @@ def _named(message: str, question: str, people: Sequence[str]) -> str:
     subject = _SUBJECT.match(question.rstrip(" ?.!"))
     own = [name for name in _names_in(question) if name.casefold() not in message.casefold()]
     own = [name for name in own if len(name) <= LONGEST_NAME]
+    if subject and len(own) == 1 and _acts(message, thing) and _owns(own[0], subject["subject"]):
+        return _put(message, thing, re.sub(r"['’]s?$", "", own[0]))
     if subject and not _PRONOUN.search(subject["subject"]) and (own or len(words(subject["subject"])) > 1):
         return _put(message, thing, subject["subject"])
     return _put(message, thing, own[0]) if len(own) == 1 and thing[0].lower() in ("it", "its") else message
+
+
+def _acts(message: str, pronoun: re.Match[str]) -> bool:
+    """Return whether a pronoun stands for somebody who does or has something: "how many stores did it operate"."""
+    active = re.search(r"\b(?:did|does|do|has|have|had|will|would|can|could)\W+$", message[: pronoun.start()], re.I)
+    return active is not None or pronoun[0].lower() in ("its", "their")
+
+
+def _owns(name: str, subject: str) -> bool:
+    """Return whether a subject is a quantity that a name has: "net income of Amcor in 2023", "Amcor's net income".
+
+    A quantity does nothing and owns nothing; the capital of Georgia does.
+    """
+    owned = re.match(rf"{re.escape(name)}['’]|.* of (?:the )?{re.escape(name)}\b", subject, re.I)
+    return owned is not None and _QUANTITY.search(subject) is not None
 
 
 def _with_owner(message: str, question: str) -> str:

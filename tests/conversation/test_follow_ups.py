@@ -81,6 +81,18 @@ ADULTS = "What is the normal heart rate of adults?"
         (["What were Ulta Beauty's net sales?"], "Who is the CFO?", "Who is the CFO of Ulta Beauty?"),
         (["Who is the CEO of Amcor?"], "And who is the auditor?", "Who is the auditor of Amcor?"),
         (["What did Corie Barry say of Best Buy?"], "Who is the CFO?", "Who is the CFO?"),  # one owner, or none
+        (
+            ["What was net income of Ulta Beauty in 2022?"],
+            "How many stores did it operate?",
+            "How many stores did Ulta Beauty operate in 2022?",
+        ),
+        (["What was the weight of the Kestrel?"], "What is its length?", "What is Kestrel’s length?"),
+        (["What is the capital of Georgia?"], "How old is it?", "How old is the capital of Georgia?"),
+        (
+            ["What is the capital of Georgia?"],
+            "How many people does it have?",
+            "How many people does the capital of Georgia have?",
+        ),
         (["How many stores were open?"], "Who is the CEO?", "Who is the CEO?"),
         (["How tall is Mount Everest?"], "And what was the dose?", "How tall is Mount Everest? And what was the dose?"),
         (["Is it safe?"], "What dose of gadobenate was given?", "What dose of gadobenate was given?"),

@@ -45,6 +45,7 @@ EXAMPLES = [
     (follow_ups, "_OF_NOTHING", "how many of the women were included?", "what dose of aspirin was given?"),
     (follow_ups, "_OFFICE", "Who is the CEO?", "Who is the CEO of Amcor?"),
     (follow_ups, "_FIGURE", "what was net income?", "what was net income of Amcor?"),
+    (follow_ups, "_QUANTITY", "net income of Amcor", "the capital of Georgia"),
     (follow_ups, "_ANTECEDENT", "which items are below their reorder level", "what is their price"),
     (follow_ups, "_BARE_SUBJECT", "what does insulin do", "what does the hormone do"),
     (follow_ups, "_RESEARCHERS", "authors", "enzymes"),
