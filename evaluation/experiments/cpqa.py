@@ -184,10 +184,14 @@ def splitting(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def with_embedders(run: ExperimentRun, *, most: int = 1) -> ExperimentRun:
-    """Return the run with the embedder of documents as its own, and those of passages, `most` of them, beside it.
+    """Return the run with its two embedders set: `embedder` for documents, `passage_embedder` for passages.
+
+    Args:
+        run: The run as its options give it; an embedder that they do not name is the run's own.
+        most: The number of embedders of passages that the experiment compares.
 
     Raises:
-        UsageError: There are more.
+        UsageError: The options name more embedders of passages.
     """
     if (run.passage_embedder or "").count(",") >= most:
         raise UsageError(

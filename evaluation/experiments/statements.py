@@ -147,6 +147,7 @@ def _passage(case: Sample) -> Passage:
 
 
 def _forms_of(case: Sample) -> dict[str, tuple[str, str, str]]:
+    """Return the ways to put a statement to the reader, by name: each as question, title and text of the passage."""
     passage = (case.passage.title, case.passage.text)
     behind = f"{case.question} {case.names[0]}".strip()
     return {

@@ -108,7 +108,7 @@ class CopyStore(FoundCopyStore, Protocol):
         """Return whether a document waits to be compared with the others."""
 
     def marked(self) -> Iterable[DocumentMarks]:
-        """Return the marks of all documents, in the order in which they came to the library."""
+        """Return the marks by which documents are compared, of all documents, the earliest added first."""
 
     def write_copies(
         self, compared: Sequence[str], documents: Sequence[DocumentCopy], passages: Mapping[int, Sequence[int]]
@@ -342,7 +342,7 @@ class Copies:
     _is_hidden: dict[int, bool] = field(default_factory=dict)
 
     def hidden(self, rows: Sequence[int]) -> list[bool]:
-        """Return, for each row, whether it is not searched because searched passages contain all of its text."""
+        """Return, for each row of the index, whether searches leave its passage out, since other passages have its text."""
         import numpy as np
 
         new = [row for row in rows if row not in self._is_hidden]

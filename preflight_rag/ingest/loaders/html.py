@@ -234,6 +234,7 @@ def _names(contents: list[str]) -> tuple[str, ...]:
 
 
 def _first_of(properties: dict[str, list[str]], names: Sequence[str]) -> str:
+    """Return the first value of the first of these properties that has one; "" where none has."""
     return next((value for name in names if (value := _first(properties, name))), "")
 
 

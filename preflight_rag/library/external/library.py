@@ -290,7 +290,7 @@ class ExternalLibrary(FolderCollection):
         return written
 
     def _add_to(self, document: Document, new: list[tuple[Passage, str, bytes]]) -> None:
-        """Store passages beside those that the document has already."""
+        """Add passages of an external source to a document that is stored already, and keep its older ones."""
         old = passages_of(self._store, [document.id])
         vectors = self._store.vectors([passage.id for passage in old])
         before = [(passage, vector_key(passage), vectors[passage.id].tobytes()) for passage in old]

@@ -32,10 +32,10 @@ REMEMBERED = 10_000
 
 
 class PassagePlaces:
-    """The places of one index generation's passages.
+    """Where the passages of one index generation stand: their ids, documents, lengths and starts, read from files.
 
     Args:
-        folder: What `write_places` wrote.
+        folder: The folder of the index into which `write_places` wrote these files.
 
     Raises:
         LibraryCorrupt: A file cannot be read.

@@ -186,7 +186,7 @@ class CopyTables(FoundCopies):
         return self._rows("select exists (select from library_document_marks where not compared)") == [(True,)]
 
     def marked(self) -> Iterator[DocumentMarks]:
-        """Yield the marks of all documents, in the order in which they came to the library."""
+        """Yield the marks by which documents are compared, of all documents, the earliest added first."""
         last = 0
         while rows := self._rows(_MARKED, [last]):
             for _, name, words, marks, compared in rows:

@@ -286,9 +286,9 @@ class _Names:
         self._read: Identities = {}
 
     def check(self, rankings: Sequence[np.ndarray]) -> None:
-        """Compare the index with the database, which must hold what is found.
+        """Look whether the database has all passages that the rankings name.
 
-        While nobody has written to it since all passages were seen to be there, nothing is asked.
+        The database is not read again while nobody has written to it since all passages were seen to be there.
 
         Raises:
             LibraryCorrupt: It lacks some.

@@ -229,7 +229,7 @@ def whole_copies(copies: Sequence[DocumentCopy]) -> dict[str, str]:
 
 
 def _first_of(name: str, originals: Mapping[str, str]) -> str:
-    """Return the document at the end of a row of copies of copies."""
+    """Return the document of which `name` is a copy, directly or as a copy of a copy."""
     seen = {name}
     while (name := originals[name]) in originals and name not in seen:
         seen.add(name)
