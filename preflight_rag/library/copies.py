@@ -342,7 +342,7 @@ class Copies:
     _is_hidden: dict[int, bool] = field(default_factory=dict)
 
     def hidden(self, rows: Sequence[int]) -> list[bool]:
-        """Return, for each row of the index, whether searches leave its passage out, since other passages have its text."""
+        """Return, for each row of the index, whether searches leave its passage out, as others have its text."""
         import numpy as np
 
         new = [row for row in rows if row not in self._is_hidden]
