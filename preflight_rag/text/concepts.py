@@ -79,10 +79,14 @@ _VERBS = frozenset(
     heard hurts keep keeps keeping kept know knows known learn let lets like look looking looks lose loses losing
     lost put puts read saw say says said see seem seems seen spread spreads start starts started starting stay stop
     stops stopped suffer suffers suffering take taken takes taking took talk tell tells think thinks told tried try
-    trying understand want wants wanted wonder wondering worried worry worrying went""",
+    trying slows delays eases relieve relieves relieved reverses shorten shortens worsen worsens worsened raises boosts
+    understand want wants wanted wonder wondering worried worry worrying went""",
     )
 )
 """Verbs of questions. Left out are forms that are names of things as often: "smoking", "drinking", "test", "live"."""
+_VERBS_OF_SUBJECTS = frozenset({"slow", "delay", "ease", "reverse", "raise", "boost"})
+"""Words that are verbs behind a subject ("does metformin slow ageing"), else names ("slow heart rate")."""
+_DOES = re.compile(r"(?:do|does|did|can|could|will|would|may|might|should) ", re.IGNORECASE)
 _FILLERS = frozenset(
     re.findall(
         r"\w+",
@@ -99,13 +103,14 @@ _PREDICATES = frozenset(
     re.findall(
         r"[\w-]+",
         """bad best better beneficial common contagious cost-effective curable dangerous deadly doctor doctors effective
-    efficacious enough equal false fatal fine good harmful healthy helpful heritable higher important inferior
-    inherited likely long lower more necessary normal ok okay
+    efficacious enough equal false fine good harmful healthy helpful heritable higher important inferior
+    hereditary inheritable inherited incurable painful permanent preventable reversible treatable
+    likely long lower more necessary normal ok okay
     right safe similar sufficient superior true unsafe useful worse worst wrong""",
     )
 )
 """Predicates that follow a noun ("are statins safe"); before a noun they are part of a name ("lower back")."""
-_JUDGEMENTS = _PREDICATES - {"lower", "higher", "long"}
+_JUDGEMENTS = _PREDICATES - {"lower", "higher", "long", "hereditary", "painful", "permanent", "reversible"}
 _GENERAL = frozenset(
     re.findall(
         r"\w+",
@@ -300,6 +305,7 @@ def _runs(text: str) -> list[list[str]]:
         no_subject = lower in _VERBS or stem in STOP_WORDS or stem in _FILLERS or (before == "how" and lower in _HOW)
         # "how to lower fever", not "lower back".
         no_subject = no_subject or (lower == "lower" and before in _AGENTS)
+        no_subject = no_subject or (lower in _VERBS_OF_SUBJECTS and bool(runs[-1]) and _DOES.match(text) is not None)
         # "type I diabetes" and "stage I" name no asker.
         numeral = lower == "i" and token.isupper() and before in _GRADED | {"type", "factor"}
         if not (token[0].isalnum() or token[0] == _MARK) or (no_subject and not (capital or numeral)):

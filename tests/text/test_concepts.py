@@ -14,6 +14,11 @@ from preflight_rag.text.survival import corrections, lost
     ("question", "concepts"),
     [
         ("Do statins cause muscle pain in older patients?", ("statins", "muscle pain", "older patients")),
+        ("Is lung cancer hereditary?", ("lung cancer",)),
+        ("Does metformin slow ageing?", ("metformin", "ageing")),
+        ("How is slow heart rate treated?", ("slow heart rate",)),
+        ("What is painful bladder syndrome?", ("painful bladder syndrome",)),
+        ("Is reverse transcriptase needed?", ("reverse transcriptase",)),
         ("What is the role of BRCA1 in breast cancer?", ("BRCA1", "breast cancer")),
         ('Is "immune checkpoint" therapy safe in rats?', ("immune checkpoint", "rats", "therapy")),
         ("How does type 2 diabetes differ from type 1 diabetes?", ("type 2 diabetes", "type 1 diabetes")),
