@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from preflight_rag.ingest.loaders import ocr
 from preflight_rag.ingest.loaders.attachments import MOST_ATTACHMENTS, attached_documents, own_name, why_left_out
+from preflight_rag.ingest.loaders.check_boxes import with_boxes
 from preflight_rag.ingest.loaders.fields import absolute, file_document, iso_date, one_line, people, title_like
 from preflight_rag.ingest.loaders.files import Pages, file_or_bytes
 from preflight_rag.ingest.loaders.layout import (
@@ -184,7 +185,7 @@ def _read_page(document: PdfDocument, number: int, found: _Read) -> None:
             found.scanned.append(number)
         elif drawings and not over:
             found.drawn.append(number)
-        found.pages.append(text)
+        found.pages.append(with_boxes(text))
         found.over.append(over)
     finally:
         text_page.close()
