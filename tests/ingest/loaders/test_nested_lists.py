@@ -120,7 +120,8 @@ def test_lists_in_code_stay_as_they_are(tmp_path: Path) -> None:
 
 
 def test_links_of_an_inner_item_stay_links(tmp_path: Path) -> None:
-    page = "<ul><li>Ferries<ul><li><a href='/s'>Sundays</a></li></ul></li><li>Buses</li></ul><ul><ul><li>Fares</li></ul></ul>"
+    page = "<ul><li>Ferries<ul><li><a href='/s'>Sundays</a></li></ul></li><li>Buses</li></ul>"
+    page += "<ul><ul><li>Fares</li></ul></ul>"
     (tmp_path / "a.html").write_text(f"<html><body><h1>Transport</h1>{page}</body></html>")
     (document,) = load(tmp_path / "a.html")
     assert document.text.split("\n")[1:] == ["Ferries", "Ferries: Sundays", "Buses", "Fares"]
