@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import ZipFile
 
-from preflight_rag.ingest.loaders.check_boxes import font_box, parted, with_typed_boxes, words_for
 from preflight_rag.ingest.loaders.drawings import chart_lines, diagram_text
 from preflight_rag.ingest.loaders.fields import (
     clean,
@@ -32,6 +31,7 @@ from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.ingest.loaders.xml import XMLSyntaxError, core_properties, local, parse_xml
 from preflight_rag.state.errors import UnreadableDocument
 from preflight_rag.state.values import Document
+from preflight_rag.text.check_boxes import font_box, parted, with_typed_boxes, words_for
 from preflight_rag.text.tables import expand_spans, table_lines
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from preflight_rag.ingest.loaders.check_boxes import with_boxes
 from preflight_rag.ingest.loaders.read_report import FEW_WORDS, READ_REPORT, ReadReport
 from preflight_rag.state.errors import EmptyDocument, UnreadableDocument
 from preflight_rag.state.values import Document
+from preflight_rag.text.check_boxes import with_boxes
 from preflight_rag.text.dates import MONTHS
 from preflight_rag.text.tables import errors_in, is_row
 

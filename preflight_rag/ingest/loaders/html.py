@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from preflight_rag.ingest.loaders.check_boxes import words_for
 from preflight_rag.ingest.loaders.encoding import decode
 from preflight_rag.ingest.loaders.fields import file_document, iso_date, one_line, people, tidy
 from preflight_rag.ingest.loaders.files import read_bytes
 from preflight_rag.ingest.loaders.nested_lists import DEEPEST, item_with_parents
 from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.state.values import Document
+from preflight_rag.text.check_boxes import words_for
 from preflight_rag.text.tables import BAR, expand_spans, is_row, table_lines
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.ingest.loaders.check_boxes import parted, with_typed_boxes, words_for
 from preflight_rag.ingest.loaders.fields import (
     clean,
     file_document,
@@ -24,6 +23,7 @@ from preflight_rag.ingest.loaders.sheets import add_sheet
 from preflight_rag.ingest.loaders.xml import XMLSyntaxError, local, parse_xml
 from preflight_rag.state.errors import EncryptedDocument, UnreadableDocument
 from preflight_rag.state.values import Document
+from preflight_rag.text.check_boxes import parted, with_typed_boxes, words_for
 from preflight_rag.text.tables import expand_spans, table_lines
 
 if TYPE_CHECKING:

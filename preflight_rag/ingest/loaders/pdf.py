@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from preflight_rag.ingest.loaders import ocr
 from preflight_rag.ingest.loaders.attachments import MOST_ATTACHMENTS, attached_documents, own_name, why_left_out
-from preflight_rag.ingest.loaders.check_boxes import with_boxes
 from preflight_rag.ingest.loaders.fields import absolute, file_document, iso_date, one_line, people, title_like
 from preflight_rag.ingest.loaders.files import Pages, file_or_bytes
 from preflight_rag.ingest.loaders.layout import (
@@ -31,6 +30,7 @@ from preflight_rag.ingest.loaders.pdf_tables import LEAST_ROWS, with_tables
 from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.state.errors import DocumentError, EmptyDocument, EncryptedDocument, UnreadableDocument
 from preflight_rag.state.values import Document
+from preflight_rag.text.check_boxes import with_boxes
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage

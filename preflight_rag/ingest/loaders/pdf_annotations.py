@@ -6,9 +6,9 @@ import ctypes
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.ingest.loaders.check_boxes import NOT_TICKED
 from preflight_rag.ingest.loaders.fields import one_line
 from preflight_rag.ingest.loaders.read_report import ReadReport
+from preflight_rag.text.check_boxes import NOT_TICKED
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage, PdfTextPage

@@ -8,7 +8,6 @@ from posixpath import join, normpath
 from typing import TYPE_CHECKING, Any
 from zipfile import ZipFile
 
-from preflight_rag.ingest.loaders.check_boxes import with_typed_boxes
 from preflight_rag.ingest.loaders.drawings import diagram_text
 from preflight_rag.ingest.loaders.fields import clean, file_document, iso_date, one_line, people
 from preflight_rag.ingest.loaders.files import Pages, open_archive, open_file
@@ -18,6 +17,7 @@ from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.ingest.loaders.xml import core_properties, local, parse_xml
 from preflight_rag.state.errors import UnreadableDocument
 from preflight_rag.state.values import Document
+from preflight_rag.text.check_boxes import with_typed_boxes
 from preflight_rag.text.tables import expand_spans, table_lines
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from preflight_rag.ingest.loaders.check_boxes import with_typed_boxes
 from preflight_rag.ingest.loaders.encoding import decode
 from preflight_rag.ingest.loaders.fields import (
     TITLE_CHARACTERS,
@@ -25,6 +24,7 @@ from preflight_rag.ingest.loaders.nested_lists import with_parents
 from preflight_rag.ingest.loaders.text_tables import heading_at, with_rows
 from preflight_rag.state.errors import UnreadableDocument
 from preflight_rag.state.values import Document
+from preflight_rag.text.check_boxes import with_typed_boxes
 from preflight_rag.text.log_lines import is_code, is_log_line, is_setting
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from preflight_rag.ingest.loaders import load
-from preflight_rag.ingest.loaders.check_boxes import with_boxes, with_typed_boxes
+from preflight_rag.text.check_boxes import with_boxes, with_typed_boxes
 from tests.whole_documents import form, p, word
 
 CONTROL = (

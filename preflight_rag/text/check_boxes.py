@@ -39,6 +39,11 @@ def words_for(is_ticked: bool) -> str:
     return TICKED if is_ticked else NOT_TICKED
 
 
+def has_box(text: str) -> bool:
+    """Return whether a text has a box in words."""
+    return _BOX.search(text) is not None
+
+
 def font_box(font: str, code: str) -> str:
     """Return the words for a box that a text has as a sign of a font, its place in hexadecimal; "" for other signs."""
     place = int(code, 16) if re.fullmatch("[0-9A-Fa-f]{1,6}", code) else 0
