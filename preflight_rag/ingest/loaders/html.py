@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from preflight_rag.ingest.loaders.encoding import decode
 from preflight_rag.ingest.loaders.fields import file_document, iso_date, one_line, people, tidy
 from preflight_rag.ingest.loaders.files import read_bytes
-from preflight_rag.ingest.loaders.nested_lists import DEEPEST, item_with_parents
+from preflight_rag.ingest.loaders.nested_lists import DEEPEST, LONGEST_PARENT, item_with_parents
 from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.state.values import Document
 from preflight_rag.text.check_boxes import words_for
@@ -227,7 +227,8 @@ def _is_filled_in(tag: Tag) -> bool:
 def _write_lists(soup: BeautifulSoup) -> bool:
     """Put before each item of a nested list what it belongs to; whether there were any.
 
-    The words join the item's first text, so that an item that is a link stays one.
+    The words join the item's first text, so that an item that is a link stays one. An item with a heading, or with a
+    long text, lays out a page.
     """
     items = soup.find_all("li")
     above = {id(each): _item_above(each) for each in items}
@@ -237,6 +238,8 @@ def _write_lists(soup: BeautifulSoup) -> bool:
         parents: list[str] = []
         outer = above[id(each)]
         while outer is not None and len(parents) < DEEPEST:
+            if len(texts[id(outer)]) > LONGEST_PARENT or outer.find(["h1", "h2", "h3", "h4", "h5", "h6"]):
+                break
             parents.insert(0, texts[id(outer)])
             outer = above.get(id(outer))
         first = next(_own_strings(each), None)

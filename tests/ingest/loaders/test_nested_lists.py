@@ -125,3 +125,11 @@ def test_links_of_an_inner_item_stay_links(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text(f"<html><body><h1>Transport</h1>{page}</body></html>")
     (document,) = load(tmp_path / "a.html")
     assert document.text.split("\n")[1:] == ["Ferries", "Ferries: Sundays", "Buses", "Fares"]
+
+
+def test_a_list_that_lays_out_a_page_stays_as_it_is(tmp_path: Path) -> None:
+    found = "<li><h2>Ferries</h2><p>All sailings.</p><ul><li>Fares</li></ul></li>"
+    found += f"<li>{'A long text of a result. ' * 8}<ul><li>Sundays</li></ul></li>"
+    (tmp_path / "a.html").write_text(f"<html><body><h1>Transport</h1><ul>{found}</ul></body></html>")
+    (document,) = load(tmp_path / "a.html")
+    assert {"Fares", "Sundays"} <= set(document.text.split("\n"))
