@@ -20,6 +20,8 @@ from preflight_rag.text.words import words
 
 MOST_ROWS = 10
 """Rows of a table that are shown; a guess, as of other lines."""
+MOST_OTHERS = 3
+"""Rows that say the opposite, shown where none says what is asked for; a guess."""
 _LEAD_IN = re.compile(
     r"(?:(?:(?:in|at|on|for) )?(?:which|what|how many)(?: of (?:the|our|my|these|those|all))?|who|where"
     r"|(?:show|list|name|find|give)(?: me)?(?: all)?(?: of)?(?: the)?|(?:is|are) there(?: any| a| an)?) ",
@@ -116,7 +118,8 @@ def marked_rows(question: str, sources: Sequence[Source]) -> Draft | None:
     fitting = [line for line in lines if all(each.fits(line) for each in columns)]
     names = [(each.column, each.yes) for each in columns]
     if not fitting:
-        return _shown([line for line in lines if line.cell(columns[0].column)], no_rows_marked(names))
+        others = [line for line in lines if line.cell(columns[0].column)][:MOST_OTHERS]
+        return _shown(others, no_rows_marked(names))
     return _shown(fitting, rows_marked(names, shown=min(len(fitting), MOST_ROWS), found=len(fitting)))
 
 

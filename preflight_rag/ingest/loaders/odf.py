@@ -94,22 +94,22 @@ def load_odf(path: Path, max_bytes: int) -> Iterator[Document]:
 
 def _with_words_for_boxes(content: _Element) -> _Element:
     """Return the content with words in the place of its check boxes: controls of forms, fields and marked stretches."""
-    controls = {}
+    controls: dict[str, str] = {}
     for each in content.iter(f"{_FORM}checkbox", f"{_FORM}radio"):
         state = str(each.get(f"{_FORM}current-state") or each.get(f"{_FORM}state") or "unchecked")
         is_on = state == "checked" or each.get(f"{_FORM}current-selected") == "true"
-        words = f"{words_for(is_on)} {each.get(f'{_FORM}label', '')} "
-        controls |= {str(name): words for key, name in each.attrib.items() if str(key).rsplit("}", 1)[-1] == "id"}
+        labelled = f"{words_for(is_on)} {each.get(f'{_FORM}label', '')} "
+        controls |= {str(name): labelled for key, name in each.attrib.items() if str(key).rsplit("}", 1)[-1] == "id"}
     for each in list(content.iter(f"{_DRAW}control")):
         if words := controls.get(str(each.get(f"{_DRAW}control"))):
-            _say(each, words)
+            _put_words(each, words)
     for each in list(content.iter()):
         name = local(each) if isinstance(each.tag, str) else ""
         if name == "content-control" and _attribute(each, "checkbox") == "true":
-            _say(each, f"{words_for(_attribute(each, 'checked') == 'true')} ")
+            _put_words(each, f"{words_for(_attribute(each, 'checked') == 'true')} ")
         elif name in ("fieldmark", "fieldmark-start") and _attribute(each, "type").endswith("FORMCHECKBOX"):
             values = {_attribute(param, "name"): _attribute(param, "value") for param in each}
-            _say(each, f"{words_for(values.get('Checkbox_Checked') in ('true', '1'))} ")
+            _put_words(each, f"{words_for(values.get('Checkbox_Checked') in ('true', '1'))} ")
     return content
 
 
@@ -117,7 +117,7 @@ def _attribute(element: _Element, name: str) -> str:
     return next((str(value) for key, value in element.attrib.items() if str(key).rsplit("}", 1)[-1] == name), "")
 
 
-def _say(element: _Element, words: str) -> None:
+def _put_words(element: _Element, words: str) -> None:
     """Put words in the place of an element; what stands behind it stays."""
     for child in list(element):
         element.remove(child)
