@@ -51,7 +51,7 @@ _ANYTHING = frozenset(words("one ones place places entry entries row rows option
 _MARKS = frozenset({"x", "✓", "✔", "✅", "•", "●", TICKED})
 _TICKS = frozenset({"✓", "✔", "✅", TICKED})
 _YES = frozenset({"yes", "y", "true", "ja", "oui", "sí"})
-_NO = frozenset({"no", "n", "false", "nein", "non", "✗", "✘", "❌", NOT_TICKED, NOT_MARKED})
+_NO = frozenset({"no", "n", "false", "nein", "non", NOT_TICKED, CROSSED, NOT_MARKED})
 _DASHES = frozenset({"-", "–", "—"})
 _WITH_REMARK = re.compile(r"(y|n)(?:es|o)?(?=\s*[,;(]|\s[–—-])", re.IGNORECASE)
 """A mark with a remark: "Yes, on a lead", "No (garden only)"; "no-one" is none."""
@@ -207,7 +207,7 @@ def _senses(cells: Sequence[str]) -> dict[str, bool]:
             says[cell] = True
         elif value in _NO or (remark and remark[1].casefold() == "n"):
             says[cell] = False
-        elif value in ("x", CROSSED):
+        elif value == "x":
             says[cell] = not values & _TICKS
         elif value in _MARKS:
             says[cell] = True

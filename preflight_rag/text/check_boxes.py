@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-TICKED, NOT_TICKED, CROSSED = "[ticked]", "[not ticked]", "[crossed]"
+TICKED, NOT_TICKED, CROSSED = "[ticked]", "[not ticked]", "[crossed, not ticked]"
 _SIGNS = {
     **dict.fromkeys("☐⬜🗆🞎", NOT_TICKED),
     **dict.fromkeys("☑✅🗹", TICKED),
     **dict.fromkeys("☒🗷🗵⮽", TICKED),
+    **dict.fromkeys("❌✗✘", CROSSED),
 }
 _CROSSES = "☒🗷🗵⮽"
 """Word's own sign of a ticked box, and that of filings; beside ticked boxes of the same text it says something else."""

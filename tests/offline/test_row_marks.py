@@ -26,7 +26,7 @@ INVOICES = [
 RULES = [
     "Activity: Open fires | Allowed: [not ticked]",
     "Activity: Swimming | Allowed: [ticked]",
-    "Activity: Camping | Allowed: [crossed]",
+    "Activity: Camping | Allowed: [crossed, not ticked]",
 ]
 
 

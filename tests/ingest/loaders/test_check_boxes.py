@@ -10,6 +10,7 @@ import pytest
 
 from preflight_rag.ingest.loaders import load
 from preflight_rag.text.check_boxes import with_boxes, with_typed_boxes
+from preflight_rag.text.negation import polarity
 from tests.whole_documents import form, p, word
 
 CONTROL = (
@@ -141,13 +142,14 @@ def test_other_brackets_stay_as_they_are(text: str) -> None:
         ("  - ☒pets", "  - [ticked] pets"),
         ("Smoking: ☐ yes ☒ no", "Smoking: [not ticked] yes; [ticked] no"),
         ("Smoking ☐, Pets ☑", "Smoking [not ticked]; Pets [ticked]"),
-        ("☑ pets\n☒ smoking\n☐ guests", "[ticked] pets\n[crossed] smoking\n[not ticked] guests"),
+        ("☑ pets\n☒ smoking\n☐ guests", "[ticked] pets\n[crossed, not ticked] smoking\n[not ticked] guests"),
         ("| smoking | ☐ | ☑ |", "| smoking | [not ticked] | [ticked] |"),
         (
             "Smoking      ☐              2\nPets         ☑              3",
             "Smoking      [not ticked]   2\nPets         [ticked]       3",
         ),
-        ("✅ pets", "[ticked] pets"),
+        ("✅ pets\n❌ smoking", "[ticked] pets\n[crossed, not ticked] smoking"),
+        ("✓ pets\n✗ smoking", "✓ pets\n[crossed, not ticked] smoking"),
         ("A box: □ ■ ✓", "A box: □ ■ ✓"),
     ],
 )
@@ -172,3 +174,10 @@ def test_boxes_of_a_printed_form_that_are_not_ticked_are_named(tmp_path: Path) -
 def test_an_empty_printed_form_has_no_boxes(tmp_path: Path) -> None:
     fields = {"a_1": ("Name of the ship", "")}
     assert "ticked" not in text_of(form(tmp_path / "a.pdf", fields, empty_boxes=("on_loan",)))
+
+
+@pytest.mark.parametrize("sign", ["☐", "❌", "✘"])
+def test_an_item_that_is_not_ticked_denies_it(sign: str) -> None:
+    assert polarity("Is smoking allowed?", with_boxes(f"Rules: {sign} smoking allowed")) < 0
+    assert polarity("Is smoking allowed?", with_boxes(f"{sign} smoking allowed ☑ pets allowed")) < 0
+    assert polarity("Are pets allowed?", with_boxes(f"{sign} smoking allowed ☑ pets allowed")) > 0
