@@ -86,8 +86,14 @@ def columns(path: Path, left: list[str], right: list[str], *, across: bool = Tru
     return path
 
 
-def form(path: Path, fields: Mapping[str, tuple[str, str]], *, ticked: tuple[str, ...] = ()) -> Path:
-    """A PDF form: by field's name, its printed label and its value; boxes that are ticked, and an empty field."""
+def form(
+    path: Path,
+    fields: Mapping[str, tuple[str, str]],
+    *,
+    ticked: tuple[str, ...] = (),
+    empty_boxes: tuple[str, ...] = (),
+) -> Path:
+    """A PDF form: by field's name, its printed label and its value; boxes, ticked or not, and an empty field."""
     from pypdf import PdfWriter
     from pypdf.generic import ArrayObject, DictionaryObject, FloatObject, NameObject, TextStringObject
 
@@ -108,6 +114,8 @@ def form(path: Path, fields: Mapping[str, tuple[str, str]], *, ticked: tuple[str
     add("empty", "/Tx", 100, V=TextStringObject(""))
     for name in ticked:
         add(name, "/Btn", 130, V=NameObject("/Yes"), AS=NameObject("/Yes"))
+    for name in empty_boxes:
+        add(name, "/Btn", 160, V=NameObject("/Off"), AS=NameObject("/Off"))
     writer.pages[0][NameObject("/Annots")] = ArrayObject(made)
     writer._root_object[NameObject("/AcroForm")] = DictionaryObject({NameObject("/Fields"): ArrayObject(made)})
     writer.write(str(path))

@@ -52,6 +52,7 @@ from preflight_rag.offline.found_answers import (
 )
 from preflight_rag.offline.lines import asks_for_lines, exact_sentences, named_lines, narrowed
 from preflight_rag.offline.row_comparisons import compared_rows
+from preflight_rag.offline.row_marks import marked_rows
 from preflight_rag.offline.tables import TableAnswer, table_answer
 from preflight_rag.offline.verdicts import VerdictReader
 from preflight_rag.state.reading import Draft, Extract, Source
@@ -385,6 +386,8 @@ def _from_tables(question: str, sources: Sequence[Source], fit: SentenceFit) -> 
     """Return what rows and cells of tables say by rule, before anything is read; None where they say nothing."""
     if compared := compare(question, fit, CLOSEST) or compared_rows(question, sources, CLOSEST):
         return compared
+    if marked := marked_rows(question, sources):
+        return marked
     if form_of(question) in ("explanation", "verdict") or fit.denying:
         return None
     if extreme := table_extreme(question, sources, CLOSEST):

@@ -18,6 +18,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from preflight_rag.state.reading import Draft, Extract, Source
+from preflight_rag.text.check_boxes import has_box
 from preflight_rag.text.citations import quoted
 from preflight_rag.text.headers import NOT_ANSWERED
 from preflight_rag.text.negation import DENIAL
@@ -72,6 +73,8 @@ MAX_COMPARED = 16
 """Sentences that are embedded for evidence; with 32 it was no better."""
 VERDICTS = frozenset({"yes", "no", "maybe"})
 
+_FRAGMENT = 2
+"""Words of what is no statement: a label, a part of an address; an item with a box says whether it holds."""
 _TITLE_SHARE = 0.5
 """Weight of a term in the title alone, relative to one in the sentence; set by hand."""
 _SAME_WORDS = 0.8
@@ -232,7 +235,11 @@ def sentences_of(sources: Sequence[Source]) -> list[Sentence]:
         title = words(source.title)
         own = [quote for quote in quotes if quote.endswith((".", "。")) or words(quote) != title] or quotes
         # A question in a document shares most words with the user's question and answers nothing.
-        stating = [quote for quote in own if not quote.endswith(("?", "？")) and len(words(quote)) > 2]
+        stating = [
+            quote
+            for quote in own
+            if not quote.endswith(("?", "？")) and (len(words(quote)) > _FRAGMENT or has_box(quote))
+        ]
         title_terms = frozenset(title)
         found += [
             Sentence(source.n, quote, source.title, frozenset(words(quote)), title_terms) for quote in stating or own

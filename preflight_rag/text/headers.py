@@ -69,6 +69,27 @@ def no_rows_where(first: str, second: str, *, above: bool) -> str:
     return f"In none of the rows found is “{first}” {'above' if above else 'below'} “{second}”:"
 
 
+def rows_marked(columns: Sequence[tuple[str, bool]], *, shown: int, found: int) -> str:
+    """Return the line above rows of a table that say yes, or no, in some columns.
+
+    Args:
+        columns: The name of each column, and whether it says yes.
+        shown: How many rows are shown.
+        found: How many were found.
+    """
+    some = f" (the first {shown} of {found})" if shown < found else ""
+    return f"Rows found in which {_marks(columns)}{some}:"
+
+
+def no_rows_marked(columns: Sequence[tuple[str, bool]]) -> str:
+    """Return the line above a table's rows of which none says yes, or no, in some columns."""
+    return f"In none of the rows found is it so that {_marks(columns)}:"
+
+
+def _marks(columns: Sequence[tuple[str, bool]]) -> str:
+    return " and ".join(f"“{name}” is {'yes' if yes else 'no'}" for name, yes in columns)
+
+
 UNCLAIMED = {
     "explanation": "The question asks for an explanation; without a language model the passages are shown as they are.",
     "verdict": "A yes or no is claimed only where the passages deny something clearly.",

@@ -37,6 +37,11 @@ MOST_ABOVE = 2
 """Cells of a row above the header that says something of the whole table, such as "As of | 31 March"; a guess."""
 NO_VALUE = "error, no value"
 """How a cell is written in which a program shows an error in the place of a value."""
+NOT_MARKED = "not marked"
+"""How a blank cell is written in a column of nothing but marks: its blanks say no, and would be lost with the cell."""
+MOST_MARKED = 8
+"""Columns of marks whose blanks are written; of a wider matrix the rows would be of these alone. A guess."""
+_MARKS = frozenset({"x", "X", "✓", "✔", "✅", "•", "●", "[ticked]"})
 _ERROR = re.compile(
     r"#[¡¿]?(?:VALUE|REF|DIV/0|NUM|NULL|SPILL|CALC|FIELD|BLOCKED|CONNECT|UNKNOWN|BUSY|EXTERNAL|PYTHON"
     r"|WERT|BEZUG|ZAHL|ÜBERLAUF|VALEUR|NOMBRE|NUL|VALOR|NULO|VALORE|RIF|NULLO|NÚM|WAARDE|VERW|DEEL/0|GETAL|LEEG"
@@ -134,6 +139,7 @@ def table_lines(
     number = numbered[0].strip() if short and (numbered := _NUMBERED.match(short)) and numbered[0] != short else ""
     since = CAPTION_EVERY
     body = rows[header_rows:] or rows[:header_rows]
+    body = _with_blank_marks(names, body, headings=headings)
     lines: list[str] = []
     heading, unused = "", False
     for row, below in zip(body, [*body[1:], []], strict=True):
@@ -156,6 +162,28 @@ def table_lines(
         since = sum(map(len, written)) + (0 if since >= CAPTION_EVERY else since)
         lines += written
     return lines
+
+
+def _with_blank_marks(names: Sequence[str], body: list[list[str]], *, headings: bool) -> list[list[str]]:
+    """Return the rows with words for the blanks of columns that hold nothing but a mark of one kind.
+
+    Where a row with a first cell alone is a heading, it stays one.
+    """
+    rows = [row for row in body if row[0] and (not headings or sum(map(bool, row)) > 1)]
+    places = []
+    for place in range(1, len(names)):
+        filled = {row[place] for row in rows if row[place]}
+        if names[place] and len(filled) == 1 and filled <= _MARKS and any(not row[place] for row in rows):
+            places.append(place)
+    if not 0 < len(places) <= MOST_MARKED:
+        return body
+    marked = {id(row) for row in rows}
+    return [
+        [NOT_MARKED if place in places and not cell else cell for place, cell in enumerate(row)]
+        if id(row) in marked
+        else row
+        for row in body
+    ]
 
 
 def short_caption(caption: str) -> str:

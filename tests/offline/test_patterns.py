@@ -15,6 +15,7 @@ from preflight_rag.offline import (
     form_lines,
     lines,
     row_comparisons,
+    row_marks,
     tables,
     verdicts,
 )
@@ -28,6 +29,9 @@ EXAMPLES = [
     (row_comparisons, "_ASKED", "which items are below their level", "which items are the heaviest"),
     (row_comparisons, "_MORE_FIRST", "which shops had more sales than returns", "which shops had most sales"),
     (row_comparisons, "_FIGURE", "$1,200.50", "open"),
+    (row_marks, "_LEAD_IN", "In which huts ", "Why do huts "),
+    (row_marks, "_DENIES", "The huts have no showers", "The huts have showers"),
+    (row_marks, "_MIXED", "huts with showers or beds", "huts with showers and beds"),
     (lines, "_AMOUNT", "drug A 20 mg", "20 magnets"),
     (tables, "_NO_AMOUNT", "Earnings per share", "Earnings"),
     (confidence, "_WHERE", "In which city was it?", "In which trial was it?"),

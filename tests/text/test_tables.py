@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -114,3 +115,28 @@ def test_any_grid_gives_single_lines(grid: list[list[str]], caption: str, header
     for line in table_lines(grid, caption=caption, header_rows=header):
         assert line.strip() == line
         assert len(line.splitlines()) == 1
+
+
+@pytest.mark.parametrize("mark", ["x", "✓", "[ticked]"])
+def test_a_blank_beside_marks_says_that_it_is_one(mark):
+    grid = [["Hut", "Showers", "Beds"], ["Alder", mark, "20"], ["Birch", "", "12"], ["Cedar", mark, ""]]
+    assert table_lines(grid, header_rows=1) == [
+        f"Hut: Alder | Showers: {mark} | Beds: 20",
+        "Hut: Birch | Showers: not marked | Beds: 12",
+        f"Hut: Cedar | Showers: {mark}",
+    ]
+
+
+def test_a_blank_beside_words_and_in_a_wide_matrix_stays_one():
+    words = [["Hut", "Dogs", "Beds"], ["Alder", "Yes", "20"], ["Birch", "", "12"], ["Cedar", "No", "8"]]
+    assert table_lines(words, header_rows=1)[1] == "Hut: Birch | Beds: 12"
+    names = [f"Day {n}" for n in range(20)]
+    grid = [["Hut", *names], ["Alder", *["x"] * 20], ["Birch", *["x", ""] * 10]]
+    assert not any("not marked" in line for line in table_lines(grid, header_rows=1))
+
+
+def test_a_row_without_a_mark_says_so_unless_it_may_be_a_heading():
+    grid = [["Hut", "Showers"], ["Alder", "x"], ["Birch", ""], ["Cedar", "x"]]
+    lines = table_lines(grid, header_rows=1, headings=False)
+    assert lines == ["Hut: Alder | Showers: x", "Hut: Birch | Showers: not marked", "Hut: Cedar | Showers: x"]
+    assert "not marked" not in "".join(table_lines(grid, header_rows=1))

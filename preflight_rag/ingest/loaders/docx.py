@@ -26,10 +26,12 @@ from preflight_rag.ingest.loaders.fields import (
     title_like,
 )
 from preflight_rag.ingest.loaders.files import open_archive
+from preflight_rag.ingest.loaders.nested_lists import OpenItems
 from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.ingest.loaders.xml import XMLSyntaxError, core_properties, local, parse_xml
 from preflight_rag.state.errors import UnreadableDocument
 from preflight_rag.state.values import Document
+from preflight_rag.text.check_boxes import font_box, parted, with_typed_boxes, words_for
 from preflight_rag.text.tables import expand_spans, table_lines
 
 if TYPE_CHECKING:
@@ -201,6 +203,7 @@ class _Reader:
 
     def _blocks(self, parent: _Element) -> Iterator[tuple[str, str]]:
         """Yield `(style, text)` of each paragraph, list item and table row that has text."""
+        items = OpenItems()
         for child in _unwrapped(parent, f"{_WORD}p", f"{_WORD}tbl"):
             if child.tag == f"{_WORD}tbl":
                 yield from self._table(child)
@@ -211,7 +214,11 @@ class _Reader:
             if any(char.isalnum() for char in text):
                 style = _style(child)
                 self._caption = text if style == "caption" or _CAPTION.match(text) else ""
-                yield style, f"- {text}" if style == "list" else text
+                if style == "list":
+                    yield style, f"- {items.add(_list_depth(child), text)}"
+                else:
+                    items.leave()
+                    yield style, text
             yield from self._beside(asides)
 
     def _beside(self, asides: _Asides) -> Iterator[tuple[str, str]]:
@@ -274,7 +281,7 @@ class _Reader:
             cells: list[tuple[str, int, int]] = []
             noted = len(asides.notes)
             for cell in _unwrapped(row, f"{_WORD}tc"):
-                text = " ".join(self._text(cell, asides).split())
+                text = with_typed_boxes(parted(" ".join(self._text(cell, asides).split())))
                 if not text and _goes_on(cell):
                     text = _above(rows, sum(columns for _, columns, _ in cells))
                 cells.append((text, _columns(cell), 1))
@@ -296,7 +303,7 @@ class _Reader:
 
     @staticmethod
     def _tidy(text: str) -> str:
-        return "\n".join(" ".join(line.split()) for line in text.split("\n")).strip()
+        return with_typed_boxes("\n".join(parted(" ".join(line.split())) for line in text.split("\n")).strip())
 
     def _text(self, element: _Element, asides: _Asides) -> str:
         """Return all words inside, equations too, without deleted ones and fallback copies.
@@ -349,6 +356,10 @@ class _Reader:
             asides.comments.append(number)
         elif name in ("ins", "moveTo"):
             self.report.count("insertions", _has_text(node))
+        elif name == "sdt" and (ticked := node.find(f"{_WORD}sdtPr/{_WORD_2010}checkbox")) is not None:
+            return f"{words_for(_is_on(ticked.find(f'{_WORD_2010}checked'), _WORD_2010))} "
+        elif name == "sym":
+            return font_box(str(node.get(f"{_WORD}font")), str(node.get(f"{_WORD}char"))) or None
         elif name == "sdt" and node.find(f"{_WORD}sdtPr/{_WORD}showingPlcHdr") is not None:
             return ""  # "Click here to enter text": nobody has
         elif name == "ffData":
@@ -398,13 +409,18 @@ def _has_text(node: _Element) -> bool:
     return any(each.text and each.text.strip() for each in node.iter(f"{_WORD}t", f"{_WORD}delText"))
 
 
+def _is_on(mark: _Element | None, space: str) -> bool:
+    """Return whether a property of Word's is on: it is there, and says nothing else."""
+    return mark is not None and mark.get(f"{space}val", "1") not in ("0", "false", "off")
+
+
 def _form_field(data: _Element) -> str:
     """Return the visible value of an old form field without text: a box, or an entry of a list."""
     box = data.find(f"{_WORD}checkBox")
     if box is not None:
         mark = box.find(f"{_WORD}checked")
         mark = mark if mark is not None else box.find(f"{_WORD}default")
-        return "☒ " if mark is not None and mark.get(f"{_WORD}val", "1") not in ("0", "false") else "☐ "
+        return f"{words_for(_is_on(mark, _WORD))} "
     choices = data.find(f"{_WORD}ddList")
     if choices is None:
         return ""
@@ -445,6 +461,16 @@ def _unwrapped(parent: _Element, *tags: str) -> Iterator[_Element]:
             continue
         elif child.tag in _WRAPPERS:
             yield from _unwrapped(child, *tags)
+
+
+def _list_depth(paragraph: _Element) -> int:
+    """Return how deep a list's item is: as its numbering says, else its style, such as "List Bullet 2"."""
+    level = paragraph.find(f"{_WORD}pPr/{_WORD}numPr/{_WORD}ilvl")
+    if level is not None and str(level.get(f"{_WORD}val", "")).isdigit():
+        return int(level.get(f"{_WORD}val", "0"))
+    named = paragraph.find(f"{_WORD}pPr/{_WORD}pStyle")
+    number = re.search(r"[2-9]$", str(named.get(f"{_WORD}val", ""))) if named is not None else None
+    return int(number[0]) - 1 if number else 0
 
 
 def _style(paragraph: _Element) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 from preflight_rag.ingest.loaders.read_report import FEW_WORDS, READ_REPORT, ReadReport
 from preflight_rag.state.errors import EmptyDocument, UnreadableDocument
 from preflight_rag.state.values import Document
+from preflight_rag.text.check_boxes import with_boxes
 from preflight_rag.text.dates import MONTHS
 from preflight_rag.text.tables import errors_in, is_row
 
@@ -66,10 +67,13 @@ def _reread(match: re.Match[str]) -> str:
 
 
 def clean(text: str) -> str:
-    """Text without NULs, controls and zero-width characters, lone surrogates replaced, line feeds as only line ends."""
+    """Text without NULs, controls and zero-width characters, lone surrogates replaced, line feeds as only line ends.
+
+    Check boxes are in words.
+    """
     text = _MOJIBAKE.sub(_reread, _SURROGATE.sub("\ufffd", text))
     text = _LINE_END.sub("\n", text)
-    return _UNWANTED.sub("", text).replace("\u00a0", " ")
+    return with_boxes(_UNWANTED.sub("", text).replace("\u00a0", " "))
 
 
 def json_values(value: Any, levels: int = DEEPEST_FIELDS) -> Any:

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING
 from preflight_rag.ingest.loaders.encoding import decode
 from preflight_rag.ingest.loaders.fields import file_document, iso_date, one_line, people, tidy
 from preflight_rag.ingest.loaders.files import read_bytes
+from preflight_rag.ingest.loaders.nested_lists import DEEPEST, LONGEST_PARENT, item_with_parents
 from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.state.values import Document
+from preflight_rag.text.check_boxes import words_for
 from preflight_rag.text.tables import BAR, expand_spans, is_row, table_lines
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
-    from bs4.element import Tag
+    from bs4.element import NavigableString, Tag
 
 _CHARSET = re.compile(
     rb"<meta[^>]{0,200}charset\s*+=\s*+(?:[\"']\s*+)?([\w-]+)|<\?xml[^>]{0,200}encoding=[\"']([\w-]+)", re.I
@@ -90,7 +92,7 @@ def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
     is_wiki = _first(properties, "generator").startswith("MediaWiki")
     written = (_JSON_CHANGED.search(page) if is_wiki else None) or _JSON_DATE.search(page)
     report = ReadReport()
-    changed = _drop_hidden(soup) | _write_terms(soup)
+    changed = _drop_hidden(soup) | _write_boxes(soup) | _write_terms(soup) | _write_lists(soup)
     has_tables = _write_tables(soup, report)
     if _describe_pictures(soup, report) or has_tables or changed:
         page = str(soup)
@@ -144,7 +146,9 @@ def _parsed(page: str, report: ReadReport | None = None) -> BeautifulSoup:
         warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
         soup = BeautifulSoup(page, "lxml")
     _drop_hidden(soup)
+    _write_boxes(soup)
     _write_terms(soup)
+    _write_lists(soup)
     report = report or ReadReport()
     _write_tables(soup, report)
     _describe_pictures(soup, report)
@@ -184,6 +188,92 @@ def _drop_hidden(soup: BeautifulSoup) -> bool:
         if element.name not in ("html", "body") and not element.decomposed:
             element.decompose()
     return bool(hidden)
+
+
+def _write_boxes(soup: BeautifulSoup) -> bool:
+    """Put words in the place of check boxes, before the label that names its box; whether there were any.
+
+    A form without other fields shows what is ticked: it becomes a part of the page. What else a person is to fill in
+    says nothing.
+    """
+    boxes = soup.find_all(lambda tag: tag.get("role") == "checkbox" or _input_kind(tag) in ("checkbox", "radio"))
+    labels = {str(label["for"]): label for label in soup.find_all("label", attrs={"for": True})} if boxes else {}
+    for each in boxes:
+        form = each.find_parent("form")
+        if form is not None and not form.find(_is_filled_in):
+            form.name = "div"
+        is_ticked = each.has_attr("checked") or str(each.get("aria-checked", "")).lower() == "true"
+        words = f"{words_for(is_ticked)} "
+        label = labels.get(str(each.get("id", "")))
+        if label is not None and label.find(lambda tag: tag is each) is None:  # noqa: B023 -- called at once
+            label.insert(0, words)
+            each.extract()
+        elif each.name == "input":
+            each.replace_with(words)
+        else:
+            each.insert(0, words)
+    return bool(boxes)
+
+
+def _input_kind(tag: Tag) -> str:
+    return str(tag.get("type") or "text").lower() if tag.name == "input" else ""
+
+
+def _is_filled_in(tag: Tag) -> bool:
+    """Return whether an element of a form is for a person to write in, choose from or press."""
+    return tag.name in ("textarea", "select", "button") or _input_kind(tag) not in ("", "checkbox", "radio", "hidden")
+
+
+def _write_lists(soup: BeautifulSoup) -> bool:
+    """Put before each item of a nested list what it belongs to; whether there were any.
+
+    The words join the item's first text, so that an item that is a link stays one. An item with a heading, or with a
+    long text, lays out a page.
+    """
+    items = soup.find_all("li")
+    above = {id(each): _item_above(each) for each in items}
+    texts = {id(each): one_line(" ".join(_own_strings(each))) for each in items}
+    found = False
+    for each in items:
+        parents: list[str] = []
+        outer = above[id(each)]
+        while outer is not None and len(parents) < DEEPEST:
+            if len(texts[id(outer)]) > LONGEST_PARENT or outer.find(["h1", "h2", "h3", "h4", "h5", "h6"]):
+                break
+            parents.insert(0, texts[id(outer)])
+            outer = above.get(id(outer))
+        first = next(_own_strings(each), None)
+        if first is not None and (written := item_with_parents(parents, texts[id(each)])) != texts[id(each)]:
+            lead = written.removesuffix(texts[id(each)])
+            first.replace_with(lead + first.lstrip())
+            found = True
+    return found
+
+
+def _item_above(item: Tag) -> Tag | None:
+    """Return the item that a list's item is inside of; of a list that stands between items, the one before it."""
+    around = item.find_parent(["ul", "ol"])
+    if around is None or around.parent is None:
+        return None
+    if around.parent.name in ("ul", "ol"):
+        return around.find_previous_sibling("li")
+    outer = around.find_parent(["li", "td", "th", "ul", "ol"])
+    return outer if outer is not None and outer.name == "li" else None
+
+
+def _own_strings(item: Tag) -> Iterator[NavigableString]:
+    """Yield the texts of a list's item up to the list inside of it."""
+    from bs4.element import NavigableString, Tag
+
+    stack: list[object] = list(reversed(item.contents))
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Tag):
+            if node.name in ("ul", "ol", "table"):
+                return
+            stack += [] if node.name in _INVISIBLE else list(reversed(node.contents))
+        elif type(node) is NavigableString and node.strip():
+            yield node
 
 
 def _write_terms(soup: BeautifulSoup) -> bool:

@@ -16,12 +16,14 @@ from preflight_rag.ingest.loaders.fields import (
     title_like,
 )
 from preflight_rag.ingest.loaders.files import open_archive
+from preflight_rag.ingest.loaders.nested_lists import OpenItems
 from preflight_rag.ingest.loaders.parts import Parts
 from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.ingest.loaders.sheets import add_sheet
 from preflight_rag.ingest.loaders.xml import XMLSyntaxError, local, parse_xml
 from preflight_rag.state.errors import EncryptedDocument, UnreadableDocument
 from preflight_rag.state.values import Document
+from preflight_rag.text.check_boxes import parted, with_typed_boxes, words_for
 from preflight_rag.text.tables import expand_spans, table_lines
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 _NAMESPACE = "{urn:oasis:names:tc:opendocument:xmlns:"
 _TABLE, _TEXT, _DRAW = f"{_NAMESPACE}table:1.0}}", f"{_NAMESPACE}text:1.0}}", f"{_NAMESPACE}drawing:1.0}}"
 _OFFICE, _STYLE = f"{_NAMESPACE}office:1.0}}", f"{_NAMESPACE}style:1.0}}"
+_FORM = f"{_NAMESPACE}form:1.0}}"
 _PRESENTATION = f"{_NAMESPACE}presentation:1.0}}"
 _BREAKS = {f"{_TEXT}tab": " ", f"{_TEXT}line-break": "\n", f"{_TEXT}s": " "}
 _SKIPPED = ("annotation", "tracked-changes", "forms", "note-citation", "sequence-decls", "settings")
@@ -57,7 +60,7 @@ def load_odf(path: Path, max_bytes: int) -> Iterator[Document]:
         if "META-INF/manifest.xml" in names and b"encryption-data" in archive.read("META-INF/manifest.xml"):
             raise EncryptedDocument(f"{path} is protected by a password", help="Save a copy without one")
         try:
-            content = parse_xml(archive.read("content.xml"))
+            content = _with_words_for_boxes(parse_xml(archive.read("content.xml")))
             styles = parse_xml(archive.read("styles.xml")) if "styles.xml" in names else None
             meta = parse_xml(archive.read("meta.xml")) if "meta.xml" in names else None
         except XMLSyntaxError as error:
@@ -87,6 +90,38 @@ def load_odf(path: Path, max_bytes: int) -> Iterator[Document]:
         },
         report=reader.report,
     )
+
+
+def _with_words_for_boxes(content: _Element) -> _Element:
+    """Return the content with words in the place of its check boxes: controls of forms, fields and marked stretches."""
+    controls: dict[str, str] = {}
+    for each in content.iter(f"{_FORM}checkbox", f"{_FORM}radio"):
+        state = str(each.get(f"{_FORM}current-state") or each.get(f"{_FORM}state") or "unchecked")
+        is_on = state == "checked" or each.get(f"{_FORM}current-selected") == "true"
+        labelled = f"{words_for(is_on)} {each.get(f'{_FORM}label', '')} "
+        controls |= {str(name): labelled for key, name in each.attrib.items() if str(key).rsplit("}", 1)[-1] == "id"}
+    for each in list(content.iter(f"{_DRAW}control")):
+        if words := controls.get(str(each.get(f"{_DRAW}control"))):
+            _put_words(each, words)
+    for each in list(content.iter()):
+        name = local(each) if isinstance(each.tag, str) else ""
+        if name == "content-control" and _attribute(each, "checkbox") == "true":
+            _put_words(each, f"{words_for(_attribute(each, 'checked') == 'true')} ")
+        elif name in ("fieldmark", "fieldmark-start") and _attribute(each, "type").endswith("FORMCHECKBOX"):
+            values = {_attribute(param, "name"): _attribute(param, "value") for param in each}
+            _put_words(each, f"{words_for(values.get('Checkbox_Checked') in ('true', '1'))} ")
+    return content
+
+
+def _attribute(element: _Element, name: str) -> str:
+    return next((str(value) for key, value in element.attrib.items() if str(key).rsplit("}", 1)[-1] == name), "")
+
+
+def _put_words(element: _Element, words: str) -> None:
+    """Put words in the place of an element; what stands behind it stays."""
+    for child in list(element):
+        element.remove(child)
+    element.tag, element.text = f"{_TEXT}span", words
 
 
 def _invisible(content: _Element) -> set[str]:
@@ -170,9 +205,10 @@ class _Reader:
 
     def _add(self, parts: Parts, element: _Element) -> None:
         """Append the blocks inside an element in reading order."""
-        stack: list[tuple[Any, bool]] = [(each, False) for each in reversed(element)]
+        stack: list[tuple[Any, int]] = [(each, 0) for each in reversed(element)]
+        items = OpenItems()
         while stack:
-            node, listed = stack.pop()
+            node, depth = stack.pop()
             if not isinstance(node.tag, str) or local(node) in (*_SKIPPED, "notes", "note"):
                 continue
             if node.tag == f"{_TABLE}table":
@@ -183,22 +219,27 @@ class _Reader:
                     if next(row.iterancestors(f"{_TABLE}table")) is node:
                         self._add_beside(parts, row, _row_label(row))
             elif node.tag in (f"{_TEXT}h", f"{_TEXT}p"):
-                self._add_paragraph(parts, node, listed)
+                self._add_paragraph(parts, node, depth, items)
                 self._add_beside(parts, node)
             else:
                 if node.tag == f"{_DRAW}frame":
                     self._describe(parts, node)
-                stack += [(each, listed or node.tag == f"{_TEXT}list-item") for each in reversed(node)]
+                if node.tag == f"{_TEXT}list" and not depth:
+                    items.leave()
+                inner = depth + (node.tag == f"{_TEXT}list-item")
+                stack += [(each, inner) for each in reversed(node)]
 
     @staticmethod
-    def _add_paragraph(parts: Parts, node: _Element, listed: bool) -> None:
-        text = "\n".join(" ".join(line.split()) for line in _text(node).split("\n")).strip()
+    def _add_paragraph(parts: Parts, node: _Element, depth: int, items: OpenItems) -> None:
+        """Append a heading, a paragraph, or an item of a list, with the items that it is inside of."""
+        text = "\n".join(parted(" ".join(line.split())) for line in _text(node).split("\n")).strip()
+        text = with_typed_boxes(text)
         if not any(character.isalnum() for character in text):
             return
         if node.tag == f"{_TEXT}h":
             parts.add(text, "heading")
         else:
-            parts.add(f"- {text}" if listed else text, "list" if listed else "")
+            parts.add(f"- {items.add(depth, text)}" if depth else text, "list" if depth else "")
 
     def _add_beside(self, parts: Parts, element: _Element, about: str = "") -> None:
         """Append notes, comments, text boxes and descriptions of pictures inside a paragraph, or a row about something.

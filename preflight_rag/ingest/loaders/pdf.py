@@ -30,6 +30,7 @@ from preflight_rag.ingest.loaders.pdf_tables import LEAST_ROWS, with_tables
 from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.state.errors import DocumentError, EmptyDocument, EncryptedDocument, UnreadableDocument
 from preflight_rag.state.values import Document
+from preflight_rag.text.check_boxes import with_boxes
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage
@@ -184,7 +185,7 @@ def _read_page(document: PdfDocument, number: int, found: _Read) -> None:
             found.scanned.append(number)
         elif drawings and not over:
             found.drawn.append(number)
-        found.pages.append(text)
+        found.pages.append(with_boxes(text))
         found.over.append(over)
     finally:
         text_page.close()

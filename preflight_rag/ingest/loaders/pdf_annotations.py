@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from preflight_rag.ingest.loaders.fields import one_line
 from preflight_rag.ingest.loaders.read_report import ReadReport
+from preflight_rag.text.check_boxes import NOT_TICKED
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
@@ -21,7 +22,22 @@ _LONGEST = 1 << 20
 
 
 def page_annotations(document: PdfDocument, page: PdfPage, text_page: PdfTextPage, report: ReadReport) -> Iterator[str]:
-    """Yield a line for each filled field and each remark of a page, in the order of the file."""
+    """Yield a line for each filled field and each remark of a page, in the order of the file.
+
+    Boxes that are not ticked are named where something else is filled in: an empty form says nothing.
+    """
+    lines = list(_lines(document, page, text_page, report))
+    is_filled = any(kind == "field" for kind, _ in lines)
+    for kind, line in lines:
+        report.count("form_fields", kind == "field" or (kind == "empty box" and is_filled))
+        if kind != "empty box" or is_filled:
+            yield line
+
+
+def _lines(
+    document: PdfDocument, page: PdfPage, text_page: PdfTextPage, report: ReadReport
+) -> Iterator[tuple[str, str]]:
+    """Yield `(kind, line)`: "field", "empty box" or "remark"."""
     from pypdfium2 import raw
 
     remarks = (
@@ -37,10 +53,10 @@ def page_annotations(document: PdfDocument, page: PdfPage, text_page: PdfTextPag
             continue
         try:
             kind = raw.FPDFAnnot_GetSubtype(annotation)
-            line = ""
+            line, called = "", "remark"
             if kind == raw.FPDF_ANNOT_WIDGET and document.formenv is not None:
                 line = _field(document.formenv, annotation, text_page)
-                report.count("form_fields", bool(line) and line not in seen)
+                called = "empty box" if line.startswith(NOT_TICKED) else "field"
             elif kind == raw.FPDF_ANNOT_FREETEXT:
                 line = _own(annotation, "Contents")
                 report.count("text_boxes", bool(line))
@@ -52,13 +68,13 @@ def page_annotations(document: PdfDocument, page: PdfPage, text_page: PdfTextPag
                 report.count("comments")
             if line and line not in seen:  # fields of one name show one value in several places
                 seen.add(line)
-                yield line
+                yield called, line
         finally:
             raw.FPDFPage_CloseAnnot(annotation)
 
 
 def _field(form: Any, annotation: Any, text_page: PdfTextPage) -> str:
-    """`label: value` of a filled field; "" of an empty one, a button, or a box that is not ticked."""
+    """`label: value` of a filled field; "" of an empty one, or a button; a box that is not ticked is named as one."""
     from pypdfium2 import raw
 
     kind = raw.FPDFAnnot_GetFormFieldType(form, annotation)
@@ -66,7 +82,10 @@ def _field(form: Any, annotation: Any, text_page: PdfTextPage) -> str:
     label = _string(lambda buffer, size: raw.FPDFAnnot_GetFormFieldAlternateName(form, annotation, buffer, size))
     if kind in (raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON):
         if not raw.FPDFAnnot_IsChecked(form, annotation):
-            return ""
+            # What is printed to the left of a box may belong to the box before it.
+            named = (label or name.rsplit(".", 1)[-1].replace("_", " ")).strip(" :")
+            is_box = kind == raw.FPDF_FORMFIELD_CHECKBOX and any(map(str.isalpha, named))
+            return f"{NOT_TICKED} {named}" if is_box else ""
         exported = _string(lambda buffer, size: raw.FPDFAnnot_GetFormFieldExportValue(form, annotation, buffer, size))
         value = exported if exported.lower() not in ("", "yes", "on", "1", "true", "ja", "oui") else "yes"
     elif kind in (raw.FPDF_FORMFIELD_TEXTFIELD, raw.FPDF_FORMFIELD_COMBOBOX, raw.FPDF_FORMFIELD_LISTBOX):

@@ -11,11 +11,13 @@ from zipfile import ZipFile
 from preflight_rag.ingest.loaders.drawings import diagram_text
 from preflight_rag.ingest.loaders.fields import clean, file_document, iso_date, one_line, people
 from preflight_rag.ingest.loaders.files import Pages, open_archive, open_file
+from preflight_rag.ingest.loaders.nested_lists import OpenItems
 from preflight_rag.ingest.loaders.parts import Parts
 from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.ingest.loaders.xml import core_properties, local, parse_xml
 from preflight_rag.state.errors import UnreadableDocument
 from preflight_rag.state.values import Document
+from preflight_rag.text.check_boxes import with_typed_boxes
 from preflight_rag.text.tables import expand_spans, table_lines
 
 if TYPE_CHECKING:
@@ -143,7 +145,12 @@ def _add_shape(parts: Parts, shape: Any, heading: str, report: ReadReport) -> No
         for line in _table(shape.table, heading) if shape.has_table else _chart(shape.chart, heading):
             parts.add(line, "row")
     elif shape.has_text_frame:
-        lines = [text for paragraph in shape.text_frame.paragraphs if (text := one_line(clean(paragraph.text)))]
+        items = OpenItems()
+        lines = [
+            items.add(paragraph.level, with_typed_boxes(text))
+            for paragraph in shape.text_frame.paragraphs
+            if (text := one_line(clean(paragraph.text)))
+        ]
         for line in lines:
             parts.add(f"- {line}" if len(lines) > 1 else line, "list" if len(lines) > 1 else "")
 

@@ -20,9 +20,11 @@ from preflight_rag.ingest.loaders.fields import (
 )
 from preflight_rag.ingest.loaders.files import read_bytes
 from preflight_rag.ingest.loaders.layout import is_hard_wrapped, paragraphs, vocabulary
+from preflight_rag.ingest.loaders.nested_lists import with_parents
 from preflight_rag.ingest.loaders.text_tables import heading_at, with_rows
 from preflight_rag.state.errors import UnreadableDocument
 from preflight_rag.state.values import Document
+from preflight_rag.text.check_boxes import with_typed_boxes
 from preflight_rag.text.log_lines import is_code, is_log_line, is_setting
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
@@ -52,13 +54,19 @@ def load_text(path: Path, max_bytes: int) -> Iterator[Document]:
     marked = heading_at(text.split("\n", 2), 0)
     title = marked if len(marked) <= TITLE_CHARACTERS else ""
     title = title or _title_line([line.strip() for line in text.split("\n")])
-    text = tidy("\n".join(with_rows(_with_causes(text.split("\n")))))
+    lines = with_rows(_with_causes([_with_boxes(line) for line in text.split("\n")]))
+    text = tidy("\n".join(with_parents(lines)))
     lines = [line.strip() for line in text.split("\n")]
     if is_hard_wrapped(lines):
         known = vocabulary(lines)
         blocks = [block.split("\n") for block in "\n".join(lines).split("\n\n")]
         text = "\n\n".join("\n".join(block if _is_of_lines(block) else paragraphs(block, known)) for block in blocks)
     yield file_document(path, text, title=title)
+
+
+def _with_boxes(line: str) -> str:
+    """Return a line of a plain text with its check boxes in words; brackets of programs and logs are none."""
+    return line if is_code(line) or is_log_line(line) else with_typed_boxes(line)
 
 
 def _with_causes(lines: list[str]) -> list[str]:
@@ -140,13 +148,13 @@ def _fenced_parts(text: str) -> list[str]:
 
 
 def _prose(part: str) -> str:
-    """Markdown outside code without link targets, images and comments."""
-    return _LINK.sub(r"\1", _IMAGE.sub(r"\1", _without_comments(part)))
+    """Markdown outside code without link targets, images and comments, its check boxes in words."""
+    return with_typed_boxes(_LINK.sub(r"\1", _IMAGE.sub(r"\1", _without_comments(part))))
 
 
 def _with_tables(part: str) -> str:
-    """Markdown with the rows of its tables in their place."""
-    return "\n".join(with_rows(part.split("\n"), spaced=False))
+    """Markdown with the rows of its tables in their place, and what they belong to before inner items of lists."""
+    return "\n".join(with_parents(with_rows(part.split("\n"), spaced=False)))
 
 
 def _without_comments(text: str) -> str:

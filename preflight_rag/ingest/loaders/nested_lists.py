@@ -1,0 +1,91 @@
+"""Items of nested lists with what they belong to: "Ferries, Sundays: none" for "Sundays: none" under "Ferries".
+
+Passages and quotes are parts of a text, and an inner item says nothing of what it is about. So it stands with the items
+around it, as a table's row stands with its columns' names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from preflight_rag.text.tables import is_row
+
+LONGEST_PARENT = 120
+"""Characters of an item that stands before those inside it; of a longer one its beginning, with a mark. A guess."""
+DEEPEST = 8
+"""Items around one that are named; a guess at what no list has."""
+_ITEM = re.compile(r"(?P<indent>[ \t]*)(?P<mark>[-*+•◦▪‣]|\(?(?:\d{1,3}|[A-Za-z])[.)])(?P<gap>[ \t]+)(?P<text>\S.*)")
+_NO_ITEM = re.compile(r"[ \t]*(?:([-*_])[ \t]*(?:\1[ \t]*){2,}$|#{1,6}[ \t]|\|)")
+"""A rule, a heading or a table's row ends a list."""
+_EMPHASIS = re.compile(r"(\*\*|__|`)(.+?)\1")
+_NESTED = 2
+"""Columns by which an inner item is indented at least: " - b" under "- a" is its neighbour."""
+
+
+def item_with_parents(parents: Sequence[str], text: str) -> str:
+    """Return an item's text behind those of the items around it, outermost first."""
+    named = [short for parent in parents if (short := _short(parent))]
+    if not named:
+        return text
+    return f"{', '.join(named)}{', ' if ': ' in text else ': '}{text}"
+
+
+def _short(parent: str) -> str:
+    text = _EMPHASIS.sub(r"\2", " ".join(parent.split())).rstrip(" :.;,")
+    if len(text) <= LONGEST_PARENT:
+        return text
+    return f"{text[:LONGEST_PARENT].rsplit(' ', 1)[0].rstrip(' ,.;:')} …"
+
+
+@dataclass
+class OpenItems:
+    """The items around the place that a reader has come to, by how deep each is."""
+
+    _open: list[tuple[int, str]] = field(default_factory=list)
+
+    def add(self, depth: int, text: str) -> str:
+        """Return an item's text with those around it, and note it as one that others may be inside of."""
+        self.leave(depth)
+        written = item_with_parents([outer for _, outer in self._open[-DEEPEST:]], text)
+        self._open.append((depth, text))
+        return written
+
+    def extend(self, text: str) -> None:
+        """Add a further line to the innermost item."""
+        if self._open:
+            depth, before = self._open.pop()
+            self._open.append((depth, f"{before} {text}"))
+
+    def leave(self, depth: int = 0) -> None:
+        """Note that no item of a depth, or deeper, is open any more."""
+        while self._open and self._open[-1][0] >= depth:
+            self._open.pop()
+
+    def __bool__(self) -> bool:
+        return bool(self._open)
+
+
+def with_parents(lines: Sequence[str]) -> list[str]:
+    """Return the lines of a text in which inner items of lists, which are indented, stand with those around them."""
+    items = OpenItems()
+    found = list(lines)
+    is_open = False
+    for number, line in enumerate(lines):
+        if not line.strip():
+            is_open = False
+            continue
+        match = _ITEM.fullmatch(line)
+        ends = _NO_ITEM.match(line) is not None or is_row(line)
+        if match and not ends:
+            indent = len(match["indent"].expandtabs(4))
+            items.leave(indent - _NESTED + 1)
+            found[number] = line[: match.start("text")] + items.add(indent, match["text"])
+            is_open = True
+        elif ends or (not is_open and not line[0].isspace()):
+            items.leave()
+            is_open = False
+        elif is_open:
+            items.extend(line.strip())
+    return found

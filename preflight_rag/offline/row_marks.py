@@ -1,0 +1,249 @@
+"""The rows of a table by what a column of yes and no says: "Which tavern does not allow dogs?".
+
+A question's condition is matched with the name of one column that holds nothing but marks, and the rows are shown that
+say what is asked for, never those that say the opposite. Other rows of the table may stand in passages that were not
+found, so nothing is claimed. By rule, in English.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from preflight_rag.offline.evidence import evidence
+from preflight_rag.state.reading import Draft, Source
+from preflight_rag.text.check_boxes import CROSSED, NOT_TICKED, TICKED
+from preflight_rag.text.headers import no_rows_marked, rows_marked, why_unclaimed
+from preflight_rag.text.tables import NOT_MARKED, TableRow, parse_row
+from preflight_rag.text.words import words
+
+MOST_ROWS = 10
+"""Rows of a table that are shown; a guess, as of other lines."""
+MOST_OTHERS = 3
+"""Rows that say the opposite, shown where none says what is asked for; a guess."""
+_LEAD_IN = re.compile(
+    r"(?:(?:(?:in|at|on|for) )?(?:which|what|how many)(?: of (?:the|our|my|these|those|all))?|who|where"
+    r"|(?:show|list|name|find|give)(?: me)?(?: all)?(?: of)?(?: the)?|(?:is|are) there(?: any| a| an)?) ",
+    re.IGNORECASE,
+)
+_DENIES = re.compile(
+    r"\b(?:not|no|never|without|cannot|lack(?:s|ed|ing)?|miss(?:es|ing)|forbid(?:s|den|ding)?|prohibit(?:s|ed|ing)?"
+    r"|ban(?:s|ned|ning)?|refus(?:e|es|ed|ing)|exclud(?:e|es|ed|ing)|fail(?:s|ed)?(?: to)?|den(?:y|ies|ied)"
+    r"|(?:do|does|did|is|are|was|were|has|have|had|ca|wo)nt)\b|n['’]t\b|\bnon[- ]",
+    re.IGNORECASE,
+)
+"""Words that turn what a question asks for, or what a column says: "No dogs", "non-smoking", "refuse dogs"."""
+_PREFIX = re.compile(r"(?:un|non|in|im|dis)(?=\w{4})")
+_MIXED = re.compile(
+    r"\b(?:or|except|only|other than|apart from|unless|neither|nor|than|both|either)\b|\d", re.IGNORECASE
+)
+"""More than one condition, or one that no mark answers."""
+_AND = re.compile(r",? (?:and|but) (?:also )?", re.IGNORECASE)
+_GENERAL = frozenset(
+    words(
+        "allow permit accept welcome friendly possible available offer provide come equipped feature include present"
+        " got can"
+    )
+)
+"""Words of a condition that leave open which column is meant, beside others: "allow dogs" is "Dogs welcome"."""
+_ANYTHING = frozenset(words("one ones place places entry entries row rows option options thing things people"))
+_MARKS = frozenset({"x", "✓", "✔", "✅", "•", "●", TICKED})
+_TICKS = frozenset({"✓", "✔", "✅", TICKED})
+_YES = frozenset({"yes", "y", "true", "ja", "oui", "sí"})
+_NO = frozenset({"no", "n", "false", "nein", "non", NOT_TICKED, CROSSED, NOT_MARKED})
+_DASHES = frozenset({"-", "–", "—"})
+_WITH_REMARK = re.compile(r"(y|n)(?:es|o)?(?=\s*[,;(]|\s[–—-])", re.IGNORECASE)
+"""A mark with a remark: "Yes, on a lead", "No (garden only)"; "no-one" is none."""
+
+
+@dataclass(frozen=True)
+class _Condition:
+    """A condition of a question: its index terms, how often it denies them, and what it calls the rows.
+
+    Of a question for "who", and of a further condition, that is empty.
+    """
+
+    terms: frozenset[str]
+    denials: int
+    group: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class _Line:
+    source: Source
+    text: str
+    row: TableRow
+
+    @property
+    def table(self) -> tuple[str, str]:
+        """The document and the name of the first column, which are the same in all rows of a table."""
+        return self.source.document_id or self.source.title, self.row.cells[0].column
+
+    def cell(self, column: str) -> str:
+        """Return what stands in a column; "" where the line has none."""
+        return next((cell.text for cell in self.row.cells[1:] if cell.column == column), "")
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """A column of yes and no, what each of its cells says, and which of these a question asks for."""
+
+    column: str
+    senses: dict[str, bool]
+    yes: bool
+
+    def fits(self, line: _Line) -> bool:
+        """Return whether a row says what is asked for."""
+        return self.senses.get(line.cell(self.column)) == self.yes
+
+
+def marked_rows(question: str, sources: Sequence[Source]) -> Draft | None:
+    """Return the rows whose marks are as a question asks; None where no table's columns are meant by it.
+
+    Args:
+        question: What was asked.
+        sources: Passages, of which the lines that are rows of tables are read.
+    """
+    asked = _conditions(question)
+    if not asked:
+        return None
+    tables: dict[tuple[str, str], list[_Line]] = {}
+    for line in _lines(sources):
+        tables.setdefault(line.table, []).append(line)
+    found = [(lines, wanted) for lines in tables.values() if (wanted := _wanted(asked, lines, sources))]
+    if not found:
+        return None
+    lines, columns = max(found, key=lambda item: len(item[0]))
+    fitting = [line for line in lines if all(each.fits(line) for each in columns)]
+    names = [(each.column, each.yes) for each in columns]
+    if not fitting:
+        others = [line for line in lines if line.cell(columns[0].column)][:MOST_OTHERS]
+        return _shown(others, no_rows_marked(names))
+    return _shown(fitting, rows_marked(names, shown=min(len(fitting), MOST_ROWS), found=len(fitting)))
+
+
+def _conditions(question: str) -> list[_Condition]:
+    """Return the conditions of a question for rows; none of another question."""
+    asked = " ".join(question.split()).rstrip("?!. ")
+    lead = _LEAD_IN.match(asked)
+    if lead is None or _MIXED.search(asked):
+        return []
+    first, *others = (
+        _Condition(frozenset(words(_DENIES.sub(" ", part))), len(_DENIES.findall(part)))
+        for part in _AND.split(asked[lead.end() :])
+    )
+    has_group = not lead[0].lower().startswith(("who", "where"))
+    group = frozenset(words(asked[lead.end() :])[:1]) if has_group else frozenset[str]()
+    return [replace(first, group=group), *others]
+
+
+def _lines(sources: Sequence[Source]) -> Iterator[_Line]:
+    for source in sources:
+        for text in source.text.split("\n"):
+            if (row := parse_row(text.strip())) is not None and len(row.cells) > 1:
+                yield _Line(source, text.strip(), row)
+
+
+def _wanted(asked: Sequence[_Condition], lines: list[_Line], sources: Sequence[Source]) -> list[_Wanted]:
+    """Return the column of each condition; none where one has no column, or the question names something else.
+
+    Rows that lack what the question names beside its columns, such as a town, are taken out of `lines`.
+    """
+    columns = {name: senses for name in _columns(lines) if (senses := _senses([line.cell(name) for line in lines]))}
+    found: list[_Wanted] = []
+    named = frozenset[str]()
+    for condition in asked:
+        best = _column(condition, columns)
+        if best is None:
+            return []
+        column, yes, rest = best
+        if condition.group & frozenset(words(column)) - _about(lines[0]):
+            return []  # "Which dogs are allowed?" asks for no taverns
+        found.append(_Wanted(column, columns[column], yes))
+        named |= rest
+    about = _about(lines[0])
+    if rest := named - about - _ANYTHING - _GENERAL:
+        about_row = [line for line in lines if rest <= frozenset(words(line.text))]
+        if not about_row and not _is_alone(lines[0], found, rest, asked[0], sources):
+            return []
+        lines[:] = about_row or lines
+    return found
+
+
+def _is_alone(
+    line: _Line, wanted: Sequence[_Wanted], rest: frozenset[str], first: _Condition, sources: Sequence[Source]
+) -> bool:
+    """Return whether nothing is missing but what a question calls the rows, and no other document has the rest.
+
+    "Which pub does not allow dogs?" is answered by a table of taverns where nothing else speaks of dogs.
+    """
+    terms = frozenset(words(" ".join(each.column for each in wanted))) - _GENERAL
+    document = line.table[0]
+    others = [source for source in sources if (source.document_id or source.title) != document]
+    return (
+        rest == first.group
+        and bool(terms)
+        and not any(terms <= frozenset(words(f"{source.title} {source.text}")) for source in others)
+    )
+
+
+def _columns(lines: Sequence[_Line]) -> list[str]:
+    return list(dict.fromkeys(cell.column for line in lines for cell in line.row.cells[1:] if cell.column))
+
+
+def _senses(cells: Sequence[str]) -> dict[str, bool]:
+    """Return whether each cell of a column says yes or no, those alone that do; none of a column of something else.
+
+    "x" is a yes beside blanks and a no beside ticks; a dash is a no beside marks, and unknown beside words.
+    """
+    filled = [cell for cell in cells if cell]
+    values = {cell.casefold() for cell in filled}
+    says: dict[str, bool] = {}
+    for cell in filled:
+        value = cell.casefold()
+        remark = _WITH_REMARK.match(cell)
+        if value in _YES or (remark and remark[1].casefold() == "y"):
+            says[cell] = True
+        elif value in _NO or (remark and remark[1].casefold() == "n"):
+            says[cell] = False
+        elif value == "x":
+            says[cell] = not values & _TICKS
+        elif value in _MARKS:
+            says[cell] = True
+        elif value in _DASHES and values & _MARKS and not values & (_YES | _NO):
+            says[cell] = False
+        elif value in ("1", "0") and values <= {"1", "0"}:
+            says[cell] = value == "1"
+    return says if sum(cell in says for cell in filled) * 2 > len(filled) else {}
+
+
+def _column(condition: _Condition, columns: dict[str, dict[str, bool]]) -> tuple[str, bool, frozenset[str]] | None:
+    """Return the only column that a condition means, whether its cells are to say yes, and the terms left over."""
+    fitting: list[tuple[int, int, str, bool, frozenset[str]]] = []
+    for name in columns:
+        terms = frozenset(words(_DENIES.sub(" ", name)))
+        asked, turns = _without_prefixes(condition.terms, terms)
+        own, others = _without_prefixes(terms, condition.terms)
+        content = own - _GENERAL
+        if content <= asked and (content or own & asked):
+            denials = condition.denials + len(_DENIES.findall(name)) + turns + others
+            fitting.append((len(content), len(own & asked), name, denials % 2 == 0, asked - own))
+    most = max((item[:2] for item in fitting), default=None)
+    best = [item for item in fitting if item[:2] == most]
+    return (best[0][2], best[0][3], best[0][4]) if len(best) == 1 else None
+
+
+def _without_prefixes(terms: frozenset[str], others: frozenset[str]) -> tuple[frozenset[str], int]:
+    """Return terms as others have them, "paid" for "unpaid", and how many of them were denied by their prefix."""
+    bare = {term: found for term in terms - others if (found := _PREFIX.sub("", term, count=1)) in others}
+    return frozenset(bare.get(term, term) for term in terms), len(bare)
+
+
+def _about(line: _Line) -> frozenset[str]:
+    return frozenset(words(f"{line.row.cells[0].column} {line.row.caption} {line.source.title} {line.source.heading}"))
+
+
+def _shown(lines: Sequence[_Line], lead: str) -> Draft:
+    quotes = dict.fromkeys((line.source.n, line.text) for line in lines[:MOST_ROWS])
+    return evidence(tuple(quotes), lead, why_unclaimed("rows"))

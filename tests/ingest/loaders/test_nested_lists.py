@@ -1,0 +1,135 @@
+"""Inner items of lists: each is read with the items that it is inside of, in every kind of file that has lists."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+from docx import Document as WordDocument
+from pptx import Presentation
+
+from preflight_rag.ingest.loaders import load
+from preflight_rag.ingest.loaders.nested_lists import LONGEST_PARENT, item_with_parents, with_parents
+
+FERRIES = [
+    (0, "Ferries"),
+    (1, "Weekdays: hourly"),
+    (1, "Sundays"),
+    (2, "Summer: two sailings"),
+    (2, "Winter: none"),
+    (0, "Buses"),
+    (1, "Sundays: every hour"),
+]
+WRITTEN = ["Ferries, Sundays, Winter: none", "Ferries, Sundays, Summer: two sailings", "Buses, Sundays: every hour"]
+
+
+def indented(mark: str = "- ", by: str = "  ") -> str:
+    return "\n".join(f"{by * depth}{mark}{text}" for depth, text in FERRIES)
+
+
+def nested(inside: str, around: str, label: str = "{}") -> str:
+    """The list as markup: `inside` and `around` are the elements of an item and of a list."""
+    written, before = "", -1
+    for depth, text in FERRIES:
+        written += f"<{around}>" if depth > before else f"</{inside}>" + f"</{around}></{inside}>" * (before - depth)
+        written += f"<{inside}>{label.format(text)}"
+        before = depth
+    return written + f"</{inside}></{around}>" * (before + 1)
+
+
+def write(path: Path) -> None:
+    if path.suffix in (".md", ".txt"):
+        path.write_text(f"# Island transport\n\n{indented()}\n")
+    elif path.suffix == ".html":
+        path.write_text(f"<html><body><h1>Island transport</h1>{nested('li', 'ul')}</body></html>")
+    elif path.suffix == ".docx":
+        document = WordDocument()
+        document.add_heading("Island transport")
+        for depth, text in FERRIES:
+            document.add_paragraph(text, style=("List Bullet", "List Bullet 2", "List Bullet 3")[depth])
+        document.save(str(path))
+    elif path.suffix == ".pptx":
+        presentation = Presentation()
+        slide = presentation.slides.add_slide(presentation.slide_layouts[1])
+        slide.shapes.title.text = "Island transport"
+        frame = slide.placeholders[1].text_frame
+        for number, (depth, text) in enumerate(FERRIES):
+            paragraph = frame.add_paragraph() if number else frame.paragraphs[0]
+            paragraph.text, paragraph.level = text, depth
+        presentation.save(str(path))
+    else:
+        spaces = " ".join(
+            f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("office", "text")
+        )
+        body = nested("text:list-item", "text:list", "<text:p>{}</text:p>")
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr(
+                "content.xml",
+                f"<office:document-content {spaces}><office:body><office:text><text:h>Island transport</text:h>{body}"
+                "</office:text></office:body></office:document-content>",
+            )
+
+
+@pytest.mark.parametrize("kind", ["md", "txt", "html", "docx", "pptx", "odt"])
+def test_an_inner_item_stands_with_the_items_around_it(tmp_path: Path, kind: str) -> None:
+    write(tmp_path / f"a.{kind}")
+    (document,) = load(tmp_path / f"a.{kind}")
+    lines = [line.strip("- ") for line in document.text.split("\n")]
+    assert [line for line in WRITTEN if line not in lines] == []
+    assert {"Ferries", "Buses"} <= set(lines)
+
+
+@pytest.mark.parametrize(("mark", "by"), [("* ", "    "), ("+ ", "\t"), ("1. ", "   "), ("a) ", "  ")])
+def test_lists_are_read_with_any_mark_and_indent(mark: str, by: str) -> None:
+    lines = [line.strip().removeprefix(mark) for line in with_parents(indented(mark, by).split("\n"))]
+    assert [line for line in WRITTEN if line not in lines] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- Ferries\n- Sundays: none",
+        "- Ferries\n - Sundays: none",  # by one column: a neighbour
+        "- Ferries\n\nThe buses:\n\n  - Sundays: none",
+        "- Ferries\n## Buses\n  - Sundays: none",
+        "Ferries\n  - Sundays: none",
+        "* * *\n  - Sundays: none",
+    ],
+)
+def test_items_that_are_inside_of_none_stay_as_they_are(text: str) -> None:
+    assert "\n".join(with_parents(text.split("\n"))) == text
+
+
+def test_an_item_that_is_wrapped_stands_whole_before_those_inside_it() -> None:
+    lines = ["- Ferries that cross the sound", "  in summer", "", "  - **Sundays:** none"]
+    assert with_parents(lines)[-1] == "  - Ferries that cross the sound in summer: **Sundays:** none"
+
+
+def test_a_long_item_is_cut_with_a_mark_before_those_inside_it() -> None:
+    written = item_with_parents(["Dogs are welcome " + "in every room " * 20], "but not here")
+    assert written.startswith("Dogs are welcome in every room")
+    assert written.endswith(" …: but not here")
+    assert len(written) < LONGEST_PARENT + 30
+
+
+def test_lists_in_code_stay_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# Settings\n\n```yaml\n- ferries\n  - sundays: none\n```\n")
+    (document,) = load(tmp_path / "a.md")
+    assert "\n  - sundays: none\n" in document.text
+
+
+def test_links_of_an_inner_item_stay_links(tmp_path: Path) -> None:
+    page = "<ul><li>Ferries<ul><li><a href='/s'>Sundays</a></li></ul></li><li>Buses</li></ul>"
+    page += "<ul><ul><li>Fares</li></ul></ul>"
+    (tmp_path / "a.html").write_text(f"<html><body><h1>Transport</h1>{page}</body></html>")
+    (document,) = load(tmp_path / "a.html")
+    assert document.text.split("\n")[1:] == ["Ferries", "Ferries: Sundays", "Buses", "Fares"]
+
+
+def test_a_list_that_lays_out_a_page_stays_as_it_is(tmp_path: Path) -> None:
+    found = "<li><h2>Ferries</h2><p>All sailings.</p><ul><li>Fares</li></ul></li>"
+    found += f"<li>{'A long text of a result. ' * 8}<ul><li>Sundays</li></ul></li>"
+    (tmp_path / "a.html").write_text(f"<html><body><h1>Transport</h1><ul>{found}</ul></body></html>")
+    (document,) = load(tmp_path / "a.html")
+    assert {"Fares", "Sundays"} <= set(document.text.split("\n"))
