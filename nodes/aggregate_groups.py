@@ -54,7 +54,9 @@ async def aggregate_groups(state: Answered, runtime: Runtime[Context]) -> State:
         draft = replace(draft, short=direct.short, confidence=direct.confidence)
     draft = replace(draft, incomplete=direct.incomplete if len(drafts) == 1 else "")
     if draft.found and not (draft.claims and (direct.claims or len(drafts) > 1)):
-        draft, entries = as_evidence(draft, entries, {source.n: source for source in sources})
+        draft, entries = as_evidence(
+            state["standalone_question"], draft, entries, {source.n: source for source in sources}
+        )
     return {
         "draft": draft.dump(),
         "entries": entries,

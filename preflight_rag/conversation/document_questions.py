@@ -18,7 +18,7 @@ from preflight_rag.state.values import Answer, Passage
 from preflight_rag.text.inert import inert_line
 from preflight_rag.text.overlap import compared_words, holds_words
 from preflight_rag.text.sentences import sentence_spans
-from preflight_rag.text.tables import is_figure, is_row, parse_row
+from preflight_rag.text.tables import Cell, is_figure, is_row, parse_row
 
 LONGEST_QUESTION = 170
 """Characters of a question that a person reads at a glance; a guess."""
@@ -69,7 +69,9 @@ _HOW_MANY = re.compile(
 _HOW_MUCH = re.compile(rf"{_NAME} (?P<verb>costs?) {_ABOUT}{_AMOUNT}")
 _AMOUNTS_TO = re.compile(
     rf"{_NAME} {_BE} {_ABOUT}{_AMOUNT}(?=[ .])(?! (?:\w+ ){{1,2}}(?:long|high|tall|wide|deep|old)\b)"
+    r"(?! (?:[\w.-]+ ){0,2}(?:[a-z]{3,}er|more|less|worse|above|below|than|ahead|behind|up|down)\b)"
 )
+"""Matches "The monthly rent is 1,850 EUR."; not "Sales were 3% lower than last year.", whose figure is a difference."""
 _PLACE = r"(?:in|on|at|near) (?P<value>(?:the )?[A-Z][^,;.]{2,60})"
 _WHERE_DONE = re.compile(rf"{_NAME} {_BE} (?P<verb>located|situated|based|headquartered) {_PLACE}")
 _WHERE_DOES = re.compile(rf"{_NAME} (?P<verb>stands?|lies?) {_PLACE}")
@@ -81,18 +83,41 @@ _NOT_NAMES = re.compile(
     r"|another|other|such|so|but|and|or|yet|not|then|also|because|although|though|however|figure|table|fig|section|note"
     r"|only|every|any|either|neither|none|nothing|today|now|once|first|last|next|again|between|indicate|please|see|two|three|four|five"
     r"|the (?:first|second|third|last|next|other|others|former|latter|same|rest|result|results|reason|aim)$|lanes?\b"
-    r"|\w+ing (?:the|a|an)\b|.*\bthere$)\b",
+    r"|below|above|thus|hence|therefore|moreover|furthermore|consequently|indeed|instead|finally|additionally|similarly"
+    r"|likewise|overall|typically|generally|usually|often|sometimes|recently|currently|\w+ing (?:the|a|an)\b|.*\bthere$"
+    r")\b",
     re.IGNORECASE,
 )
 """What begins a sentence and names nothing that a person would ask about by itself: "It", "The other", "Lanes 1 and 2",
-"Mitigating the spread", "Between May and June there"; not "The other branch"."""
+"Mitigating the spread", "Between May and June there", "Thus f"; not "The other branch"."""
 _NO_DEFINITION = re.compile(
-    r"(?:the (?:most|least|first|second|third|last|next|only|same|main|key|best|worst|mainstay|result|cause|reason"
-    r"|(?:larg|small|high|low|long|short|old|young|near|great|strong|wide)est)"
+    r"(?:(?:the|one of (?:the|its|our|their)) (?:most|least|first|second|third|last|next|only|same|main|key|best|worst"
+    r"|mainstay|result|cause|reason|(?!forest|harvest|interest|request|contest|conquest|protest|priest|guest|chest)"
+    r"[a-z]{3,}est)"
     r"|the \d|an? (?:[a-z]+ly )?(?:important|major|effective|key|bold|fine|national|popular|common|critical|significant"
-    r"|useful|promising|good|valuable|serious|great|big|potent|strong|likely|possible|potential|better))\b"
+    r"|useful|promising|good|valuable|serious|great|big|potent|strong|likely|possible|potential|better|practical|simple"
+    r"|new|novel|attractive|suitable|reliable|powerful|rare|frequent))\b"
 )
-"""What a sentence says of a thing that it does not say what it is: "the most common site", "an important cause"."""
+"""What a sentence says of a thing that it does not say what it is: "the most common site", "the softest with 1", "an
+important cause"; not "the study of rocks"."""
+_JUDGED_HEAD = re.compile(
+    r"(?:advantage|alternative|answer|attempt|benefit|breakthrough|candidate|case|cause|challenge|choice|combination|concern"
+    r"|consequence|contributor|coup|difference|disappointment|discovery|example|exception|factor|failure|favou?rite|focus|goal|idea"
+    r"|improvement|increase|issue|lot|matter|measure|member|mistake|mystery|need|number|objective|option|part|pity|place"
+    r"|predictor|priority|problem|question|reason|response|result|sign|source|step|success|surprise|target|threat|time|way"
+    r"|winner|wonder)s?$"
+)
+"""Nouns that judge a thing or give its part in something: "a discovery made by chance" says not what penicillin is."""
+_HEAD_NOUN = re.compile(
+    r"(?:an?|the|one of(?: the| its)?) (?P<head>[^,;()]*?)"
+    r"(?= (?:of|for|that|which|who|whose|in|on|at|with|to|by|from|where|when|and|or|between|among|used|made|\w{3,}ed)\b"
+    r"|[,;().]|$)"
+)
+"""Matches "a chronic skin disorder| that is incurable", whose last word before the bar says what it is."""
+_ACT = re.compile(
+    r"(?:application|use|introduction|addition|lack|presence|absence|amount|number|aim|purpose|goal) of\b"
+)
+"""Names of acts and amounts, of which nobody asks what they are."""
 _DONE_BY_AUTHORS = re.compile(r"(?:chosen|used|selected|taken|made|given|included|excluded|omitted|shown|noted|done)$")
 """Steps of a method, for whose reasons nobody asks who has not read of them."""
 LONGEST_NAME = 4
@@ -100,7 +125,7 @@ LONGEST_NAME = 4
 LONGEST_VALUE = 8
 """Words of a field's value; what is longer is prose. A guess."""
 _CLAUSE = re.compile(
-    r"\b(?:that|which|who|whom|whose|if|when|while|because|said|says|is|are|was|were|has|have|had|can|may|will|must"
+    r"\b(?:that|which|who|whom|whose|where|whether|if|when|while|because|said|says|is|are|was|were|has|have|had|can|may|will|must"
     r"|but|than|not)\b"
 )
 _PERSON = re.compile(
@@ -113,12 +138,14 @@ _FIELD = re.compile(
 )
 _NO_FIELD = re.compile(
     r"^(?:note|warning|example|description|remark|caution|tip|important|source|figure|table|abstract|keyword|background"
-    r"|method|result|conclusion|objective|question|answer)s?\b"
-    r"|^(?:it|he|she|we|they|you|this|that)\b|\bonline$"
+    r"|method|result|conclusion|objective|question|answer|appendix|chapter|section|part|step)s?\b"
+    r"|^(?:name|number|period|size|limit|most|least|last|completed|checked|signed)$"
+    r"|^(?:most|least|completed|checked|signed|please|see|also|not)\b|\b(?:earned|updated|modified|used|attached|online)$"
+    r"|^(?:it|he|she|we|they|you|this|that)\b"
     r"|\b(?:by|to|from|of|for|in|on|at|and|or|the|no|nr|ref|qty|amt|desc|is|are|was|were)$",
     re.IGNORECASE,
 )
-"""Labels that open prose, or that no question can be made of."""
+"""Labels that open prose, or that no question can be made of: "Appendix A", "Most recently updated", "Name" alone."""
 _TELLING_LABEL = re.compile(
     r"\b(?:total|subtotal|amount|price|cost|rent|fee|due|balance|deposit|date|deadline|number|name|address|period|term"
     r"|venue|vehicle|diagnosis|manufacturer|supplier|customer|doctor|chair|owner|speed|weight|size|pressure|limit)\b",
@@ -126,11 +153,34 @@ _TELLING_LABEL = re.compile(
 )
 """Labels that people ask for, before others; set by reading twenty forms made for it."""
 _UNIT = re.compile(r"[_ ](?:eur|usd|gbp|chf|kg|km|cm|mm|pct|percent)$", re.IGNORECASE)
+_MAILS = frozenset({"eml", "msg", "mbox"})
+"""Kinds of files that have a sender."""
+_WITH_PROPERTIES = frozenset({"pdf", "docx", "docm", "odt", "rtf", "pptx", "odp", "xlsx", "xlsm", "xls", "ods"})
+"""Kinds of files whose properties name one person as author: whoever saved the file, or the program."""
+_PERSON_NAME = re.compile(r"(?!.*\.(?:com|org|net|io)\b)(?!.* - )[^\W\d_][\w.'’-]*,? [\w.,'’ -]{1,60}")
+"""Matches "Ada B. Thorne"; not "GitHub", "Kaleidoscope - kscope.io"."""
 _CODE = re.compile(r"\S{25}")
 _YEAR = re.compile(r"(?:1\d|20)\d\d")
 _COLUMN = re.compile(r"(?=.*[A-Za-z]{3})[A-Za-z][\w /-]{1,30}|(?:1\d|20)\d\d")
+_MEASURE = re.compile(
+    r"(?:age|amount|area|assets|balance|budget|capacity|cost|costs|deposit|depth|distance|dose|duration|earnings|expenses|fee"
+    r"|frequency|half-life|height|income|length|limit|mass|population|power|premium|pressure|price|profit|rate|rent"
+    r"|revenue|revenues|salary|salaries|sales|score|size|speed|temperature|time|turnover|(?<!p-)(?<!p )value|version"
+    r"|voltage|volume|wage|weight|width|yield)$",
+    re.IGNORECASE,
+)
+"""Last words of columns that a thing has one of, so that "the … of" it is English: "list price"; not "votes for"."""
+_NUMERAL = re.compile(r"[ivxlc]+|[a-z]|\w{0,3}\d\w*", re.IGNORECASE)
 _SUM = re.compile(r"(?:sub-?|grand )?totals?\b|other\b|all\b", re.IGNORECASE)
 """Rows that are about no thing of their own: "the cost of Subtotal"."""
+_PART_OF_METHOD = re.compile(
+    r"(?:(?:the|and|study|patients?|participants?|subjects|materials?|methods?|data|statistical|statistics?|analys[ie]s"
+    r"|procedures?|conclusions?|significance|abbreviations?|outcomes?|setting|design|sample|sheet\d*|collection"
+    r"|measures?|variables|studied|results?|limitations|chemicals|ethics|population|principal|findings|test(?:ing|s)?"
+    r"|chapter|content|\d+)\b[ ,/&:-]*)+",
+    re.IGNORECASE,
+)
+"""Headings that papers and sheets have alike: "Materials and Methods", "sheet1"; not "patients with asthma"."""
 _LABEL = re.compile(r"[^\W\d_][\w .'’/&-]{1,50}")
 _CELL = re.compile(r"(?=[^\n()\[\]]{1,60}$)[^\w\n]*\w.*")
 
@@ -144,15 +194,19 @@ class Candidate:
         passages: Of which one has to be cited first.
         expected: Words that the answer, or the quote that stands first, has to hold; "" for a whole part's subject.
         named: Whether it names what it is about, so that it can be asked of a whole library, too.
+        topic: The heading that it is about, "" for none; the heading alone is no answer.
     """
 
     question: str
     passages: frozenset[str]
     expected: str
     named: bool
+    topic: str = ""
 
 
-def candidates(title: str, authors: Sequence[str], document_id: str, passages: Sequence[Passage]) -> list[Candidate]:
+def candidates(
+    title: str, authors: Sequence[str], document_id: str, passages: Sequence[Passage], kind: str = ""
+) -> list[Candidate]:
     """Return the questions that a document may answer, the best candidates first.
 
     Args:
@@ -160,10 +214,13 @@ def candidates(title: str, authors: Sequence[str], document_id: str, passages: S
         authors: The document's authors, from its metadata card.
         document_id: The document's id.
         passages: The document's passages, in text order.
+        kind: The ending of its file without the dot, such as "pdf"; "" where it came from no file.
     """
     fields = _firsts(_of_fields(passages))
+    if len(fields) < FORM_FIELDS:  # outside of forms, most of what stands before a colon is no field
+        fields = [each for each in fields if _TELLING_LABEL.search(each.question)]
     sentences, cells = list(_turn_about(_of_sentences(passages))), _firsts(_of_cells(passages))
-    card = list(_of_card(title, authors, document_id))
+    card = list(_of_card(title, authors, document_id, kind))
     ordered = [*sentences[:1], *card, *sentences[1:4], *cells[:3], *fields, *sentences[4:], *cells[3:]]
     if len(fields) >= FORM_FIELDS:
         ordered = [*fields[:3], *ordered]
@@ -185,6 +242,8 @@ def is_answered(candidate: Candidate, answer: Answer) -> bool:
         return False
     first = answer.citations[0]
     if not first.verified or first.passage_id not in candidate.passages:
+        return False
+    if candidate.topic and set(compared_words(first.quote)) <= set(compared_words(candidate.topic)):
         return False
     expected = compared_words(candidate.expected)
     if answer.outcome == "answered" and answer.short_answer and expected:
@@ -276,9 +335,17 @@ def _how_much(match: re.Match[str], name: str) -> str:
 
 
 def _what(match: re.Match[str], name: str) -> str:
-    if _NO_DEFINITION.match(match["value"]) or len(re.sub(r"^(?:the|an?) ", "", name).split()) > LONGEST_NAME:
+    value, bare = match["value"], re.sub(r"^(?:the|an?) ", "", name)
+    if _NO_DEFINITION.match(value) or len(bare.split()) > LONGEST_NAME or _ACT.match(bare):
         return ""
-    return f"{'Who' if _PERSON.search(match['value'][:60]) else 'What'} {match['be']} {name}?"
+    head = _HEAD_NOUN.match(value)
+    if head is None or _JUDGED_HEAD.search(head["head"]):
+        return ""
+    if _PERSON.search(value[:60]):
+        return f"Who {match['be']} {name}?"
+    # "Penicillin was a …" tells what happened; only what is gone, as the Silk Road, is defined in the past tense.
+    is_gone = match["be"] in ("is", "are") or re.match(r"(?:the|an?) [A-Z]", name)
+    return f"What {match['be']} {name}?" if is_gone else ""
 
 
 def _why(match: re.Match[str], name: str) -> str:
@@ -318,16 +385,24 @@ def _of_cells(passages: Sequence[Passage]) -> Iterator[Candidate]:
                 continue
             label, *others = [cell for cell in row.cells if cell.text.strip()]
             described = [cell for cell in others if _COLUMN.fullmatch(cell.column) and _CELL.fullmatch(cell.text)]
-            cell = next((cell for cell in described if is_figure(cell.text)), described[0] if described else None)
+            asked = [cell for cell in described if _MEASURE.search(_column(cell)) or _YEAR.fullmatch(cell.column)]
+            cell = next((cell for cell in asked if is_figure(cell.text)), asked[0] if asked else None)
             about = label.text.strip(" .:")
-            if cell is None or is_figure(about) or not _LABEL.fullmatch(about) or _SUM.match(about):
+            # A second label, as "Goats | Female", says what the first does not.
+            is_one = all(cell.column for cell in others) and not _NUMERAL.fullmatch(about)
+            if cell is None or not is_one or is_figure(about) or not _LABEL.fullmatch(about) or _SUM.match(about):
                 continue
-            column = _asked_label(_UNIT.sub("", cell.column).replace("_", " "))
+            column = _asked_label(_column(cell))
             if year := _YEAR.fullmatch(column):
                 question = f"What was {about} in {year[0]}?"
             else:
                 question = f"What {_is_or_are(column)} the {column} of {about}?"
             yield Candidate(question, frozenset([passage.id]), cell.text, True)
+
+
+def _column(cell: Cell) -> str:
+    """Return a column's name in words, without its unit: "price" of "price_eur"."""
+    return _UNIT.sub("", cell.column).replace("_", " ")
 
 
 def _of_fields(passages: Sequence[Passage]) -> Iterator[Candidate]:
@@ -354,10 +429,15 @@ def _of_fields(passages: Sequence[Passage]) -> Iterator[Candidate]:
     yield from later
 
 
-def _of_card(title: str, authors: Sequence[str], document_id: str) -> Iterator[Candidate]:
-    if title and authors:
-        question = f"Who are the authors of “{title.rstrip('.')}”?"
-        yield Candidate(question, frozenset([card_id(document_id)]), authors[0], True)
+def _of_card(title: str, authors: Sequence[str], document_id: str, kind: str) -> Iterator[Candidate]:
+    """Yield who wrote a paper, a book or an article; of a mail, a form or an office file nobody asks that."""
+    if not title or not authors or kind in _MAILS or not _PERSON_NAME.fullmatch(authors[0]):
+        return
+    if len(authors) == 1 and kind in _WITH_PROPERTIES:
+        return
+    called = f"“{title.rstrip('.*')}”"
+    question = f"Who wrote {called}?" if len(authors) == 1 else f"Who are the authors of {called}?"
+    yield Candidate(question, frozenset([card_id(document_id)]), authors[0], True)
 
 
 def _of_headings(title: str, passages: Sequence[Passage]) -> Iterator[Candidate]:
@@ -367,8 +447,10 @@ def _of_headings(title: str, passages: Sequence[Passage]) -> Iterator[Candidate]
         for heading, _, _ in parts(passage):
             under.setdefault(heading, set()).add(passage.id)
     for heading, found in under.items():
-        if (topic := topic_of(heading)) and heading.strip() != title.strip() and not _CODE.search(topic):
-            yield Candidate(f"What does the document say about {topic}?", frozenset(found), "", False)
+        topic = topic_of(heading)
+        if not topic or heading.strip() == title.strip() or _CODE.search(topic) or _PART_OF_METHOD.fullmatch(topic):
+            continue
+        yield Candidate(f"What does the document say about {topic}?", frozenset(found), "", False, topic)
 
 
 def _is_or_are(label: str) -> str:

@@ -10,6 +10,7 @@ from preflight_rag.state.errors import ModelError
 from preflight_rag.state.reading import Draft, Reply, Source
 from preflight_rag.state.schema import EntryState, GroupDraft, GroupStatus, Organisation
 from preflight_rag.state.values import Usage
+from preflight_rag.text.asked_years import by_year
 from preflight_rag.text.citations import labelled, quoted
 from preflight_rag.text.headers import CLOSEST, SEVERAL, why_unclaimed
 from preflight_rag.text.versions import newest_first, supersedes, version_name, versions_lead
@@ -37,11 +38,12 @@ def unusable(error: ModelError) -> Reply[Draft]:
 
 
 def as_evidence(
-    draft: Draft, entries: Sequence[EntryState], sources: Mapping[int, Source]
+    question: str, draft: Draft, entries: Sequence[EntryState], sources: Mapping[int, Source]
 ) -> tuple[Draft, list[EntryState]]:
     """Return uncertain answers as evidence: quotes with their subjects instead of claims.
 
     Args:
+        question: The standalone question.
         draft: The composed answers, with their quotes.
         entries: The answers. Those without a quote are left out; if none has a quote, the result says "not found".
         sources: The passages by number. Of documents that replace each other, the newest comes first.
@@ -57,6 +59,10 @@ def as_evidence(
         ordered = newest_first([sources[n] for n in sorted(quotes) if n in sources])
     quotes = {n: quotes[n] for n in dict.fromkeys([*(source.n for source in ordered), *quotes])}
     replaced = [other for other in ordered[1:] if supersedes(ordered[0], other)]
+    lead = SEVERAL if len(quotes) > 1 else CLOSEST
+    if not replaced:
+        in_order, lead = by_year(question, sources, list(quotes.items()), lead)
+        quotes = dict(in_order)
     shown = [
         EntryState(**{**entry, "answer": quotes[n], "ranks": [n]})
         for entry in entries
@@ -69,7 +75,6 @@ def as_evidence(
     lines = [
         f"**{labels[n]}**: {quoted(n, quote)}" if labels.get(n) else quoted(n, quote) for n, quote in quotes.items()
     ]
-    lead = SEVERAL if len(quotes) > 1 else CLOSEST
     if replaced:
         lead = versions_lead(ordered[0], quotes[ordered[0].n], quotes[replaced[0].n])
     found = Draft("\n\n".join([lead, *lines[:MAX_SHOWN]]), draft.quotes, choice=draft.choice, claims=False)

@@ -57,6 +57,7 @@ from preflight_rag.offline.tables import TableAnswer, table_answer
 from preflight_rag.offline.verdicts import VerdictReader
 from preflight_rag.state.reading import Draft, Extract, Source
 from preflight_rag.text.abbreviations import asked_abbreviation, compared_form, spelled_out
+from preflight_rag.text.asked_years import by_year
 from preflight_rag.text.headers import ABOUT_THIS, CLOSEST, UNREAD_LANGUAGE, not_mentioned, why_unclaimed
 from preflight_rag.text.languages import language_of
 from preflight_rag.text.question_forms import form_of
@@ -333,19 +334,20 @@ class AnswerReader:
     ) -> Draft:
         """Return the sentences nearest to an answer, without a claim; NOTHING if they hardly match the question."""
         sources = [item.source for item in read]
+        by_number = {source.n: source for source in sources}
         lead = ABOUT_THIS if lead == CLOSEST and asks_for_lines(question) else lead
         if fields := named_fields(question, sources):
             # All words of the question stand in that document, some in its file's name, which no list of words has.
-            return evidence(fields, CLOSEST, judgement.why_unclaimed())
+            return evidence(*by_year(question, by_number, fields, CLOSEST), judgement.why_unclaimed())
         if named := named_lines(question, sources):
-            return evidence(named, lead)
+            return evidence(*by_year(question, by_number, named, lead))
         ranked = self.sentences.rank(question, sentences_of(sources), MAX_COMPARED)
         if not judgement.is_evidence() or not judgement.is_near(ranked):
-            return evidence(exact_sentences(question, sources), lead)
+            return evidence(*by_year(question, by_number, exact_sentences(question, sources), lead))
         form = form_of(question)
         why = why_unclaimed(form) if form in ("explanation", "verdict") else judgement.why_unclaimed()
         quotes, lead = of_versions(nearest_quotes(ranked, read, fit), fit, lead)
-        return evidence(quotes, lead, why)
+        return evidence(*by_year(question, by_number, quotes, lead), why)
 
     def _chosen(self, question: str, answering: Sequence[ReadPassage], options: Sequence[str]) -> Draft:
         """Return the option that the passages support best, with the answer closest to it as its evidence."""

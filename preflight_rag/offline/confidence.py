@@ -25,12 +25,13 @@ from preflight_rag.offline.cell_checks import asked_names
 from preflight_rag.offline.found_answers import AnswerGroup, ReadPassage, agree
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
+from preflight_rag.text.asked_years import of_another_year
 from preflight_rag.text.concepts import QUESTION_WORDS
 from preflight_rag.text.names import surface_names
 from preflight_rag.text.negation import DENIAL
 from preflight_rag.text.overlap import compared_words, holds_words
 from preflight_rag.text.tables import is_row
-from preflight_rag.text.values import Figures, asked_kind, figures_of, last_question, years
+from preflight_rag.text.values import Figures, asked_kind, figures_of, last_question
 from preflight_rag.text.words import STOP_WORDS, words, words_by_token
 
 if TYPE_CHECKING:
@@ -198,7 +199,7 @@ def answer_features(
         "rank": math.log(source.n),
         "relevance": 0.0 if reading.relevance is None else log_odds(reading.relevance),
         "titled": terms.share(frozenset(words(source.title))),
-        "another_year": float(_of_another_year(question, source.title, quote)),
+        "another_year": float(of_another_year(question, source.title, quote)),
         "another_name": float(_of_another_name(question, source, quote)),
         "denied": float(bool(DENIAL.search(quote)) and not DENIAL.search(question)),
         **ground_features(terms, source, quote),
@@ -210,20 +211,6 @@ def _of_another_name(question: str, source: Source, quote: str) -> bool:
     """Return whether a quote is a table's row, of which nothing says that it is about the names of the question."""
     terms = frozenset(words_by_token(f"{source.title} {quote}"))
     return is_row(quote) and not all(name.stands_with(terms, source) for name in asked_names(question))
-
-
-def _of_another_year(question: str, title: str, sentence: str) -> bool:
-    """Return whether a sentence is about other years than the question: layoffs in 2024, where 2023 is in question.
-
-    A sentence without a year is of the title's, as in "Results of fiscal 2022". A year is not another one where the
-    sentence names years before and after it, or the title names it.
-    """
-    question = last_question(question)
-    titled = years(title.replace("_", " "))  # names of files: AMCOR_2023_10K
-    asked, named = years(question), years(sentence) or titled
-    if not asked or not named or asked & (named | titled) or asked_kind(question) == "date":
-        return False
-    return not any(min(named) < year < max(named) for year in asked)
 
 
 def supported(reading: PassageReading) -> float:

@@ -18,6 +18,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from preflight_rag.state.reading import Draft, Extract, Source
+from preflight_rag.text.asked_years import gives_year, of_another_year
 from preflight_rag.text.check_boxes import has_box
 from preflight_rag.text.citations import quoted
 from preflight_rag.text.headers import NOT_ANSWERED
@@ -69,6 +70,8 @@ NO_FIGURE = 0.3
 """Penalty of a sentence without a figure where the question asks for a number or a date. Set on the tuning part of
 `tests/conversation/follow_ups.jsonl`.
 """
+ANOTHER_YEAR = 0.3
+"""Penalty of a sentence about another year, where one is about the year that is asked for; a guess, the one above."""
 MAX_COMPARED = 16
 """Sentences that are embedded for evidence; with 32 it was no better."""
 VERDICTS = frozenset({"yes", "no", "maybe"})
@@ -318,12 +321,17 @@ def nearest_quotes(
     ranked = [item for item in ranked if not is_title(item.sentence.text, item.sentence.title)]
     counts = asked_kind(fit.question) in ("number", "date") and not _MOST.search(fit.question)
 
+    sources = {item.source.n: item.source for item in read}
+    # Where nothing is about the year that is asked for, what names no year is not nearer for that.
+    given = any(gives_year(fit.question, sources[item.sentence.n], item.sentence.text) for item in ranked)
+
     def worth(item: ScoredSentence) -> float:
         reading = readings[item.sentence.n]
         holds = reading.best is not None and reading.best.text in item.sentence.text
         passage = BEARING * (reading.answerable + (reading.relevance or 0.0)) - FURTHER_DOWN * math.log(item.sentence.n)
         own = item.sentence.n, item.sentence.text
         off = MISFIT * (fit.misfits(*own) + fit.outdated(*own))
+        off += ANOTHER_YEAR * (given and of_another_year(fit.question, item.sentence.title, item.sentence.text))
         off += NO_FIGURE * (counts and not _FIGURE.search(item.sentence.text))
         return round(item.score + passage + SPAN_BONUS * reading.answerable * holds - off, 4)
 

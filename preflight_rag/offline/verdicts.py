@@ -23,6 +23,7 @@ from preflight_rag.offline.evidence import (
 )
 from preflight_rag.offline.found_answers import ReadPassage
 from preflight_rag.state.reading import Draft
+from preflight_rag.text.asked_years import by_year
 from preflight_rag.text.directions import says, speaks_of_object
 from preflight_rag.text.headers import CLOSEST, why_unclaimed
 from preflight_rag.text.negation import denies
@@ -159,7 +160,8 @@ class VerdictReader:
         quotes = tuple(nearest.items())[:MAX_QUOTED]
         choice = options.get("no" if side < 0 else "yes", options.get("maybe"))
         if not denied:
-            return replace(evidence(quotes, lead, why_unclaimed("verdict")), choice=choice)
+            shown = by_year(question, {item.source.n: item.source for item in read}, quotes, lead)
+            return replace(evidence(*shown, why_unclaimed("verdict")), choice=choice)
         text = f"No [{first.n}]\n\n{plain(first.near.sentence.text)} [{first.n}]"
         return Draft(text, quotes[:1], choice=choice, short="No")
 

@@ -148,7 +148,7 @@ def _starting(service: Service) -> list[str]:
 def _candidates(entry: CatalogueEntry, passages: Sequence[Passage], card: Passage | None) -> list[Candidate]:
     line = next((line for line in (card.text if card else "").split("\n") if line.startswith("Authors: ")), "")
     authors = [name for name in line.removeprefix("Authors: ").split("; ") if name]
-    return candidates(_own_title(entry), authors, entry.id, passages)
+    return candidates(_own_title(entry), authors, entry.id, passages, entry.kind)
 
 
 def _card(entry: CatalogueEntry, service: Service) -> Passage | None:

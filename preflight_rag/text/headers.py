@@ -38,11 +38,17 @@ UNRESOLVED = "I couldn't tell what this refers to. Please ask it in full."
 """In place of an answer to a follow-up that nothing before it explains, or that leads to the last answer again."""
 
 _NOT_MENTIONED = "No document mentions {words}. Most relevant passages (not confirmed as an answer):"
+_OTHER_YEARS = "Nothing was found for {years}. The documents give other years (not confirmed as an answer):"
 
 
 def not_mentioned(names: Sequence[str]) -> str:
     """Return the line above quotes where names or topics of the question stand in no document's title or text."""
     return _NOT_MENTIONED.format(words=" or ".join(f"“{name}”" for name in names))
+
+
+def other_years(asked: Sequence[int]) -> str:
+    """Return the line above quotes of which none is for a year of the question, and some are for other years."""
+    return _OTHER_YEARS.format(years=" or ".join(map(str, asked)))
 
 
 def changed(newer: str, older: str, year: str) -> str:

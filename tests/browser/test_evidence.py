@@ -244,3 +244,34 @@ def test_rows_of_a_table_are_shown_as_a_table_with_its_columns(visit, empty_url,
         expect(table.locator("tbody tr").first).to_contain_text("61.20")
     expect(page.locator(".answer .rows .cite").first).to_be_attached()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+WIDE = """branch,manager,employees,opening hours,staff bicycles,parking places,heating costs,repair costs,monthly rent
+Ulm,Marta Kovac,12,eight to six,14,22,4100,1850,2730
+Prague,Jon Vale,19,nine to five,11,30,5200,1420,3145
+"""
+INSIDE = """box => {
+    const [own, around] = [box.getBoundingClientRect(), box.parentElement.getBoundingClientRect()];
+    const cell = box.querySelector("mark").getBoundingClientRect();
+    return own.right <= around.right + 1 && own.left <= cell.left && cell.right <= own.right;
+}"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("narrow", [False, True])
+def test_a_wide_table_scrolls_in_its_own_box_to_the_cell_that_answers(visit, empty_url, tmp_path, ask, narrow):
+    (tmp_path / "branches.csv").write_text(WIDE, encoding="utf-8")
+    page = visit(empty_url, narrow=narrow)
+    page.locator("#first-files").set_input_files([tmp_path / "branches.csv"])
+    expect(page.get_by_text("1 added.")).to_be_visible(timeout=60_000)
+    page.get_by_role("link", name="Ask").click()
+    ask(page, "What is the monthly rent of the Prague branch?")
+    page.locator(".turn-actions").get_by_role("button", name="Evidence").click()
+    for place in (".answer .rows", "#evidence .quoted .rows"):
+        box = page.locator(place).first
+        expect(box.locator("mark")).to_have_text("3145")
+        assert box.evaluate("box => box.scrollWidth > box.clientWidth")
+        expect(box).not_to_have_js_property("scrollLeft", 0)
+        assert box.evaluate(INSIDE)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.locator("#evidence-body").evaluate("body => body.scrollWidth - body.clientWidth") == 0

@@ -6,8 +6,8 @@ from preflight_rag.conversation.document_questions import Candidate, candidates,
 from preflight_rag.state.values import Answer, Citation, Passage, Receipt, RouteDecision
 
 
-def of(text, title="", authors=()):
-    found = candidates(title, authors, "d", [Passage(id="p1", document_id="d", text=text, end=len(text))])
+def of(text, title="", authors=(), kind=""):
+    found = candidates(title, authors, "d", [Passage(id="p1", document_id="d", text=text, end=len(text))], kind)
     return [(each.question, each.expected) for each in found]
 
 
@@ -35,6 +35,9 @@ def of(text, title="", authors=()):
         ("Basalt is dark because it holds much iron.", "Why is Basalt dark?", "it holds much iron"),
         ("AutoGen is an open framework for agents.", "What is AutoGen?", "an open framework for agents"),
         ("Ruth Calder was an engineer of bridges.", "Who was Ruth Calder?", "an engineer of bridges"),
+        ("The Silk Road was a network of trade routes.", "What was the Silk Road?", "a network of trade routes"),
+        ("Geology is the study of rocks.", "What is Geology?", "the study of rocks"),
+        ("Talc is a soft mineral that is used in powders.", "What is Talc?", "a soft mineral that is"),
     ],
 )
 def test_a_sentence_becomes_the_question_that_it_answers(sentence, question, expected):
@@ -59,6 +62,16 @@ def test_a_sentence_becomes_the_question_that_it_answers(sentence, question, exp
         "Lanes 1 and 2 are the results for the control animals of the study.",
         "Between 8 and 18 December 2019 there were 7 patients with a fever.",
         "Pneumonia arising from any infectious agent is a disease of the lungs.",
+        "Talc is the softest with 1, followed by gypsum 2.",
+        "Diamond is one of the hardest of all minerals that are known.",
+        "Penicillin was a discovery made by chance.",
+        "Microsoft is a founding member of the alliance for open media.",
+        "The use of lag screws is a quick way of treating fractures of the jaw.",
+        "Below are the final voting results.",
+        "Thus f is the name function for the name n.",
+        "Net sales were approximately 5% lower than the same period last year.",
+        "Adjusted EBIT was 436 million euros more than in the year before.",
+        "The districts where the survey was made were chosen in 2007.",
     ],
 )
 def test_no_question_is_made_of_what_points_elsewhere(sentence):
@@ -79,6 +92,16 @@ def test_a_company_keeps_its_capital_though_an_address_has_it_small():
         "ACADEMIC CARDIOLOGIST: HEART FAILURE SPECIALIST",
         "Service: Parts | xi: 5",
         "Service: Subtotal | Cost: 2,730",
+        "Nominee: Segun Agbaje | For: 1,005,178,935 | Against: 4,200,722",
+        "Team: Maple Leafs | Location: TOR | Stanley Cups: 13",
+        "BMI | HTEA: 26.9 | Control: 26.7",
+        "Goats | Sex | Female | Weight: 345",
+        "Plate: IV | Price: 12",
+        "Appendix C: Maximum Likelihood Analysis",
+        "Most recently updated: January 30, 2020",
+        "First Division: 2003–04[97]",
+        "Name: Damien Clayton",
+        "# Materials and Methods\nAll animals were kept in a dark room for a week.",
     ],
 )
 def test_no_question_is_made_of_a_field_or_a_cell_that_nobody_would_ask_for(text):
@@ -102,16 +125,30 @@ def test_the_fields_of_a_form_are_asked_for_those_that_people_want_first():
         ("What is the policy number?", "HX-20931"),
         ("What is the date of loss?", "14 March 2022"),
         ("What is the amount claimed?", "1,850 EUR"),
-        ("What is the completed by hand?", "Yes"),
     ]
 
 
-def test_who_wrote_it_is_asked_only_with_a_title_of_its_own():
+@pytest.mark.parametrize(
+    ("kind", "authors", "question"),
+    [
+        ("", ["Ada Thorne"], "Who wrote “Mosses of the north”?"),
+        ("epub", ["E. F. Benson"], "Who wrote “Mosses of the north”?"),
+        ("nxml", ["Ada Thorne", "Jon Vale"], "Who are the authors of “Mosses of the north”?"),
+        ("pdf", ["Thorne, A. B.", "Vale, J."], "Who are the authors of “Mosses of the north”?"),
+        ("pdf", ["Ada Thorne"], None),
+        ("pdf", ["Kaleidoscope - kscope.io", "Jon Vale"], None),
+        ("docx", ["Ada Thorne"], None),
+        ("eml", ["Ada Thorne"], None),
+        ("msg", ["Ada Thorne", "Jon Vale"], None),
+        ("mbox", ["Ada Thorne"], None),
+        ("html", ["GitHub"], None),
+    ],
+)
+def test_who_wrote_it_is_asked_of_papers_books_and_articles(kind, authors, question):
     text = "Nothing that asks."
-    assert of(text, "Mosses of the north", ["Ada Thorne"]) == [
-        ("Who are the authors of “Mosses of the north”?", "Ada Thorne")
-    ]
-    assert of(text, "", ["Ada Thorne"]) == []
+    expected = [(question, authors[0])] if question else []
+    assert of(text, "Mosses of the north", authors, kind) == expected
+    assert of(text, "", authors, kind) == []
 
 
 def answer(outcome="evidence", quote="The rent is 1,850 EUR.", short=None, passage="p1"):
@@ -145,3 +182,9 @@ def answer(outcome="evidence", quote="The rent is 1,850 EUR.", short=None, passa
 )
 def test_a_question_counts_as_answered_by_the_words_that_it_was_made_of(given, right):
     assert is_answered(Candidate("What is the rent?", frozenset(["p1"]), "1,850", False), given) is right
+
+
+@pytest.mark.parametrize(("quote", "right"), [("4. Side effects", False), ("Side effects are rare.", True)])
+def test_a_heading_alone_is_no_answer_to_what_stands_under_it(quote, right):
+    about = Candidate("What does the document say about side effects?", frozenset(["p1"]), "", False, "4. Side effects")
+    assert is_answered(about, answer(quote=quote)) is right

@@ -83,6 +83,6 @@ async def test_one_answer_is_no_comparison(aggregated):
 
 def test_evidence_without_words_to_quote_is_nothing():
     made, entries = as_evidence(
-        Draft("One [1]."), [{"entity": "E", "descriptor": None, "answer": "One", "ranks": [1]}], {}
+        "Which?", Draft("One [1]."), [{"entity": "E", "descriptor": None, "answer": "One", "ranks": [1]}], {}
     )
     assert (made.found, made.text, entries) == (False, "", [])

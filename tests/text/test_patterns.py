@@ -10,6 +10,7 @@ import pytest
 from preflight_rag import text
 from preflight_rag.text import (
     abbreviations,
+    asked_years,
     boolean,
     check_boxes,
     concepts,
@@ -39,6 +40,7 @@ EXAMPLES = [
     (inert, "_UNDECIDED", "see htt", "see it"),
     (inert, "_FENCE", "```mermaid", "``a``"),
     (check_boxes, "_TYPED", "- [ ] smoking", "a[x] is set"),
+    (asked_years, "_BOUND", "net income since early 1995", "net income in 1995"),
     (boolean, "_TOKEN", '"muscle pain"', ""),
     (document_dates, "_PUBLISHED", "Published online: 12 March 2021", "Founded: 12 March 2021"),
     (document_dates, "_STAMP", "arXiv:2103.01234v2 [cs.CL] 12 Mar 2021", "arXiv:2103.01234v2"),

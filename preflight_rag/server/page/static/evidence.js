@@ -5,7 +5,7 @@ import { announce, dialog, find, h, icon } from "./dom.js";
 import { contextOf, draw, legend, table } from "./graph.js";
 import { cost, ICONS, numbers, sentence, stageName } from "./route.js";
 import { finished } from "./timeline.js";
-import { tablesOf } from "./rows.js";
+import { answeredBy, tablesOf } from "./rows.js";
 import { fileAddress, openPdf } from "./viewer.js";
 import { basename, cut, isNone, place, plural, sentences, webLink } from "./words.js";
 
@@ -130,7 +130,7 @@ export class Evidence {
       h("p.meta", {}, place(found)),
       found.also_in?.length ? h("p.meta.also-in", {}, `Also in ${found.also_in.map(({ source, document_id: id }) => basename(source || id)).join(", ")}`) : null,
       found.verified ? null : h("p.verdict", {}, icon("warn"), "These words were not found in the source."),
-      h("div.quoted", { id: `quote-${found.n}` }, tablesOf(found.quote) ?? h("blockquote.quote", {}, found.quote)),
+      h("div.quoted", { id: `quote-${found.n}` }, tablesOf(found.quote, answeredBy(this.turn.answer)) ?? h("blockquote.quote", {}, found.quote)),
       content,
     );
   }

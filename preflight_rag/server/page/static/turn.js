@@ -1,6 +1,6 @@
 /** One turn of the conversation: the question, what happens meanwhile, the answer, and what can be done with it. */
 
-import { showRows } from "./rows.js";
+import { answeredBy, showRows } from "./rows.js";
 import { announce, h, icon, nodesOf, showNodes, toast } from "./dom.js";
 import { cards, doubt, joinMarks } from "./answer.js";
 import { gapsInWords, ICONS, sentence, stageName } from "./route.js";
@@ -151,7 +151,7 @@ export class TurnView {
       h("button.route", { type: "button", title: "How this was answered", onclick: () => this.#evidence({ tab: "how" }) }, icon(ICONS[answer.route.name] ?? "plain"), h("span", {}, inWords)),
     );
     joinMarks(this.body, answer.citations);
-    showRows(this.body);
+    showRows(this.body, answeredBy(answer));
     if (answer.groups.length > 1) this.#asCards(answer);
     doubt(this.body, answer.statements);
     const sources = answer.groups.length > 1 ? [] : this.#sources(answer);
