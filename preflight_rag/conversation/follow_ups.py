@@ -57,7 +57,8 @@ _QUANTITY = re.compile(
 _OFFICE_OF = re.compile(r"^.*\b(?:C[EFOT]O|Officer|President|Chair\w*|Director|Mayor|Head) of (?:the )?", re.I)
 """An office before the name of what has it, which are one run of capitals: "CEO of Amcor"."""
 _FIGURE = re.compile(
-    rf"(?:what|how (?:high|large|big)) (?:is|was|were|are)(?: (?!(?:{_PREPOSITIONS})\b)[a-z-]+){{2,4}}\W*$", re.I
+    rf"(?:what|how (?:high|large|big)) (?:is|was|were|are)(?: (?!(?:{_PREPOSITIONS})\b)[a-z]+(?:-[a-z]+)?){{2,4}}[ ?.!]*$",
+    re.I,
 )
 """A question for a figure that names nobody: "what was net income?"."""
 _ANTECEDENT = re.compile(
@@ -323,8 +324,8 @@ def _owns(name: str, subject: str) -> bool:
 
     A quantity does nothing and owns nothing; the capital of Georgia does.
     """
-    owned = re.match(rf"{re.escape(name)}['’]|.* of (?:the )?{re.escape(name)}\b", subject, re.I)
-    return owned is not None and _QUANTITY.search(subject) is not None
+    owned = subject.startswith((f"{name}'", f"{name}’")) or f" of {name}" in subject or f" of the {name}" in subject
+    return owned and _QUANTITY.search(subject) is not None
 
 
 def _with_owner(message: str, question: str) -> str:

@@ -23,6 +23,29 @@ _EMPHASIS = re.compile(r"(\*\*|__|`)(.+?)\1")
 _NESTED = 2
 """Columns by which an inner item is indented at least: " - b" under "- a" is its neighbour."""
 
+_DENIED = re.compile(
+    r"^(?P<line>(?![ \t]*(?:[-*+•◦▪‣|#]|\d))(?=[^\n]{0,200}\b(?:not?|cannot|[a-z]+n['’]t|never|none|neither|without"
+    r"|except|exceptions?|excludes?|excluded|excluding|exclusions|forbidden|prohibited|banned)\b)[^\n]{1,200}):"
+    r"[ \t]*\n\n?"
+    r"(?P<items>(?:[ \t]*[-*+•◦▪‣][ \t]+\S[^\n]*\n?){1,100})",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""A line that denies, and the list below it: "The plan does not cover:"."""
+_MARKED = re.compile(r"^([ \t]*[-*+•◦▪‣][ \t]+)(\S.*)$", re.MULTILINE)
+
+
+def with_denials(text: str) -> str:
+    """Return a text in which the items of a list stand with the line above the list, if that line denies them.
+
+    Alone, "storm damage" reads as the contrary of what its document says under "The plan does not cover:".
+    """
+
+    def written(match: re.Match[str]) -> str:
+        head = text[match.start() : match.start("items")]
+        return head + _MARKED.sub(lambda item: item[1] + item_with_parents([match["line"]], item[2]), match["items"])
+
+    return _DENIED.sub(written, text)
+
 
 def item_with_parents(parents: Sequence[str], text: str) -> str:
     """Return an item's text behind those of the items around it, outermost first."""

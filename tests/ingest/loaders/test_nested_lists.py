@@ -10,7 +10,7 @@ from docx import Document as WordDocument
 from pptx import Presentation
 
 from preflight_rag.ingest.loaders import load
-from preflight_rag.ingest.loaders.nested_lists import LONGEST_PARENT, item_with_parents, with_parents
+from preflight_rag.ingest.loaders.nested_lists import LONGEST_PARENT, item_with_parents, with_denials, with_parents
 
 FERRIES = [
     (0, "Ferries"),
@@ -133,3 +133,48 @@ def test_a_list_that_lays_out_a_page_stays_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text(f"<html><body><h1>Transport</h1><ul>{found}</ul></body></html>")
     (document,) = load(tmp_path / "a.html")
     assert {"Fares", "Sundays"} <= set(document.text.split("\n"))
+
+
+DENYING = "The plan does not cover"
+DENIED = ["storm damage", "theft: bicycles"]
+
+
+def write_denying(path: Path, line: str) -> None:
+    if path.suffix == ".docx":
+        document = WordDocument()
+        document.add_paragraph(f"{line}:")
+        for text in DENIED:
+            document.add_paragraph(text, style="List Bullet")
+        document.add_paragraph("The rent is 840 EUR.")
+        document.save(str(path))
+    elif path.suffix == ".html":
+        items = "".join(f"<li>{text}</li>" for text in DENIED)
+        path.write_text(f"<html><body><p>{line}:</p><ul>{items}</ul><p>The rent is 840 EUR.</p></body></html>")
+    else:
+        items = "\n".join(f"- {text}" for text in DENIED)
+        path.write_text(f"{line}:\n\n{items}\n\nThe rent is 840 EUR.\n")
+
+
+@pytest.mark.parametrize("suffix", [".md", ".txt", ".html", ".docx"])
+def test_items_below_a_line_that_denies_them_stand_with_it(tmp_path, suffix):
+    path = tmp_path / f"plan{suffix}"
+    write_denying(path, DENYING)
+    [document] = load(path)
+    assert f"- {DENYING}: storm damage\n- {DENYING}, theft: bicycles\n" in document.text
+    assert "\nThe rent is 840 EUR." in document.text
+
+
+@pytest.mark.parametrize("suffix", [".md", ".html", ".docx"])
+@pytest.mark.parametrize("line", ["The plan covers", "Notes on the plan", "The notary's plan"])
+def test_items_below_any_other_line_are_left_alone(tmp_path, suffix, line):
+    path = tmp_path / f"plan{suffix}"
+    write_denying(path, line)
+    [document] = load(path)
+    assert "- storm damage\n- theft: bicycles\n" in document.text
+
+
+@pytest.mark.parametrize(
+    "line", ["You must not bring", "No refunds for", "What isn't included", "Exclusions", "Everything except"]
+)
+def test_lines_that_deny_are_known_by_their_words(line):
+    assert with_denials(f"{line}:\n- food\n- pets") == f"{line}:\n- {line}: food\n- {line}: pets"
