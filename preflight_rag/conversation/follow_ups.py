@@ -57,7 +57,8 @@ _QUANTITY = re.compile(
 _OFFICE_OF = re.compile(r"^.*\b(?:C[EFOT]O|Officer|President|Chair\w*|Director|Mayor|Head) of (?:the )?", re.I)
 """An office before the name of what has it, which are one run of capitals: "CEO of Amcor"."""
 _FIGURE = re.compile(
-    rf"(?:what|how (?:high|large|big)) (?:is|was|were|are)(?: (?!(?:{_PREPOSITIONS})\b)[a-z]+(?:-[a-z]+)?){{2,4}}[ ?.!]*$",
+    r"(?:what|how (?:high|large|big)) (?:is|was|were|are)"
+    rf"(?: (?!(?:{_PREPOSITIONS})\b)[a-z]+(?:-[a-z]+)?){{2,4}}[ ?.!]*$",
     re.I,
 )
 """A question for a figure that names nobody: "what was net income?"."""
