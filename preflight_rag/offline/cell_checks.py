@@ -46,10 +46,17 @@ _UNITS = frozenset(
 )
 _LEGAL_FORMS = frozenset(words("corp corporation inc incorporated ltd limited plc llc"))
 _QUALIFIERS = re.compile(
-    r"\b(?:other|before|after|excluding|except|without|not|non|less|per|beginning|adjusted|continuing|discontinued)\b",
+    r"\b(?:other|before|after|excluding|except|without|not|non|less|per|beginning|adjusted|continuing|discontinued"
+    r"|growth|change|increase|decrease|difference|variance|margin|ratio|rate)\b",
     re.IGNORECASE,
 )
-"""Words that change which figure is meant: "Income before income taxes" is not "income taxes"."""
+"""Words that change which figure is meant: "Income before income taxes" is not "income taxes", "% growth - EBIT" is not
+"EBIT"."""
+_PERCENT = re.compile(r"(?<![(\[\d])(?<!\d )%")
+"""A share of something else: "EBIT / sales%"; not the unit of a column, "mortality (%)", and no figure, "95% CI"."""
+_ASKS_SHARE = re.compile(
+    r"%|\b(?:percent\w*|proportion|share|margin|ratio|rate|growth|change|grow\w*)\b", re.IGNORECASE
+)
 _NEW_YEAR = re.compile(r"\b(?:january|february|jan|feb)\b", re.IGNORECASE)
 """Months in which a fiscal year may end that lies mostly in the previous year; it may be called by either number."""
 _MONTHS = frozenset(words("january february march april may june july august september october november december"))
@@ -153,7 +160,7 @@ def asked_of(question: str, terms: Collection[str], counted: Collection[str] = (
         years=frozenset(YEAR.findall(question)),
         quarters=_quarters(question),
         part_of_year=bool(_PART_OF_YEAR.search(question)),
-        qualifiers=_qualifiers(question),
+        qualifiers=_qualifiers(question) | ({"%"} if _ASKS_SHARE.search(question) else set()),
         new_year=bool(_NEW_YEAR.search(question)),
         terms=frozenset(terms) - of_names - of_periods - unsaid,
         all=frozenset(terms) | of_names,
@@ -210,7 +217,7 @@ def _says_little_else(text: str, label: frozenset[str], asked: QuestionWording, 
 
 
 def _qualifiers(text: str) -> frozenset[str]:
-    return frozenset(map(str.lower, _QUALIFIERS.findall(text)))
+    return frozenset(map(str.lower, [*_QUALIFIERS.findall(text), *_PERCENT.findall(text)]))
 
 
 def _quarters(text: str) -> frozenset[str]:

@@ -19,6 +19,11 @@ DEBT = """Balance Sheets. | Current liabilities, Current portion of long-term de
 Diluted shares, average | 2023: 2,674 | 2022: 2,663"""
 
 
+GROWTH = """Adjusted results. | % growth - Adjusted EBIT | 2022: (3) | 2023: (5)
+Adjusted EBIT / sales% | 2022: 11.7 | 2023: 10.9
+Adjusted EBIT margin | 2022: 11.8 | 2023: 11.0"""
+
+
 def of(text: str, title: str = "NORDWIND_2022_10K", source: str = "NORDWIND_2022_10K.pdf") -> list[Source]:
     return [Source(1, "p", title, text, source=source)]
 
@@ -34,6 +39,7 @@ def of(text: str, title: str = "NORDWIND_2022_10K", source: str = "NORDWIND_2022
         (QUARTERS, "What were Nordwind's Strip Resorts net revenues in 2022?", "8,398"),
         (WEEKS, "What was Nordwind's gross profit in the 52 weeks ended January 29, 2022?", "3,368"),
         (DEBT, "What was Nordwind's current portion of long-term debt in 2022?", "$14"),
+        (GROWTH, "What was Nordwind's adjusted EBIT margin in 2023?", "11.0"),
     ],
 )
 def test_a_cell_with_all_that_is_asked_is_claimed(text: str, question: str, cell: str) -> None:
@@ -56,6 +62,7 @@ def test_a_cell_with_all_that_is_asked_is_claimed(text: str, question: str, cell
         (WEEKS, "What was Nordwind's gross profit in 2023?"),
         (DEBT, "What was Nordwind's long-term debt in 2023?"),  # its current portion alone
         (DEBT, "What were Nordwind's diluted earnings per share in 2022?"),
+        (GROWTH, "What was Nordwind's adjusted EBIT in 2023?"),  # by how much it grew, and its share of sales
     ],
 )
 def test_a_cell_of_something_else_is_not_claimed(text: str, question: str) -> None:
