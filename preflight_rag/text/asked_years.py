@@ -43,6 +43,11 @@ def gives_year(question: str, source: Source, sentence: str) -> bool:
     named = columns or years(sentence)
     if not _of_one_year(question) & (named | _of_title(source.title) | (set() if named else years(source.text))):
         return False
+    return _has_names(question, source)
+
+
+def _has_names(question: str, source: Source) -> bool:
+    """Return whether a passage, or its title, has a word of each name of a question."""
     text = frozenset(words(f"{source.title} {source.text}"))
     names = [frozenset(words(" ".join(name))) for name in surface_names(question)]
     return all(name & text for name in names if name and not any(map(str.isdigit, "".join(name))))
@@ -68,7 +73,9 @@ def by_year(
         return list(quotes), lead
     if any(gives_year(question, sources[n], quote) for n, quote in known):
         return [item for item in quotes if item not in missing] + missing, lead
-    return list(quotes), other_years(sorted(asked)) if lead in (CLOSEST, ABOUT_THIS, SEVERAL) else lead
+    # Other years of somebody else are no other years of what is asked about.
+    is_said = lead in (CLOSEST, ABOUT_THIS, SEVERAL) and any(_has_names(question, sources[n]) for n, _ in missing)
+    return list(quotes), other_years(sorted(asked)) if is_said else lead
 
 
 def _of_one_year(question: str) -> set[int]:

@@ -26,6 +26,8 @@ def source(n, text, title="Results of Acme"):
         ("What was net income?", CLOSEST, CLOSEST),
         ("What was net income since 1995?", CLOSEST, CLOSEST),
         ("When after 1995 was net income 815?", CLOSEST, CLOSEST),
+        ("What was Acme's net income in 1995?", CLOSEST, other_years([1995])),
+        ("What was Zorg's net income in 1995?", CLOSEST, CLOSEST),  # the other years are of somebody else
         ("What was Zorg's net income in 1995?", not_mentioned(["Zorg"]), not_mentioned(["Zorg"])),
     ],
 )
