@@ -1,7 +1,7 @@
-"""A turn while it runs: its budget, what it has spent, and its second attempt where one can help.
+"""A turn while it runs: its budget, what it has spent, and its further attempts where they can help.
 
-A turn begins again from its first stage, once, where something is lost that it can go on without: its model, where
-that is allowed, what it may spend on that, or a passage that an ingest replaced after it was found.
+A turn begins again from its first stage where something is lost that it can go on without: its model, where that is
+allowed, what it may spend on that, or a passage that an ingest replaced after it was found.
 """
 
 from __future__ import annotations
@@ -46,6 +46,9 @@ from preflight_rag.threads.ledger import Turn
 if TYPE_CHECKING:
     from preflight_rag.library.collection import Collection
     from preflight_rag.pubmed import EntrezClient
+
+ATTEMPTS = 4
+"""How often a turn is begun at most; a guess. Where documents are replaced every second, two attempts are too few."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,7 @@ class RunningTurn:
         progress: Whether to stream what the stages report; without it, only the turn's result is returned.
 
     Attributes:
-        start: The turn's start; after a second attempt has begun, the start of that one.
+        start: The turn's start; after another attempt has begun, the start of that one.
         narrator: Remembers what the person has been shown of the turn.
         span: The turn's span in the traces.
     """
@@ -143,22 +146,22 @@ class RunningTurn:
         return perf_counter() - self._began
 
     async def events(self) -> AsyncGenerator[Event, None]:
-        """Yield the events of the stages as they run, including those of a second attempt.
+        """Yield the events of the stages as they run, including those of further attempts.
 
         Raises:
-            PreflightError: A stage failed, and a second attempt cannot help.
+            PreflightError: A stage failed, and another attempt cannot help, or there have been `ATTEMPTS`.
         """
-        try:
-            async with aclosing(self._stages()) as events:
-                async for event in events:
-                    yield event
-            return
-        except PreflightError as error:
-            note = await self._begin_again(error)
-        yield ProgressEvent("rewrite", note)
-        async with aclosing(self._stages()) as events:
-            async for event in events:
-                yield event
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                async with aclosing(self._stages()) as events:
+                    async for event in events:
+                        yield event
+                return
+            except PreflightError as error:
+                if attempt == ATTEMPTS:
+                    raise
+                note = await self._begin_again(error)
+            yield ProgressEvent("rewrite", note)
 
     async def final_state(self) -> Mapping[str, Any]:
         """Return the turn's final state, never an earlier turn's answer, whatever has become of the checkpoints.
@@ -220,10 +223,10 @@ class RunningTurn:
                     yield event
 
     async def _begin_again(self, error: PreflightError) -> str:
-        """Prepare the turn's second attempt, and return the sentence that tells the person why.
+        """Prepare the turn's next attempt, and return the sentence that tells the person why.
 
         Raises:
-            PreflightError: There is no use in a second try.
+            PreflightError: There is no use in another try.
         """
         used_up = self._budget.used_up if self._budget else None
         cause = used_up if used_up and isinstance(error, AllPartitionsFailed) else error
@@ -245,7 +248,7 @@ class RunningTurn:
         start = self.start
         reader = await asyncio.to_thread(self._reader, OFFLINE)
         ask = replace(start.ask, use=start.ask.use.lost(start.reader.name, error))
-        return replace(start, ask=ask, reader=reader, spent=_spent_so_far(await self.snapshot(), start.turn, error))
+        return replace(start, ask=ask, reader=reader, spent=self._spent_by_attempts(await self.snapshot(), error))
 
     async def _anew(self, error: PreflightError) -> TurnStart:
         """Return the start of the same turn from its beginning.
@@ -253,12 +256,16 @@ class RunningTurn:
         A message that the state already has is not added twice.
         """
         snapshot = await self.snapshot()
-        start = replace(self.start, spent=_spent_so_far(snapshot, self.start.turn, error))
+        start = replace(self.start, spent=self._spent_by_attempts(snapshot, error))
         if start.given is not None:
             return start
         messages = snapshot.values["messages"]
         questions: list[AnyMessage] = [message for message in messages if isinstance(message, HumanMessage)]
         return replace(start, given=Question(messages=questions[-1:], options=list(start.ask.options)))
+
+    def _spent_by_attempts(self, snapshot: StateSnapshot, error: PreflightError) -> list[Mapping[str, Any]]:
+        """Return what all attempts have spent, including the one that `error` has ended."""
+        return [*self.start.spent, *_spent_so_far(snapshot, self.start.turn, error)]
 
     async def _context(self) -> Context:
         start = self.start

@@ -204,6 +204,7 @@ def language_model(model: str | None) -> Iterator[Finding]:
         yield Finding("model", "ok", "offline", "set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own")
         return
     local = name.startswith("gguf:")
+    chat_model: BaseChatModel | None = None
     try:
         # A file takes its time to load, and its first prompt too.
         settings = Settings.read()
@@ -211,8 +212,9 @@ def language_model(model: str | None) -> Iterator[Finding]:
         reply = chat_model.bind(max_tokens=16).invoke("Reply with the word ready.")
     except Exception as error:
         from preflight_rag.models.chat.model_errors import in_our_words
+        from preflight_rag.models.chat.runnables import base_url_of
 
-        failure = in_our_words(error, name)
+        failure = in_our_words(error, name, base_url=base_url_of(chat_model) if chat_model is not None else None)
         yield Finding("model", "problem", f"{name}: {failure.message}", failure.help)
         return
     yield Finding("model", "ok", f"{name} replied {str(reply.text)[:40]!r}")

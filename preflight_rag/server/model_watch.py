@@ -16,6 +16,7 @@ from preflight_rag.models.budget import SharedBudget
 from preflight_rag.models.chat.chat_models import OFFLINE
 from preflight_rag.models.chat.chat_reader import ChatReader
 from preflight_rag.models.chat.model_errors import in_our_words
+from preflight_rag.models.chat.runnables import base_url_of
 from preflight_rag.models.protocol import Reader
 from preflight_rag.state.errors import PreflightError
 from preflight_rag.state.values import Answer, Gap, Usage
@@ -175,8 +176,7 @@ async def _reach(reader: Reader) -> None:
     Raises:
         ModelError: It cannot be reached, fails, or refuses the key.
     """
-    client = getattr(reader.chat_model, "root_client", None) if isinstance(reader, ChatReader) else None
-    if client is None:
+    if not isinstance(reader, ChatReader) or (client := getattr(reader.chat_model, "root_client", None)) is None:
         return
     ask: Callable[[], Any] = client.with_options(timeout=PROBE_SECONDS, max_retries=0).models.list
     try:
@@ -184,6 +184,6 @@ async def _reach(reader: Reader) -> None:
     except Exception as error:  # the SDK's errors and whatever a server's reply makes of its parser
         if getattr(error, "status_code", None) in (404, 405, 429, 501):
             return
-        failure = in_our_words(error, reader.name)
+        failure = in_our_words(error, reader.name, base_url=base_url_of(reader.chat_model))
         if isinstance(failure, LOST):
             raise failure from error

@@ -315,9 +315,10 @@ class DocumentWriting:
                 copies among its documents are found.
         """
         connection = self._connection
-        dead = [run for (run,) in connection.execute("select run from library_runs").fetchall() if self._adopts(run)]
-        runs = [*dead, *([self._number] if self._number is not None else [])]
+        dead = [run for run in self._runs() if self._adopts(run)]
         try:
+            # A run that was published after the runs were read is free to be locked, too; its words are stored already.
+            runs = sorted(self._runs() & {*dead, self._number})
             if runs:
                 step(WORDS)
                 with connection.transaction():
@@ -334,6 +335,10 @@ class DocumentWriting:
         self.copies = link(connection, self._wait)
         step(PURGE)
         self._tidy()
+
+    def _runs(self) -> set[int]:
+        """Return the runs that are not published."""
+        return {run for (run,) in self._connection.execute("select run from library_runs")}
 
     def _adopts(self, run: int) -> bool:
         """Return whether an unpublished run has no process any more; it then belongs to this run."""

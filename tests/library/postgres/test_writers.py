@@ -121,6 +121,26 @@ def test_what_a_killed_run_wrote_is_adopted_by_the_next(opened, url, embedder):
     assert library.verify() == []
 
 
+def test_a_run_that_is_published_while_the_next_one_looks_for_killed_runs_is_published_once(
+    opened, embedder, monkeypatch
+):
+    library = opened()
+    with run_of(library) as one, run_of(library) as other:
+        one.write_documents([prepared(embedder, "tea", "Tea is hot.")])
+        other.write_documents([prepared(embedder, "ice", "Ice is cold.")])
+        adopts = other._adopts
+
+        def publish_first(run):
+            if run == one._number:
+                one.publish()
+            return adopts(run)
+
+        monkeypatch.setattr(other, "_adopts", publish_first)
+        other.publish()
+    assert library.stats()["documents"] == 2
+    assert library.verify() == []
+
+
 def test_many_pieces_become_few_and_a_deleted_document_is_in_none(opened, rows, monkeypatch):
     monkeypatch.setattr("preflight_rag.library.postgres.pieces.MERGED", 3)
     library = opened()
