@@ -241,7 +241,7 @@ def sentences_of(sources: Sequence[Source]) -> list[Sentence]:
         stating = [
             quote
             for quote in own
-            if not quote.endswith(("?", "？")) and (len(words(quote)) > _FRAGMENT or has_box(quote))
+            if not quote.endswith(("?", "？")) and (len(words(quote)) > _FRAGMENT or ": " in quote or has_box(quote))
         ]
         title_terms = frozenset(title)
         found += [

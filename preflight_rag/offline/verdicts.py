@@ -22,6 +22,7 @@ from preflight_rag.offline.evidence import (
     verdict_options,
 )
 from preflight_rag.offline.found_answers import ReadPassage
+from preflight_rag.offline.narrow_denials import denies_less
 from preflight_rag.state.reading import Draft
 from preflight_rag.text.asked_years import by_year
 from preflight_rag.text.directions import says, speaks_of_object
@@ -155,7 +156,7 @@ class VerdictReader:
         denied = denied and not terms.names & terms.unseen and not _disputed(first, read)
         denied = denied and _says_no(question, first) and speaks_of_object(question, first.near.sentence.text)
         nearest: dict[int, str] = {}
-        for item in [first, *sorted(stated, key=lambda item: -item.weight)]:
+        for item in [*([first] if denied else []), *sorted(stated, key=lambda item: -item.weight)]:
             nearest.setdefault(item.n, item.near.sentence.text)
         quotes = tuple(nearest.items())[:MAX_QUOTED]
         choice = options.get("no" if side < 0 else "yes", options.get("maybe"))
@@ -207,11 +208,14 @@ class VerdictReader:
 
 
 def _says_no(question: str, finding: ReadSentence) -> bool:
-    """Return whether a finding denies the question, by an opposite direction or a negation.
+    """Return whether a finding denies the question, by an opposite direction or a negation of all that it asks about.
 
     For a question that contains a negation itself, every finding may count as a denial.
     """
-    return finding.direction < 0 or denies(question) or denies(finding.near.sentence.text)
+    sentence = finding.near.sentence
+    if finding.direction < 0 or denies(question):
+        return True
+    return denies(sentence.text) and not denies_less(question, sentence.text, sentence.title)
 
 
 def _disputed(first: ReadSentence, read: Sequence[ReadPassage]) -> bool:

@@ -176,7 +176,7 @@ DENIES, MIXED = (0.02, 0.95, 0.03), (0.3, 0.35, 0.35)
     ],
 )
 def test_no_is_claimed_only_where_no_other_document_answers_otherwise(document, verdict, answerable, claims):
-    text = "The common cold was not shorter."
+    text = "Zinc does not shorten the common cold."
     near = ScoredSentence(Sentence(1, text, "", frozenset(), frozenset()), 1.0, 1.0, np.zeros(2))
     finding = ReadSentence(near, PassageReading((), 1.0, None, DENIES), 1.0, 0)
     read = [

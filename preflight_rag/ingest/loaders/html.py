@@ -14,7 +14,7 @@ from preflight_rag.ingest.loaders.files import read_bytes
 from preflight_rag.ingest.loaders.nested_lists import DEEPEST, LONGEST_PARENT, item_with_parents
 from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.state.values import Document
-from preflight_rag.text.check_boxes import words_for
+from preflight_rag.text.check_boxes import CROSSED, NOT_TICKED, TICKED, words_for
 from preflight_rag.text.tables import BAR, expand_spans, is_row, table_lines
 
 if TYPE_CHECKING:
@@ -69,6 +69,24 @@ _DESCRIPTION_WORDS = 4
 """Words of a picture's description that says what it shows; shorter ones are names of buttons and logos. A guess."""
 _LONGEST_CELL = 400
 """Characters of a cell; a table with longer ones lays out a page. A guess."""
+_LINKS = 0.5
+"""Share of a list's letters that links may have; a guess. Menus have more."""
+_MORE_THAN_WORDS = [
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "table",
+    "pre",
+    "img",
+    "div",
+    "section",
+    "article",
+    "dl",
+    "form",
+]
 _ENOUGH_CHARACTERS = 300
 _ENOUGH_SHARE = 0.3
 """The main part of a page counts where it has so many characters and this share of the text; both are guesses."""
@@ -93,6 +111,7 @@ def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
     written = (_JSON_CHANGED.search(page) if is_wiki else None) or _JSON_DATE.search(page)
     report = ReadReport()
     changed = _drop_hidden(soup) | _write_boxes(soup) | _write_terms(soup) | _write_lists(soup)
+    changed |= _spell_out_lists(soup)
     has_tables = _write_tables(soup, report)
     if _describe_pictures(soup, report) or has_tables or changed:
         page = str(soup)
@@ -247,6 +266,33 @@ def _write_lists(soup: BeautifulSoup) -> bool:
             lead = written.removesuffix(texts[id(each)])
             first.replace_with(lead + first.lstrip())
             found = True
+    return found
+
+
+def _spell_out_lists(soup: BeautifulSoup) -> bool:
+    """Put a paragraph in the place of each item of a list, with its mark; whether there were any.
+
+    Trafilatura leaves out lists of short items, such as what a plan covers. Lists of links, and of what is more than
+    words, stay as they are: they lead elsewhere, or lay out a page.
+    """
+    found = False
+    for outer in soup.find_all(["ul", "ol"]):
+        if outer.decomposed or outer.find_parent(["ul", "ol", *_BOILERPLATE, "header", "menu", "td", "th"]):
+            continue
+        items = outer.find_all("li")
+        length = len(one_line(outer.get_text(" ")))
+        links = sum(len(one_line(link.get_text(" "))) for link in outer.find_all("a"))
+        if not items or links > _LINKS * length or outer.find(_MORE_THAN_WORDS):
+            continue
+        for item in items:
+            numbers = item.parent.find_all("li", recursive=False) if item.parent and item.parent.name == "ol" else []
+            mark = f"{next(n for n, each in enumerate(numbers, 1) if each is item)}." if numbers else "-"
+            if text := one_line("".join(_own_strings(item))):
+                paragraph = soup.new_tag("p")
+                paragraph.string = text if text.startswith((TICKED, NOT_TICKED, CROSSED)) else f"{mark} {text}"
+                outer.insert_before(paragraph)
+        outer.decompose()
+        found = True
     return found
 
 

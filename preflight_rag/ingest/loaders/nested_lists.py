@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from preflight_rag.text.tables import is_row
+from preflight_rag.text.words import STOP_WORDS, words
 
 LONGEST_PARENT = 120
 """Characters of an item that stands before those inside it; of a longer one its beginning, with a mark. A guess."""
@@ -23,28 +24,49 @@ _EMPHASIS = re.compile(r"(\*\*|__|`)(.+?)\1")
 _NESTED = 2
 """Columns by which an inner item is indented at least: " - b" under "- a" is its neighbour."""
 
-_DENIED = re.compile(
-    r"^(?P<line>(?![ \t]*(?:[-*+•◦▪‣|#]|\d))(?=[^\n]{0,200}\b(?:not?|cannot|[a-z]+n['’]t|never|none|neither|without"
-    r"|except|exceptions?|excludes?|excluded|excluding|exclusions|forbidden|prohibited|banned)\b)[^\n]{1,200}):"
-    r"[ \t]*\n\n?"
+_INTRODUCED = re.compile(
+    r"^(?:#{1,6}[ \t]{1,4}(?P<heading>\S[^\n]{0,200}?):?|(?P<line>(?![ \t]{0,40}[-*+•◦▪‣|#\d])[^\n]{1,200}):"
+    r"|(?P<short>[^\W\d_][^\n.;!?|]{1,60}))[ \t]{0,8}\n\n?"
     r"(?P<items>(?:[ \t]*[-*+•◦▪‣][ \t]+\S[^\n]*\n?){1,100})",
-    re.MULTILINE | re.IGNORECASE,
+    re.MULTILINE,
 )
-"""A line that denies, and the list below it: "The plan does not cover:"."""
+"""A heading, a line with a colon or a short line, and the list below it: "The plan does not cover:"."""
+_DENIES = re.compile(
+    r"\b(?:not?|cannot|[a-z]+n['’]t|never|none|neither|without|except|exceptions?|excludes?|excluded|excluding|exclusions"
+    r"|forbidden|prohibited|banned)\b",
+    re.IGNORECASE,
+)
 _MARKED = re.compile(r"^([ \t]*[-*+•◦▪‣][ \t]+)(\S.*)$", re.MULTILINE)
 
 
 def with_denials(text: str) -> str:
-    """Return a text in which the items of a list stand with the line above the list, if that line denies them.
+    """Return a text in which the items of lists stand with the line above the list, where that line denies them.
 
-    Alone, "storm damage" reads as the contrary of what its document says under "The plan does not cover:".
+    Alone, "storm damage" reads as the contrary of what its document says under "The plan does not cover:". The items of
+    the other side, below "The plan covers:", get their line, too, so that a reader sees which side each is on.
     """
+    lines = [_line(match) for match in _INTRODUCED.finditer(text)]
+    denied = {word for line in lines if _DENIES.search(line) for word in _subject(line)}
+    if not denied:
+        return text
 
     def written(match: re.Match[str]) -> str:
+        line = _line(match)
+        if denied.isdisjoint(_subject(line)):
+            return match[0]
         head = text[match.start() : match.start("items")]
-        return head + _MARKED.sub(lambda item: item[1] + item_with_parents([match["line"]], item[2]), match["items"])
+        return head + _MARKED.sub(lambda item: item[1] + item_with_parents([line], item[2]), match["items"])
 
-    return _DENIED.sub(written, text)
+    return _INTRODUCED.sub(written, text)
+
+
+def _line(match: re.Match[str]) -> str:
+    return match["line"] or match["heading"] or match["short"]
+
+
+def _subject(line: str) -> set[str]:
+    """Return the words of a line without those that deny; of a line that has no others, all."""
+    return (set(words(_DENIES.sub(" ", line))) or set(words(line))) - STOP_WORDS
 
 
 def item_with_parents(parents: Sequence[str], text: str) -> str:

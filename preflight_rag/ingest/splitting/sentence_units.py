@@ -73,7 +73,7 @@ class UnitReader:
             for start, end in batch:
                 page = bisect_right(page_starts, start)
                 tokens = bisect_left(starts, end) - bisect_left(starts, start)
-                if tokens <= self._window and end - start <= self.longest:
+                if tokens <= self._window and end - start <= self.longest and self._is_short(text[start:end], tokens):
                     heading = start in headings or _looks_like_heading(text, start, end)
                     units.append(SentenceUnit(start, end, tokens, page, heading))
                 else:
@@ -82,6 +82,13 @@ class UnitReader:
                         for left, right, count in self._pieces(text, start, end)
                     )
         return units
+
+    def _is_short(self, sentence: str, tokens: int) -> bool:
+        """Return whether a sentence of so many tokens within its text has no more than the window by itself.
+
+        At its ends it may be divided in another way there; a sentence of half a window cannot come to a whole one.
+        """
+        return 2 * tokens <= self._window or self._embedder.count_tokens(sentence) <= self._window
 
     def _batches(self, spans: Sequence[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
         """Yield runs of sentences of some 100,000 characters, so that memory stays bounded."""

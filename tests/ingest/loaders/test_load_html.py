@@ -46,7 +46,7 @@ def test_short_page_gives_its_visible_text(tmp_path: Path) -> None:
         "<script>no()</script></body></html>"
     )
     document = load_one(path)
-    assert document.text == "Dose\nOne\ntwo\na\nb\nx | 1"
+    assert document.text == "Dose\nOne\ntwo\n- a\n- b\nx | 1"
     assert document.title == "T"
 
 
@@ -112,5 +112,16 @@ def test_a_term_stands_with_what_it_is(tmp_path: Path) -> None:
         "Sprue, Gate: The metal in it.",
         "Is it hot? Yes.",
         "Shop",
-        "Bells",
+        "- Bells",
     ]
+
+
+def test_lists_of_short_items_stay_below_their_headings_and_menus_are_left_out(tmp_path: Path) -> None:
+    prose = f"<p>{'The kettle boils water in three minutes, and its warranty lasts for two years. ' * 6}</p>"
+    menu = "".join(f"<li><a href='/{n}'>{name}</a></li>" for n, name in enumerate(("Home", "Shop", "Jobs")))
+    lists = "<h2>Covered</h2><ul><li>leaks<li>broken <b>switches</b></ul><h2>Steps</h2><ol><li>Fill<ul><li>cold water"
+    page = f"<html><body><ul>{menu}</ul><h1>Kettle</h1>{prose}{lists}</ul><li>Boil</ol>{prose}</body></html>"
+    (tmp_path / "kettle.html").write_text(page)
+    text = load_one(tmp_path / "kettle.html").text
+    assert "Covered\n- leaks\n- broken switches\nSteps\n1. Fill\n- Fill: cold water\n2. Boil\n" in text
+    assert "Jobs" not in text

@@ -124,7 +124,7 @@ def test_links_of_an_inner_item_stay_links(tmp_path: Path) -> None:
     page += "<ul><ul><li>Fares</li></ul></ul>"
     (tmp_path / "a.html").write_text(f"<html><body><h1>Transport</h1>{page}</body></html>")
     (document,) = load(tmp_path / "a.html")
-    assert document.text.split("\n")[1:] == ["Ferries", "Ferries: Sundays", "Buses", "Fares"]
+    assert document.text.split("\n")[1:] == ["Ferries", "Ferries: Sundays", "Buses", "- Fares"]
 
 
 def test_a_list_that_lays_out_a_page_stays_as_it_is(tmp_path: Path) -> None:
@@ -171,6 +171,37 @@ def test_items_below_any_other_line_are_left_alone(tmp_path, suffix, line):
     write_denying(path, line)
     [document] = load(path)
     assert "- storm damage\n- theft: bicycles\n" in document.text
+
+
+@pytest.mark.parametrize("suffix", [".md", ".html", ".docx"])
+def test_both_sides_of_a_denial_get_their_heading_and_other_lists_none(tmp_path, suffix):
+    path = tmp_path / f"plan{suffix}"
+    lists = {"Covered": "leaks", "Not covered": "limescale", "Parts": "a lid"}
+    if suffix == ".docx":
+        document = WordDocument()
+        for heading, item in lists.items():
+            document.add_heading(heading, 2)
+            document.add_paragraph(item, style="List Bullet")
+        document.save(str(path))
+    elif suffix == ".html":
+        body = "".join(f"<h2>{heading}</h2><ul><li>{item}</li></ul>" for heading, item in lists.items())
+        path.write_text(f"<html><body><h1>Kettle</h1>{body}</body></html>")
+    else:
+        path.write_text("\n".join(f"## {heading}\n\n- {item}\n" for heading, item in lists.items()))
+    [document] = load(path)
+    assert [line for line in document.text.splitlines() if line.startswith("- ")] == [
+        "- Covered: leaks",
+        "- Not covered: limescale",
+        "- a lid",
+    ]
+
+
+def test_both_sides_of_a_denial_get_their_line():
+    text = "The plan covers:\n- fire\n\nThe plan does not cover:\n- pets\n\nContacts:\n- Ms Lee"
+    assert with_denials(text) == (
+        "The plan covers:\n- The plan covers: fire\n\nThe plan does not cover:\n- The plan does not cover: pets"
+        "\n\nContacts:\n- Ms Lee"
+    )
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document as LangChainDocument
 
@@ -156,6 +156,7 @@ def test_settings_out_of_range_are_refused(embedder: Embedder, wrong: dict[str, 
     overlap=st.integers(0, 2),
     cut=st.integers(0, 400),
 )
+@example(text="0\x0c0:0::0::01000000000000000", overlap=0, cut=0)
 def test_nothing_is_lost(embedder: Embedder, text: str, overlap: int, cut: int) -> None:
     splitter = SentenceSplitter(embedder, chunk_tokens=16, overlap=overlap)
     check(text, splitter.split(document(text, pages=((1, 0), (2, min(cut, len(text)))))), splitter)

@@ -1,0 +1,63 @@
+"""Whether a sentence denies less than a question asks about: "No" from it would deny what it does not speak of.
+
+"The plan does not cover theft of bicycles" does not say that bicycles are not covered, and "Dogs are not allowed in the
+restaurant" not that a hotel allows none. By rule, in English; wrong for paraphrases, which then stay unclaimed.
+"""
+
+from __future__ import annotations
+
+import re
+
+from preflight_rag.text.negation import DENIAL
+from preflight_rag.text.words import STOP_WORDS, words
+
+_ASKS_RULE = re.compile(
+    r"^\W*(?:is|are|am|can|could|may|must|shall|should|will|do|does|has|have|isn['’]t|aren['’]t|can['’]t|don['’]t"
+    r"|doesn['’]t)\b",
+    re.IGNORECASE,
+)
+"""Questions for what holds now: rules, terms, facilities. What a study once found is asked in the past."""
+_FINDING = re.compile(
+    r"\b(?:significan\w*|evidence|differen\w*|associat\w*|correlat\w*|relat\w*|effect\w*|improv\w*|reduc\w*|increas\w*"
+    r"|decreas\w*|chang\w*|found|show\w*|stud(?:y|ies)|trials?|patients?|groups?|participants?|unlikely|aware)\b|\d ?%"
+    r"|\bp ?[<=>]",
+    re.IGNORECASE,
+)
+"""Sentences of studies. Their "not" is read with directions of effects (`text/directions.py`)."""
+_REASON = re.compile(r";|\b(?:because|since|so that|therefore)\b", re.IGNORECASE)
+_NEUTRAL = frozenset(
+    words(
+        "also at all any anyone anything anywhere anymore currently either even ever generally longer normally note now"
+        " permitted please possible strictly under usually whatsoever yet unfortunately sorry guest visitor customer"
+        " policy plan contract agreement rule"
+    )
+)
+"""Words that make a denial no narrower."""
+_SAME = (
+    "allow permit admit welcome may tolerate accept prohibit forbid ban",
+    "cover insure include exclude contain",
+    "offer provide available have there exist sell",
+    "free charge cost",
+    "own have possess",
+)
+_CLASS = {word: line.split()[0] for line in _SAME for word in words(line)}
+
+
+def denies_less(question: str, sentence: str, title: str = "") -> bool:
+    """Return whether a denying sentence speaks of less, or of something else, than a question asks about.
+
+    Args:
+        question: A yes/no question. One for what a study found has its own rules, and is never judged here.
+        sentence: What denies.
+        title: The title of the sentence's document, which may name what the question names.
+    """
+    if not _ASKS_RULE.search(question) or _FINDING.search(sentence):
+        return False
+    asked = _terms(question)
+    stated = _terms(_REASON.split(DENIAL.sub(" ", sentence), maxsplit=1)[0])
+    return bool(stated - asked - _NEUTRAL - _terms(title)) or bool(asked - stated - _NEUTRAL - _terms(title))
+
+
+def _terms(text: str) -> frozenset[str]:
+    """Return the content words of a text, one for all verbs of a class."""
+    return frozenset(_CLASS.get(word, word) for word in words(text)) - STOP_WORDS
