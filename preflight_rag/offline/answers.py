@@ -58,12 +58,14 @@ from preflight_rag.offline.verdicts import VerdictReader
 from preflight_rag.state.reading import Draft, Extract, Source
 from preflight_rag.text.abbreviations import asked_abbreviation, compared_form, spelled_out
 from preflight_rag.text.asked_years import by_year
+from preflight_rag.text.citations import quoted
+from preflight_rag.text.exact import count_held, exact_strings
 from preflight_rag.text.headers import ABOUT_THIS, CLOSEST, UNREAD_LANGUAGE, not_mentioned, why_unclaimed
 from preflight_rag.text.languages import language_of
 from preflight_rag.text.question_forms import form_of
 from preflight_rag.text.quotes import plain, quote_around
 from preflight_rag.text.sentence_fit import SentenceFit
-from preflight_rag.text.tables import has_no_value
+from preflight_rag.text.tables import has_no_value, is_row
 
 MAX_LISTED = 10
 """Answers in a list; set by hand, as above."""
@@ -254,9 +256,16 @@ class AnswerReader:
             )
         form, verdicts = form_of(question), verdict_options(options)
         fit = SentenceFit(question, sources)
-        if not options and (found := _spelled_out(question, sources) or _from_tables(question, sources, fit)):
-            return found
+        if not options and (long_form := _spelled_out(question, sources)):
+            return long_form
+        rows = None if options else _from_tables(question, sources, fit)
+        if rows and (rows.claims or len(rows.quotes) >= MAX_QUOTED):
+            return rows
         read = self.read(question, sources)
+        if rows:
+            below = self._prose_beside(rows.quotes, question, read, fit)
+            text = "\n\n".join([rows.text, *(quoted(n, plain(quote)) for n, quote in below)])
+            return replace(rows, text=text, quotes=(*rows.quotes, *below))
         terms = question_terms(question, self.library, sources)
         if (verdicts or (form == "verdict" and not options)) and any(item.reading.verdict for item in read):
             lead = self._lead(question, terms, CLOSEST)
@@ -340,6 +349,8 @@ class AnswerReader:
             # All words of the question stand in that document, some in its file's name, which no list of words has.
             return evidence(*by_year(question, by_number, fields, CLOSEST), judgement.why_unclaimed())
         if named := named_lines(question, sources):
+            if not asks_for_lines(question):
+                named = [*named, *self._prose_beside(named, question, read, fit)]
             return evidence(*by_year(question, by_number, named, lead))
         ranked = self.sentences.rank(question, sentences_of(sources), MAX_COMPARED)
         if not judgement.is_evidence() or not judgement.is_near(ranked):
@@ -348,6 +359,22 @@ class AnswerReader:
         why = why_unclaimed(form) if form in ("explanation", "verdict") else judgement.why_unclaimed()
         quotes, lead = of_versions(nearest_quotes(ranked, read, fit), fit, lead)
         return evidence(*by_year(question, by_number, quotes, lead), why)
+
+    def _prose_beside(
+        self, rows: Sequence[tuple[int, str]], question: str, read: Sequence[ReadPassage], fit: SentenceFit
+    ) -> list[tuple[int, str]]:
+        """Return the sentences nearest to a question, of other passages than those of the rows that are shown.
+
+        With the rows they are as many quotes as evidence has. Where the question names exact strings that some of these
+        sentences hold, the others are left out.
+        """
+        shown = {n for n, _ in rows}
+        prose = [item for item in sentences_of([item.source for item in read]) if item.n not in shown]
+        prose = [item for item in prose if not is_row(item.text)]
+        strings = exact_strings(question)
+        holding = [item for item in prose if count_held(item.text, strings)] if strings else []
+        ranked = self.sentences.rank(question, holding or prose, MAX_COMPARED)
+        return nearest_quotes(ranked, read, fit)[: max(MAX_QUOTED - len(rows), 0)]
 
     def _chosen(self, question: str, answering: Sequence[ReadPassage], options: Sequence[str]) -> Draft:
         """Return the option that the passages support best, with the answer closest to it as its evidence."""

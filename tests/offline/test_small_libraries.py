@@ -81,3 +81,28 @@ def test_why_no_answer_is_claimed_is_said(ask):
     answer = ask("huts", "Does the Alder hut serve breakfast?")
     assert answer.answer.startswith(CLOSEST)
     assert answer.unclaimed == "A yes or no is claimed only where the passages deny something clearly."
+
+
+TRIAL = """# Blocks after hernia repair
+
+Table 1.
+
+| Block | Pain at rest in mm | Pain in motion in mm |
+| --- | --- | --- |
+| TAP | 6.5 | 39.7 |
+| ILI+IHG | 9.1 | 28.6 |
+
+"""
+VERDICT = "Pain control after surgery was better with ultrasound-guided ILI+IHG than with a posterior TAP."
+
+
+def test_rows_that_a_question_names_leave_room_for_the_sentence_that_answers(tmp_path):
+    filler = " ".join(f"Ward {n} counted the beds that were free on day {n} of the trial." for n in range(60))
+    (tmp_path / "blocks.md").write_text(f"{TRIAL}{filler} {VERDICT} {filler}\n", encoding="utf-8")
+    with Preflight.open(tmp_path / "library", model="offline", create=True) as app:
+        app.ingest([tmp_path / "blocks.md"])
+        answer = app.ask("Which block gave better pain control after hernia repair, TAP or ILI+IHG?")
+    quotes = [citation.quote for citation in answer.citations]
+    assert "Block: ILI+IHG" in quotes[0]
+    assert VERDICT in quotes
+    assert answer.short_answer is None
