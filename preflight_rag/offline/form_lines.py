@@ -16,6 +16,7 @@ from itertools import chain
 from pathlib import PurePath
 
 from preflight_rag.state.reading import Source
+from preflight_rag.text.negation import polarity
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.tables import is_row, parse_row
 from preflight_rag.text.values import asked_kind, figures_of
@@ -59,6 +60,7 @@ _PERSON = re.compile(
     r"(?:(?: [a-z]+)? by)?\W{1,3}(?:(?:Mr|Ms|Mrs|Dr)\.? )?[A-Z][\w'’-]+(?: [A-Z]\.)?(?: [A-Z][\w'’-]+)?\b(?! ?[:@])"
 )
 """A name behind a label: "by: Ellis Turner", " Ellis Turner"."""
+_MARK = re.compile(r"^[-*+•] +")
 _NAME_PARTS = re.compile(r"[^\W_]+")
 _SENTENCE = re.compile(r"[a-z][a-z][.!?]$")
 
@@ -102,6 +104,7 @@ def named_fields(question: str, sources: Sequence[Source]) -> list[tuple[int, st
     order = [term for term in (_ALIKE.get(term, term) for term in words(question)) if term in needed]
     first = next((term for term in order if any(term in field.terms for field in fields)), "")
     named = [field for field in fields if first in field.terms and _may_answer(kind, first, question, field.text)]
+    named = [field for field in named if polarity(question, field.text) >= 0]
     if not first or first != order[0]:
         return []
     scored = [(_worth(field, asked, needed), field) for field in named]
@@ -132,7 +135,8 @@ def _worth(field: _Field, asked: frozenset[str], needed: frozenset[str]) -> floa
     """Return how well a field matches a question: by its line, the lines above and around it, and its brevity."""
     own = sum(1.0 + (term in needed) for term in sorted(field.terms & asked))
     near = (len(needed & field.near) + len(needed & field.around)) / len(needed)
-    return round(own + near + 0.2 / max(1, len(field.terms)), 4)
+    label = _terms(field.text.rpartition(": ")[0]) or field.terms
+    return round(own + near + 0.2 / max(1, len(label)), 4)
 
 
 def _own_words(line: str) -> str:
@@ -152,7 +156,7 @@ def _lines(text: str) -> Iterator[tuple[str, frozenset[str]]]:
             continue
         below = lines[place + 1] if place + 1 < len(lines) else ""
         is_header = not is_row(line) and ":" not in line and not any(map(str.isdigit, line))
-        field = f"{line}\n{below}".strip() if is_header and _is_figures(below) else line.strip()
+        field = f"{line}\n{below}".strip() if is_header and _is_figures(below) else _MARK.sub("", line.strip())
         yield field, _terms(" ".join(lines[max(0, place - ABOVE) : place + 1]))
 
 
