@@ -53,6 +53,7 @@ from preflight_rag.offline.found_answers import (
 from preflight_rag.offline.lines import asks_for_lines, exact_sentences, named_lines, narrowed
 from preflight_rag.offline.row_comparisons import compared_rows
 from preflight_rag.offline.row_marks import marked_rows
+from preflight_rag.offline.sibling_items import with_siblings
 from preflight_rag.offline.tables import TableAnswer, table_answer
 from preflight_rag.offline.verdicts import VerdictReader
 from preflight_rag.state.reading import Draft, Extract, Source
@@ -273,12 +274,19 @@ class AnswerReader:
         if options:
             answering = self._answering(read)
             return self._chosen(question, answering, options) if answering else NOTHING
+        return self._by_reading(question, read, terms, fit)
+
+    def _by_reading(self, question: str, read: Sequence[ReadPassage], terms: QuestionTerms, fit: SentenceFit) -> Draft:
+        """Return the answer that the reader found, if it is likely right, else the nearest evidence."""
+        form = form_of(question)
         judgement = self.judgement(question, read, terms, fit, several=form == "list")
         lead = self._lead(question, terms, ABOUT_THIS if form in ("explanation", "verdict") else CLOSEST)
         if form in ("explanation", "verdict"):
             return self._unclaimed(question, read, judgement, fit, lead)
         claimed = _claimed(judgement.claims(), several=form == "list")
-        return claimed or self._unclaimed(question, read, judgement, fit, lead)
+        if claimed:
+            return with_siblings(claimed, question, [item.source for item in read])
+        return self._unclaimed(question, read, judgement, fit, lead)
 
     def confidence(self, question: str, sources: Sequence[Source], answer: str) -> float:
         """Return the probability that an answer is right which these passages by themselves would claim.

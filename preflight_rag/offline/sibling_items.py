@@ -1,0 +1,44 @@
+"""Items that stand below one line: a question for that line is answered by all of them, not by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from preflight_rag.state.reading import Draft, Source
+from preflight_rag.text.quotes import plain
+from preflight_rag.text.tables import is_row
+from preflight_rag.text.words import STOP_WORDS, words
+
+MOST_ITEMS = 20
+"""Items that an answer lists; a guess. Of a longer list the one that was read stays."""
+_MARKS = "-*+• \t"
+
+
+def with_siblings(claim: Draft, question: str, sources: Sequence[Source]) -> Draft:
+    """Return a claimed item of a list with the other items of its line, where the question is for that line alone.
+
+    "theft of bicycles", from "The plan does not cover: theft of bicycles", is one of three answers to "What does the
+    plan not cover?", and the only one to "Which theft is not covered?".
+
+    Args:
+        claim: The answer that one sentence gives.
+        question: The standalone question.
+        sources: The passages that were read.
+    """
+    if len(claim.quotes) != 1:
+        return claim
+    ((n, quote),) = claim.quotes
+    line, colon, item = quote.rpartition(": ")
+    source = next(each for each in sources if each.n == n)
+    if not colon or is_row(quote) or claim.short.strip(" .") != item.strip(" ."):
+        return claim
+    if set(words(question)) - STOP_WORDS - set(words(f"{line} {source.title}")):
+        return claim
+    texts = [text.strip(_MARKS) for text in source.text.split("\n")]
+    items = list(dict.fromkeys(text.removeprefix(f"{line}: ") for text in texts if text.startswith(f"{line}: ")))
+    if not 1 < len(items) <= MOST_ITEMS or item not in items:
+        return claim
+    listed = "\n".join(f"- {plain(each)} [{n}]" for each in items)
+    quotes = tuple((n, f"{line}: {each}") for each in items)
+    return replace(claim, text=f"{plain(line)}:\n\n{listed}", quotes=quotes, short="; ".join(items))
