@@ -49,6 +49,7 @@ from preflight_rag.offline.found_answers import (
     answers_of,
     counts_another,
     grouped,
+    is_of_another,
 )
 from preflight_rag.offline.lines import asks_for_lines, exact_sentences, named_lines, narrowed
 from preflight_rag.offline.row_comparisons import compared_rows
@@ -147,7 +148,9 @@ class JudgedAnswers:
         veto = next((name for name in VETOES if features[name]), None)
         if veto is None and not self._fits(answer.found[0]):
             other = self._fit.other_subject(answer.found[0].source.n, answer.found[0].quote)
-            veto = "counted" if counts_another(self._question, answer.found[0]) else "subject" if other else "opposite"
+            counted = counts_another(self._question, answer.found[0])
+            other |= is_of_another(self._question, answer.found[0])
+            veto = "counted" if counted else "subject" if other else "opposite"
         likely, least = bounds[best][0], self._model.answered
         return why_unclaimed(veto or "unlikely", answer=answer.text, probability=likely, least=least)
 
@@ -179,7 +182,8 @@ class JudgedAnswers:
         return self._features
 
     def _fits(self, answer: PassageAnswer) -> bool:
-        return self._fit.may_claim(answer.source.n, answer.quote) and not counts_another(self._question, answer)
+        fits = self._fit.may_claim(answer.source.n, answer.quote) and not counts_another(self._question, answer)
+        return fits and not is_of_another(self._question, answer)
 
     def _of_better_sentences(self, found: Sequence[PassageAnswer]) -> list[PassageAnswer]:
         """Answers of sentences that fit, where the likeliest answer's does not, each read by itself.

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from preflight_rag.offline.found_answers import has_figure
 from preflight_rag.state.reading import Draft, Extract, Source
 from preflight_rag.text.asked_years import gives_year, of_another_year
 from preflight_rag.text.check_boxes import has_box
@@ -26,7 +27,7 @@ from preflight_rag.text.negation import DENIAL
 from preflight_rag.text.overlap import compared_words
 from preflight_rag.text.quotes import is_title, plain, quotable
 from preflight_rag.text.sentences import sentence_spans
-from preflight_rag.text.values import asked_kind
+from preflight_rag.text.values import asked_kind, figures_of
 from preflight_rag.text.versions import newest_first, versions_lead
 from preflight_rag.text.words import encodable, words
 
@@ -86,10 +87,10 @@ _TAKES_PART = re.compile(r"\bt(?:ak(?:e|es|ing|en)|ook) part\b", re.I)
 """Expressions for participating in a study that a sentence about participants does not use."""
 _MOST = re.compile(r"\b(?:largest|biggest|greatest|highest|smallest|lowest|main|most|least) \w+ of\b", re.I)
 """Asks for a thing, though the word behind it may be one for figures: "the largest cost of the branch" is repairs."""
-_FIGURE = re.compile(
-    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand"
-    r"|half|none|no|once|twice|dozen)\b",
-    re.I,
+_DAY = re.compile(
+    r"\b(?:January|February|March|April|June|July|August|September|October|November|December"
+    r"|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|days?|weeks?|months?|years?|hours?|today|tomorrow|yesterday|noon)\b"
+    r"|\d{1,2}:\d\d|\d ?[ap]\.?m\b"
 )
 _DOUBT = re.compile(r"\b(?:unclear|inconclusive|uncertain|controversial)\b", re.I)
 
@@ -303,6 +304,11 @@ def statement(group: Sequence[ScoredSentence]) -> str:
     return f"{plain(group[0].sentence.text)} " + "".join(f"[{n}]" for n in numbers)
 
 
+def _has_day(text: str) -> bool:
+    """Return whether a text names a date, a month, a day of the week, or how long something takes."""
+    return bool(figures_of(text).dates or _DAY.search(text))
+
+
 def nearest_quotes(
     ranked: Sequence[ScoredSentence], read: Sequence[ReadPassage], fit: SentenceFit, most: int = MAX_QUOTED
 ) -> list[tuple[int, str]]:
@@ -319,7 +325,8 @@ def nearest_quotes(
     """
     readings = {item.source.n: item.reading for item in read}
     ranked = [item for item in ranked if not is_title(item.sentence.text, item.sentence.title)]
-    counts = asked_kind(fit.question) in ("number", "date") and not _MOST.search(fit.question)
+    kind = "" if _MOST.search(fit.question) else asked_kind(fit.question)
+    says = {"number": has_figure, "date": _has_day}.get(kind)
 
     sources = {item.source.n: item.source for item in read}
     # Where nothing is about the year that is asked for, what names no year is not nearer for that.
@@ -332,7 +339,7 @@ def nearest_quotes(
         own = item.sentence.n, item.sentence.text
         off = MISFIT * (fit.misfits(*own) + fit.outdated(*own))
         off += ANOTHER_YEAR * (given and of_another_year(fit.question, item.sentence.title, item.sentence.text))
-        off += NO_FIGURE * (counts and not _FIGURE.search(item.sentence.text))
+        off += NO_FIGURE * (says is not None and not says(item.sentence.text))
         return round(item.score + passage + SPAN_BONUS * reading.answerable * holds - off, 4)
 
     nearest: dict[int, str] = {}

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 from preflight_rag.offline.cell_checks import MOST_ELSE
 from preflight_rag.offline.evidence import evidence
+from preflight_rag.offline.figure_styles import has_decimal_comma, number_of
 from preflight_rag.state.reading import Draft, Source
-from preflight_rag.text.headers import why_unclaimed
+from preflight_rag.text.headers import rows_by, why_unclaimed
 from preflight_rag.text.quotes import plain
 from preflight_rag.text.tables import Cell, TableRow, parse_row
 from preflight_rag.text.words import words
@@ -30,6 +31,20 @@ _ASKED = re.compile(
     r"(?:numbers? of |(?P<share>(?:rate|percentage|proportion|share) of ))?(?P<what>[^?]{2,200})",
     re.IGNORECASE,
 )
+_PRICED = re.compile(
+    r"(?:which|what)(?: of (?:the|our|these|those))? (?P<group>[\w -]{1,40}?) (?:is|are) (?:the )?"
+    r"(?:(?P<most>most expensive|dearest|priciest)|cheapest|least expensive)"
+    r"|(?:what|which) (?:is|are) (?:the|our) (?:(?P<dear>most expensive|dearest|priciest)|cheapest|least expensive)"
+    r" (?P<of>[\w -]{1,40})",
+    re.IGNORECASE,
+)
+"""Questions for a price that do not name it: "Which bar is the cheapest?"."""
+_PRICE = frozenset(words("price"))
+_PRICES = frozenset(words("price cost fee rate"))
+_SHORTEST = 4
+"""Letters of a row's name that is looked for elsewhere, at least; a guess."""
+_ANY = frozenset(words("one item article product thing entry row option"))
+"""Words for rows of any table."""
 _GROUP = frozenset(words("arm group treatment drug dose dosage cohort therapy regimen intervention medication product"))
 """Words that a question may use for a group of people where the table's header has only the group's name."""
 _NO_GROUP = re.compile(
@@ -50,6 +65,7 @@ _ALIKE = {"dropout": frozenset(words("discontinued discontinuations withdrawn wi
 _SIZE = re.compile(r"\(n\s?[=:][^()]{0,40}\)", re.IGNORECASE)
 _COUNTED = re.compile(r"^(?:number|no\.?|n)(?: \(%\))? of (?:patients|subjects|participants|people), ", re.IGNORECASE)
 _FIGURE = re.compile(r"[-−–]?\d[\d,]*(?:\.\d+)?")
+_BARE = re.compile(r"(?P<before>[$€£¥]?) ?(?P<number>[-−–]?\d[\d.,]*) ?(?P<behind>%|[^\W\d]{0,12})")
 _PERCENT = re.compile(r"\((\d+(?:\.\d+)?)\s?%?\)")
 
 
@@ -81,7 +97,11 @@ class _Line:
 
 def extreme_of(question: str) -> Extreme | None:
     """Return the question's group and measured quantity; None for a question that is not about the most or least."""
-    match = _ASKED.fullmatch(" ".join(question.split()).rstrip("?!. "))
+    asked = " ".join(question.split()).rstrip("?!. ")
+    if priced := _PRICED.fullmatch(asked):
+        group = frozenset(words(priced["group"] or priced["of"]))
+        return Extreme(group, _PRICE, bool(priced["most"] or priced["dear"]), shared=False, counted=False)
+    match = _ASKED.fullmatch(asked)
     if match is None:
         return None
     what = frozenset(words(match["what"]))
@@ -109,8 +129,11 @@ def table_extreme(question: str, sources: Sequence[Source], lead: str) -> Draft 
         best = [line for line in fitting if _distance(asked, line) == nearest]
         if len({line.text for line in best}) == 1 and nearest[1] <= MOST_ELSE and (group := _best(asked, best[0])):
             return _claim(best[0], group)
-        return _shown(fitting, lead)
-    return _shown([line for line in lines if _has_column(asked, line)], lead)
+        return _shown(_largest_table(fitting), lead)
+    rows = _largest_table([line for line in lines if _measured(asked, line) is not None])
+    if not any(_FIGURE.search(line.row.cells[_measured(asked, line) or 0].text) for line in rows):
+        return None
+    return _by_column(asked, rows, lead) if _are_called(asked.group, rows, sources) else None
 
 
 def _lines(sources: Sequence[Source]) -> Iterator[_Line]:
@@ -166,6 +189,8 @@ def _best(asked: Extreme, line: _Line) -> Cell | None:
     cells = _groups(asked, line)
     if len(cells) + 1 < len([cell for cell in line.row.cells if not _NO_GROUP.search(_name(cell))]):
         return None  # a group without a figure may have the most
+    if has_decimal_comma(cell.text for cell in line.row.cells) is not False:
+        return None  # 1,95 is less than 2,3
     of_percent = "%" in line.row.cells[0].text
     numbers = [_number(_FIGURE.match(cell.text)) for cell in cells]
     percents = [_number(match) if (match := _PERCENT.search(cell.text)) else None for cell in cells]
@@ -200,21 +225,57 @@ def _claim(line: _Line, best: Cell) -> Draft:
     return Draft(text, ((n, line.text),), short=short)
 
 
-def _has_column(asked: Extreme, line: _Line) -> bool:
-    """Return whether a row's columns are what is asked for and what the groups are called."""
-    columns = [frozenset(words(cell.column)) for cell in line.row.cells]
-    measured = any(asked.what <= names and _FIGURE.match(cell.text)
-                   for names, cell in zip(columns, line.row.cells, strict=True))  # fmt: skip
-    return measured and any(asked.group & names for names in columns)
+def _measured(asked: Extreme, line: _Line) -> int | None:
+    """Return the place of the only cell whose column is what is asked for."""
+    places = []
+    for place, cell in enumerate(line.row.cells):
+        names = frozenset(words(cell.column))
+        called = asked.what <= names or (asked.what == _PRICE and bool(names & _PRICES))
+        if place and called:
+            places.append(place)
+    return places[0] if len(places) == 1 else None
 
 
-def _shown(lines: Sequence[_Line], lead: str) -> Draft | None:
+def _are_called(group: frozenset[str], rows: Sequence[_Line], sources: Sequence[Source]) -> bool:
+    """Return whether a word for a table's rows stands in the table, or in a passage that names one of its rows."""
+    if group & _ANY:
+        return True
+    if any(group & frozenset(words(f"{line.source.title} {line.text}")) for line in rows):
+        return True
+    names = {
+        cell.text for line in rows for cell in line.row.cells if len(cell.text) > _SHORTEST and cell.text.istitle()
+    }
+    speaking = [source.text for source in sources if group & frozenset(words(f"{source.title} {source.text}"))]
+    return any(name in text for name in names for text in speaking)
+
+
+def _by_column(asked: Extreme, rows: Sequence[_Line], lead: str) -> Draft | None:
+    """Return a table's rows with those that have the most, or the least, first.
+
+    They stay in their order where figures have several units, or may be written with a comma of either kind.
+    """
+    comma = has_decimal_comma(cell.text for line in rows for cell in line.row.cells)
+    places = [_measured(asked, line) for line in rows]
+    cells = [line.row.cells[place] for line, place in zip(rows, places, strict=True) if place is not None]
+    found = [_BARE.fullmatch(cell.text.strip()) for cell in cells]
+    units = {(match["before"], match["behind"]) if match else None for match in found}
+    sizes = [number_of(match["number"], decimal_comma=bool(comma)) if match else None for match in found]
+    if comma is None or len(units) > 1 or None in sizes or len({cell.column for cell in cells}) > 1:
+        return _shown(rows, lead)
+    order = sorted(range(len(rows)), key=lambda place: (sizes[place] or 0.0) * (-1 if asked.most else 1))
+    return _shown([rows[place] for place in order], rows_by(cells[0].column, most=asked.most))
+
+
+def _largest_table(lines: Sequence[_Line]) -> list[_Line]:
     """Return the rows of one table, the one with most of them, in their order."""
     tables: dict[tuple[str, str], list[_Line]] = {}
     for line in lines:
         tables.setdefault((line.source.document_id or line.source.title, line.row.caption[:9]), []).append(line)
-    if not tables:
+    return max(tables.values(), key=len, default=[])
+
+
+def _shown(lines: Sequence[_Line], lead: str) -> Draft | None:
+    if not lines:
         return None
-    rows = max(tables.values(), key=len)[:MOST_ROWS]
-    quotes = dict.fromkeys((line.source.n, line.text) for line in rows)
+    quotes = dict.fromkeys((line.source.n, line.text) for line in lines[:MOST_ROWS])
     return evidence(tuple(quotes), lead, why_unclaimed("extreme"))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.models.reading.extractive_reader import PassageReading, Span
@@ -14,7 +16,7 @@ from preflight_rag.text.quotes import plain, quote_around
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.tables import overlaps_error
 from preflight_rag.text.values import figures_of
-from preflight_rag.text.words import words, words_by_token
+from preflight_rag.text.words import STOP_WORDS, words, words_by_token
 
 PLACE = 0.2
 """Decrease of the log odds of a passage's answers for each place in the search's order, when answers are ranked. Chosen
@@ -49,6 +51,16 @@ class ReadPassage:
     def weight(self) -> float:
         """The passage's weight in a verdict: the product of both."""
         return round(self.reading.answerable * (1.0 if self.reading.relevance is None else self.reading.relevance), 4)
+
+
+_FIGURE = re.compile(
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand"
+    r"|half|none|no|once|twice|dozen)\b",
+    re.I,
+)
+_PART_END = re.compile(r"[,;] |\s(?:and|but|while|whereas)\s", re.I)
+_LONGEST_PART = 8
+"""Words of a part that names a thing and its figure; a guess."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +149,11 @@ def _says(item: PassageAnswer, answer: str) -> bool:
     )
 
 
+def has_figure(text: str) -> bool:
+    """Return whether a text has a number, in digits or as one of the commonest words."""
+    return bool(_FIGURE.search(text))
+
+
 def counts_another(question: str, answer: PassageAnswer) -> bool:
     """Return whether an answer counts something else while its sentence counts what is asked for.
 
@@ -151,6 +168,25 @@ def counts_another(question: str, answer: PassageAnswer) -> bool:
         wanted & frozenset(words(match["what"])) and match["number"] != counted["number"]
         for match in _COUNT.finditer(answer.quote)
     )
+
+
+def is_of_another(question: str, answer: PassageAnswer) -> bool:
+    """Return whether a figure stands in a part of its sentence that is about another thing than the one asked for.
+
+    "5 EUR" does not answer "What do children pay?" out of "Adults pay 5 EUR, children 3 EUR": a part that begins with a
+    word of the question, and has a figure of its own, answers it.
+    """
+    asked, start = frozenset(words(question)) - STOP_WORDS, answer.quote.find(answer.span.text)
+    if start < 0 or not has_figure(answer.text):
+        return False
+    ends = [0, *(match.end() for match in _PART_END.finditer(answer.quote)), len(answer.quote)]
+    parts = [answer.quote[begin:end] for begin, end in pairwise(ends)]
+    stated = frozenset(words(parts[bisect_right(ends, start, hi=len(parts)) - 1]))
+    for part in parts:
+        named = next((word for word in words(part) if word not in STOP_WORDS), "")
+        if named in asked - stated and len(part.split()) <= _LONGEST_PART and has_figure(part):
+            return True
+    return False
 
 
 def answers_of(item: ReadPassage, *, several: bool = False) -> list[PassageAnswer]:

@@ -24,7 +24,9 @@ _FINDING = re.compile(
     re.IGNORECASE,
 )
 """Sentences of studies. Their "not" is read with directions of effects (`text/directions.py`)."""
-_REASON = re.compile(r";|\b(?:because|since|so that|therefore)\b", re.IGNORECASE)
+_CLAUSE_END = re.compile(
+    r";|,? \b(?:but|while|whereas|although|though|because|since|so that|therefore)\b", re.IGNORECASE
+)
 _NEUTRAL = frozenset(
     words(
         "also at all any anyone anything anywhere anymore currently either even ever generally longer normally note now"
@@ -53,9 +55,12 @@ def denies_less(question: str, sentence: str, title: str = "") -> bool:
     """
     if not _ASKS_RULE.search(question) or _FINDING.search(sentence):
         return False
-    asked = _terms(question)
-    stated = _terms(_REASON.split(DENIAL.sub(" ", sentence), maxsplit=1)[0])
-    return bool(stated - asked - _NEUTRAL - _terms(title)) or bool(asked - stated - _NEUTRAL - _terms(title))
+    asked, around = _terms(question), _NEUTRAL | _terms(title)
+    for clause in _CLAUSE_END.split(sentence):
+        stated = _terms(DENIAL.sub(" ", clause))
+        if DENIAL.search(clause) and not stated - asked - around and not asked - stated - around:
+            return False
+    return True
 
 
 def _terms(text: str) -> frozenset[str]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from preflight_rag.offline.evidence import evidence
+from preflight_rag.offline.figure_styles import has_decimal_comma, number_of
 from preflight_rag.state.reading import Draft, Source
 from preflight_rag.text.headers import no_rows_where, rows_where, why_unclaimed
 from preflight_rag.text.tables import Cell, parse_row
@@ -49,8 +50,10 @@ _GENERAL = frozenset(
     words("go went gone run ran come came fall fell fallen drop dropped get got stand lie currently now")
 )
 """Words of a question beside a column that name none."""
+_LEVELS = frozenset(words("level point threshold mark value quantity"))
+"""Words of questions for a bound, which columns leave out."""
 _ALIKE = {"spent": "cost", "spend": "cost", "paid": "cost", "expens": "cost", "expenditur": "cost"}
-_FIGURE = re.compile(r"(?P<before>[$€£¥]?) ?(?P<number>[-−–]?\d[\d,]*(?:\.\d+)?) ?(?P<behind>%|[^\W\d]{0,12})")
+_FIGURE = re.compile(r"(?P<before>[$€£¥]?) ?(?P<number>[-−–]?\d[\d.,]*) ?(?P<behind>%|[^\W\d]{0,12})")
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,10 @@ def compared_rows(question: str, sources: Sequence[Source], lead: str) -> Draft 
     if columns is None:
         return _shown(lines, lead) if not asked.first or len(lines) > 1 else None
     first, second = columns
-    sizes = [(_figure(line.cells[first]), _figure(line.cells[second])) for line in lines]
+    comma = has_decimal_comma(cell.text for line in lines for cell in line.cells)
+    if comma is None:
+        return _shown(lines, lead)
+    sizes = [(_figure(line.cells[first], comma), _figure(line.cells[second], comma)) for line in lines]
     known = [(line, one, other) for line, (one, other) in zip(lines, sizes, strict=True) if one and other]
     if len(known) < len(lines) or len(set(chain.from_iterable((one[1], other[1]) for _, one, other in known))) > 1:
         return _shown(lines, lead)
@@ -144,7 +150,16 @@ def _terms(text: str) -> frozenset[str]:
 
 
 def _named(cells: Sequence[Cell], terms: frozenset[str]) -> int | None:
-    """Return the place of the only column with all of some words; of several, the one without other words."""
+    """Return the place of the only column with all of some words; of several, the one without other words.
+
+    A "reorder level" is also what a table calls "Reorder at".
+    """
+    if (place := _place_of(cells, terms)) is None and (bare := terms - _LEVELS):
+        place = _place_of(cells, bare)
+    return place
+
+
+def _place_of(cells: Sequence[Cell], terms: frozenset[str]) -> int | None:
     places = [place for place, cell in enumerate(cells) if place and terms <= _terms(cell.column)]
     exact = [place for place in places if terms == _terms(cells[place].column)]
     if len(exact) == 1:
@@ -184,13 +199,13 @@ def _columns(asked: RowComparison, lines: Sequence[_Line]) -> tuple[int, int] | 
     return (meant[0], second) if len(meant) == 1 else None
 
 
-def _figure(cell: Cell) -> tuple[float, str] | None:
+def _figure(cell: Cell, decimal_comma: bool = False) -> tuple[float, str] | None:
     """Return the number of a cell that holds nothing else, and its unit."""
     match = _FIGURE.fullmatch(cell.text.strip())
-    if match is None:
+    number = number_of(match["number"], decimal_comma=decimal_comma) if match else None
+    if match is None or number is None:
         return None
-    number = re.sub("[−–]", "-", match["number"]).replace(",", "")
-    return float(number), f"{match['before']}{match['behind'].casefold()}"
+    return number, f"{match['before']}{match['behind'].casefold()}"
 
 
 def _shown(lines: Sequence[_Line], lead: str) -> Draft:

@@ -75,6 +75,11 @@ def no_rows_where(first: str, second: str, *, above: bool) -> str:
     return f"In none of the rows found is “{first}” {'above' if above else 'below'} “{second}”:"
 
 
+def rows_by(column: str, *, most: bool) -> str:
+    """Return the line above rows of a table that are ordered by a column, largest or smallest first."""
+    return f"Rows found, the {'highest' if most else 'lowest'} “{column}” first:"
+
+
 def rows_marked(columns: Sequence[tuple[str, bool]], *, shown: int, found: int) -> str:
     """Return the line above rows of a table that say yes, or no, in some columns.
 

@@ -12,6 +12,7 @@ from preflight_rag.offline.found_answers import (
     answers_of,
     counts_another,
     grouped,
+    is_of_another,
 )
 from preflight_rag.state.reading import Source
 
@@ -50,6 +51,9 @@ def test_the_same_figure_in_other_words_is_cited():
     assert found.marks == "[1][2]"
 
 
+DELIVERY = "Within Germany two to three working days, to Austria four, to Switzerland up to seven."
+
+
 @pytest.mark.parametrize(
     ("question", "answer", "another"),
     [
@@ -66,3 +70,23 @@ def test_what_counts_something_else_is_told_from_what_is_asked_for(question, ans
     start = text.index(answer)
     span = Span(start, start + len(answer), answer, 1.0)
     assert counts_another(question, PassageAnswer(Source(1, "p", "Roberts", text), span, 0.9)) is another
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "answer", "another"),
+    [
+        ("How long does delivery to Austria take?", DELIVERY, "two to three working days", True),
+        ("How long does delivery to Austria take?", DELIVERY, "four", False),
+        ("How long does delivery to Germany take?", DELIVERY, "two to three working days", False),
+        ("What do children pay?", "Adults pay 5 EUR and children 3 EUR.", "5 EUR", True),
+        ("What do adults pay?", "Adults pay 5 EUR and children 3 EUR.", "5 EUR", False),
+        ("What was revenue in 2022?", "Revenue was 5 million in 2021, in 2022 7 million.", "5 million", True),
+        ("How much did revenue rise?", "Revenue rose to 5 million, up 3 percent from 2021.", "5 million", False),
+        ("What is charged in Austria?", "In Austria, the Danube Company charges 5 EUR.", "5 EUR", False),
+        ("Who came?", "Ann came, Bob 2 days later.", "Ann", False),
+    ],
+)
+def test_a_figure_of_another_part_of_the_sentence_is_no_answer(question, sentence, answer, another):
+    start = sentence.index(answer)
+    span = Span(start, start + len(answer), answer, 1.0)
+    assert is_of_another(question, PassageAnswer(Source(1, "p", "", sentence), span, 0.9)) is another

@@ -24,6 +24,12 @@ SALES = [
 ]
 
 
+GERMAN = [
+    "Artikel. | Item: Nüsse | Price: 9,25 | Target price: 10,5",
+    "Item: Mehl | Price: 11,5 | Target price: 10,25",
+]
+
+
 def drafted(question, *tables):
     sources = [Source(n, f"p{n}", "Lists", "\n".join(lines), document_id=f"d{n}") for n, lines in enumerate(tables, 1)]
     return compared_rows(question, sources, "LEAD")
@@ -105,3 +111,21 @@ def test_a_question_names_its_columns():
     asked = row_comparison_of("Which items are below their reorder level?")
     assert (asked.first, asked.above) == (frozenset(), False)
     assert row_comparison_of("Why is the sky blue?") is None
+
+
+def test_a_decimal_comma_is_read_as_one():
+    draft = drafted("Which items have a price above their target price?", GERMAN)
+    assert [quote for _, quote in draft.quotes] == GERMAN[1:]
+
+
+def test_figures_with_a_comma_and_a_point_for_decimals_are_not_compared():
+    mixed = [GERMAN[0], "Item: Mehl | Price: 11.5 | Target price: 10.25"]
+    draft = drafted("Which items have a price above their target price?", mixed)
+    assert draft.text.startswith("LEAD")
+    assert [quote for _, quote in draft.quotes] == mixed
+
+
+def test_a_level_is_also_a_column_without_that_word():
+    stock = ["Article: A | Stock: 80 | Reorder at: 250", "Article: B | Stock: 900 | Reorder at: 250"]
+    draft = drafted("Which articles are below their reorder level?", stock)
+    assert [quote for _, quote in draft.quotes] == stock[:1]

@@ -1,0 +1,35 @@
+"""Numbers of a table's cells, written with a decimal point or a decimal comma.
+
+"1,250" alone may be either; the other cells of a table say which, since people write one style in one table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_NUMBER = re.compile(r"\d[\d.,]*\d|\d")
+_COMMA = re.compile(r"(?:\d{1,3}(?:\.\d{3})+|\d+),(?:\d{1,2}|\d{4,})|\d{1,3}(?:\.\d{3}){2,}|0,\d+")
+_POINT = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d+)\.(?:\d{1,2}|\d{4,})|\d{1,3}(?:,\d{3}){2,}|0\.\d+")
+
+
+def has_decimal_comma(texts: Iterable[str]) -> bool | None:
+    """Return whether numbers are written with a decimal comma, False where no number says so, None where they disagree.
+
+    Args:
+        texts: Cells of one table.
+    """
+    numbers = [number for text in texts for number in _NUMBER.findall(text)]
+    comma = any(_COMMA.fullmatch(number) for number in numbers)
+    point = any(_POINT.fullmatch(number) for number in numbers)
+    return None if comma and point else comma
+
+
+def number_of(written: str, *, decimal_comma: bool) -> float | None:
+    """Return a number as it is written, with a sign of any kind; None where it is none."""
+    text = re.sub("[−–]", "-", written)
+    text = text.replace(".", "").replace(",", ".") if decimal_comma else text.replace(",", "")
+    try:
+        return float(text)
+    except ValueError:
+        return None
