@@ -16,7 +16,7 @@ _ASKS_RULE = re.compile(
     r"|doesn['’]t)\b",
     re.IGNORECASE,
 )
-"""Questions for what holds now: rules, terms, facilities. What a study once found is asked in the past."""
+"""Questions for what holds now: rules, terms, facilities."""
 _FINDING = re.compile(
     r"\b(?:significan\w*|evidence|differen\w*|associat\w*|correlat\w*|relat\w*|effect\w*|improv\w*|reduc\w*|increas\w*"
     r"|decreas\w*|chang\w*|found|show\w*|stud(?:y|ies)|trials?|patients?|groups?|participants?|unlikely|aware)\b|\d ?%"
@@ -48,17 +48,22 @@ _CLASS = {word: line.split()[0] for line in _SAME for word in words(line)}
 def denies_less(question: str, sentence: str, title: str = "") -> bool:
     """Return whether a denying sentence speaks of less, or of something else, than a question asks about.
 
+    Sentences of studies are never judged here.
+
     Args:
-        question: A yes/no question. One for what a study found has its own rules, and is never judged here.
+        question: A yes/no question. Of one for what once was, the denying clause has to name half of what is asked; of
+            one for what holds now, all of it and nothing else.
         sentence: What denies.
         title: The title of the sentence's document, which may name what the question names.
     """
-    if not _ASKS_RULE.search(question) or _FINDING.search(sentence):
+    if _FINDING.search(sentence):
         return False
-    asked, around = _terms(question), _NEUTRAL | _terms(title)
+    around = _NEUTRAL | _terms(title)
+    asked, is_rule = _terms(question) - around, bool(_ASKS_RULE.search(question))
     for clause in _CLAUSE_END.split(sentence):
-        stated = _terms(DENIAL.sub(" ", clause))
-        if DENIAL.search(clause) and not stated - asked - around and not asked - stated - around:
+        stated = _terms(DENIAL.sub(" ", clause)) - around
+        whole = not asked ^ stated if is_rule else 2 * len(asked & stated) >= len(asked)
+        if whole and DENIAL.search(clause):
             return False
     return True
 

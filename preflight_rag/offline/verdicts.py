@@ -210,10 +210,12 @@ class VerdictReader:
 def _says_no(question: str, finding: ReadSentence) -> bool:
     """Return whether a finding denies the question, by an opposite direction or a negation of all that it asks about.
 
-    For a question that contains a negation itself, every finding may count as a denial.
+    To a question that contains a negation itself, as "Is there no sales tax?", "No" may mean either.
     """
     sentence = finding.near.sentence
-    if finding.direction < 0 or denies(question):
+    if denies(question):
+        return False
+    if finding.direction < 0:
         return True
     return denies(sentence.text) and not denies_less(question, sentence.text, sentence.title)
 

@@ -32,6 +32,8 @@ PLAN = "The plan does not cover: theft of bicycles"
         ("Is the pool heated?", "The sauna is heated, but the pool is not heated.", False),
         ("Is the sauna heated?", "The sauna is heated, but the pool is not heated.", True),
         ("Did zinc shorten the common cold?", "Colds were not shorter with zinc.", False),
+        ("Did the Beatles play at Red Rocks?", "The Beatles played at Red Rocks, but it was not sold out.", True),
+        ("Was the proposal accepted?", "The proposal was not accepted by the council.", False),
         ("Does zinc shorten the common cold?", "The difference in days was not significant.", False),
     ],
 )
