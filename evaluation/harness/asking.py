@@ -24,12 +24,20 @@ from preflight_rag.models.chat.chat_models import OFFLINE, model_name, open_chat
 from preflight_rag.models.chat.chat_reader import ChatReader
 from preflight_rag.models.embedding.embedder import Embedder
 from preflight_rag.models.protocol import Reader
-from preflight_rag.state.errors import BudgetUsedUp, ModelAuthError, PreflightError, UnknownModel, UsageError
+from preflight_rag.state.errors import (
+    BudgetUsedUp,
+    ModelAuthError,
+    ModelTimeout,
+    PreflightError,
+    UnknownModel,
+    UsageError,
+)
 from preflight_rag.state.values import Usage
 
 C = TypeVar("C")
 T = TypeVar("T")
 DEADLINE = 120.0
+IN_PROCESS = "gguf:"
 REPLIES = "replies.db"
 
 
@@ -89,11 +97,12 @@ class Asking:
     async def gather(self, cases: Sequence[C], ask: Callable[[C], Awaitable[T]], stage: str) -> list[CaseOutcome[T]]:
         """Ask all cases under the run's concurrency and budget; see `gather`.
 
-        Without a language model one after another: what reads here uses all cores for one case already, and a passage
-        that was read for one is not read again for the next.
+        Without a language model, or with one in this process, one after another: what reads here uses all cores for
+        one case already, and many cases at once would all come after their deadline.
         """
         run = self.run
-        concurrency = run.concurrency if self.chat_model is not None else 1
+        one_by_one = self.chat_model is None or run.model.startswith(IN_PROCESS)
+        concurrency = 1 if one_by_one else run.concurrency
         return await gather(cases, ask, concurrency=concurrency, budget=run.budget, stage=stage, progress=run.progress)
 
 
@@ -196,6 +205,8 @@ async def gather(
 
     await _all(work, min(concurrency, len(cases)))
     if cases and len(errors) == len(cases):
+        if isinstance(errors[0], ModelTimeout) and concurrency > 1:
+            raise ModelTimeout(errors[0].message, help="Ask fewer at a time: --concurrency 1.") from errors[0]
         raise errors[0]
     return [outcome for outcome in outcomes if outcome is not None]
 

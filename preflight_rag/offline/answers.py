@@ -68,6 +68,7 @@ from preflight_rag.text.question_forms import form_of
 from preflight_rag.text.quotes import plain, quote_around
 from preflight_rag.text.sentence_fit import SentenceFit
 from preflight_rag.text.tables import has_no_value, is_row
+from preflight_rag.text.words import STOP_WORDS, words
 
 MAX_LISTED = 10
 """Answers in a list; set by hand, as above."""
@@ -377,12 +378,13 @@ class AnswerReader:
     ) -> list[tuple[int, str]]:
         """Return the sentences nearest to a question, of other passages than those of the rows that are shown.
 
-        With the rows they are as many quotes as evidence has. Where the question names exact strings that some of these
-        sentences hold, the others are left out.
+        With the rows they are as many quotes as evidence has. A sentence has to have as many of the question's words as
+        a row, and the exact strings that the question names, where some sentences do.
         """
-        shown = {n for n, _ in rows}
+        shown, asked = {n for n, _ in rows}, frozenset(words(question)) - STOP_WORDS
+        least = max((len(asked & frozenset(words(row))) for _, row in rows), default=0)
         prose = [item for item in sentences_of([item.source for item in read]) if item.n not in shown]
-        prose = [item for item in prose if not is_row(item.text)]
+        prose = [item for item in prose if not is_row(item.text) and len(asked & item.terms) >= least]
         strings = exact_strings(question)
         holding = [item for item in prose if count_held(item.text, strings)] if strings else []
         ranked = self.sentences.rank(question, holding or prose, MAX_COMPARED)

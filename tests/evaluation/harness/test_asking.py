@@ -5,12 +5,20 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.messages import HumanMessage
 
-from evaluation.harness.asking import gather, open_asking
+from evaluation.harness.asking import Asking, gather, open_asking
 from evaluation.harness.budget import Budget
 from evaluation.runs import ExperimentRun
-from preflight_rag.state.errors import BudgetUsedUp, ModelAuthError, ModelUnavailable, UnknownModel, UsageError
+from preflight_rag.state.errors import (
+    BudgetUsedUp,
+    ModelAuthError,
+    ModelTimeout,
+    ModelUnavailable,
+    UnknownModel,
+    UsageError,
+)
 from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 
 pytestmark = pytest.mark.slow
@@ -33,6 +41,33 @@ async def test_order_and_concurrency_are_kept() -> None:
     assert [outcome.value for outcome in outcomes] == [2 * number for number in range(20)]
     assert most == 4
     assert seen == [("s", done, 20) for done in range(1, 21)]
+
+
+@pytest.mark.parametrize(("model", "expected"), [("gguf:model.gguf", 1), ("openai:small", 4)])
+async def test_a_model_in_this_process_is_asked_one_case_at_a_time(model: str, expected: int) -> None:
+    running, most = 0, 0
+
+    async def ask(number: int) -> int:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.001)
+        running -= 1
+        return number
+
+    asking = Asking(ExperimentRun(model=model, concurrency=4), FakeListChatModel(responses=["yes"]))
+    await asking.gather(range(12), ask, "s")
+    assert most == expected
+
+
+@pytest.mark.parametrize(("concurrency", "hint"), [(4, "--concurrency 1"), (1, "Wait longer.")])
+async def test_where_no_case_is_answered_in_time_fewer_at_once_are_the_way_out(concurrency: int, hint: str) -> None:
+    async def ask(_: int) -> int:
+        raise ModelTimeout("the model did not reply in time", help="Wait longer.")
+
+    with pytest.raises(ModelTimeout, match="did not reply in time") as raised:
+        await gather(range(5), ask, concurrency=concurrency, budget=Budget())
+    assert hint in raised.value.help
 
 
 async def test_a_failed_case_is_a_row() -> None:
