@@ -59,9 +59,9 @@ async def abstain(state: Unanswered, runtime: Runtime[Context]) -> State:
 
 
 def _share_words(question: str, sources: Sequence[Source]) -> bool:
-    """Return whether a passage holds most of the question's words.
+    """Return whether a passage holds half of the question's words.
 
     A form or table may be near without being like a sentence.
     """
     asked = set(words(question))
-    return any(2 * len(asked & set(words(f"{source.title} {source.text}"))) > len(asked) for source in sources)
+    return any(2 * len(asked & set(words(f"{source.title} {source.text}"))) >= len(asked) for source in sources)

@@ -40,6 +40,7 @@ async def test_it_names_the_nearest_document_that_has_a_title(titles, named):
     ("question", "says"),
     [
         ("What is the total of the repair order?", "No answer to this question was found in the documents."),
+        ("What is the grand prize?", "No answer to this question was found in the documents."),
         ("What is the capital of Mongolia?", "This is not in the documents."),
     ],
 )
