@@ -1,4 +1,4 @@
-"""What COrg's tables measure (section 5): how many of the right answers are given, and whether of the right things.
+"""What COrg's tables measure (section 2.4): how many of the right answers are given, and whether of the right things.
 
 The measures are those of AmbigDocs (Lee et al., arXiv 2404.12447), as its published scorer computes them: words are
 lower-cased, without punctuation, articles and stop words (here the project's own list of them).
@@ -62,9 +62,9 @@ def things(question: Sample) -> tuple[PossibleReferent, ...]:
     giving = [given for given in question.given if given.role != "wrong" and given.answer in right]
     named: dict[tuple[str, str], PossibleReferent] = {}
     for given in giving:
-        if given.entity:
-            asked = given.sub_question or disambiguated(question, given.entity)
-            named.setdefault((given.entity, given.answer), PossibleReferent(given.entity, given.answer, asked))
+        if entity := given.entity or given.thing:
+            asked = given.sub_question or disambiguated(question, entity)
+            named.setdefault((entity, given.answer), PossibleReferent(entity, given.answer, asked))
     if named:
         return tuple(named.values())
     told = {given.answer: given.sub_question for given in reversed(giving) if given.sub_question}

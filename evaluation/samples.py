@@ -43,6 +43,7 @@ class Context:
             data set does not say.
         answer: The answer that it gives, or nothing.
         entity: The descriptor of the thing that it is about, or nothing.
+        thing: The descriptor that it lacks, where the thing that it is about is known all the same.
         source: Where it is from, or nothing.
         spans: Stretches of the text that answer; empty when none does. None: there is an answer without a marked span,
             or it is not known whether there is one.
@@ -60,6 +61,7 @@ class Context:
     role: str = ""
     answer: str = ""
     entity: str = ""
+    thing: str = ""
     source: str = ""
     spans: tuple[Span, ...] | None = None
     relevant: bool | None = None

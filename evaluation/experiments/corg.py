@@ -41,7 +41,8 @@ from preflight_rag.state.values import Usage
 PARTS = (
     "Duplicates kept: no context stands for others of the same answer. Undescribed kept: neither does one that says "
     "what it is about for one that does not. No grouping: all contexts that are kept in one group. No reformulation: "
-    "the question stays in the singular. Without all: none of the four, which leaves one prompt with all contexts. "
+    "the question stays in the singular. Without all: none of the four, which leaves one prompt with all contexts that "
+    "answer; the paper's has all. "
     "Algorithm 1 as printed: in its order and mirrored without care, the edges of its lines 10 and 15 as the text has "
     "them; of duplicates a random one is kept, as in the paper."
 )

@@ -274,16 +274,20 @@ def undescribed(question: Sample, given: Context) -> Context | None:
     """Return a context without what tells its thing from others of the name; None where there is none.
 
     That is one that the data set has with the same answer, else the context with its full name cut down where it
-    stands in the text.
+    stands in the text. Its thing is still one of those whose answers are measured.
     """
     own = (one for one in question.given if one.descriptor == () and one.answer == given.answer)
     if (written := next(own, None)) is not None:
-        return written
+        return replace(written, thing=given.entity)
     name = shared_name(question)
     if not name or name.casefold() == given.entity.casefold() or name.casefold() not in given.entity.casefold():
         return None
     cut, times = re.subn(re.escape(given.entity), name, given.text, flags=re.IGNORECASE)
-    return replace(given, id=f"{given.id} ({MADE})", title=name, text=cut, entity="") if times else None
+    return (
+        replace(given, id=f"{given.id} ({MADE})", title=name, text=cut, entity="", thing=given.entity)
+        if times
+        else None
+    )
 
 
 def contradicting(question: Sample) -> tuple[Context, ...]:

@@ -1,6 +1,6 @@
 """Experiment `preflight`: does disagreement of the rankings predict that the key passage stands where it gets lost?
 
-BriefContext, section 5.2 and Supplementary Table 4: an issue is a question without a gold document's passage in the
+BriefContext, section 5.3 and Supplementary Table 4: an issue is a question without a gold document's passage in the
 dense top 3; a question is flagged when the IoU of the dense and the BM25 top 3 of the retrieved passages is at
 most 0.2. The router asks something else, which has a table of its own: whether the first gold passage is among the
 passages and below the first three of the order that the reader gets.
@@ -210,7 +210,7 @@ def _tables(
 
 
 def _short(product: Sequence[PreflightOutcome]) -> tuple[Table, dict[str, Any]]:
-    """What the rule costs that a context which fits one map prompt goes plain (BriefContext, section 5.2)."""
+    """What the rule costs that a context which fits one map prompt goes plain (BriefContext, journal)."""
     plain = [o for o in product if o.branch == "short"]
     kept = [o for o in plain if o.sent_if_longer]
     issues = [o for o in kept if o.issue]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from preflight_rag.routing.known_questions import KnownQuestion
 
 MADE = 300  # from this many on all weights are fitted, not only offset and slope
-RECALL = 0.926  # BriefContext's preflight finds this share of the lost key passages (its section 5.2)
+RECALL = 0.926  # BriefContext's preflight finds this share of the lost key passages (its section 2.5)
 
 
 @app.command(epilog="Example: preflight calibrate --library my-library --questions questions.jsonl")
