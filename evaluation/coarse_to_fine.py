@@ -11,7 +11,7 @@ from preflight_rag.state.errors import UsageError
 COARSE_ALPHAS = (0.0, 0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
 """The paper's coarse grid (section 3.1)."""
 WINDOWS = (1, 10, 100, 1000, None)
-"""The paper's, where 0 counts no pick, as α = 1 does, and 1,000,000 all; 1, which it finds best twice, is added."""
+"""The paper's, where 0 counts no pick, as α = 1 does, and 1,000,000 all; 1, which it finds best three times, added."""
 
 Objective = Callable[[float, int | None], float]
 

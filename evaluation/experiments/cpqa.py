@@ -5,8 +5,8 @@ the first five documents of semantic search (baseline 2); and its pipeline of re
 second stage. Here the pipeline without each of its parts stands beside it. What the parts are worth is asked of the
 questions that both baselines answer wrongly, CPQA's "negative" set: there also which kinds of documents are read (Table
 III), and which splitter goes with which retriever (Table IV). Only questions about cancer are asked: of PubMedQA those
-whose article has a heading of neoplasms, of others those that name one: by MeSH's tree where
-`PREFLIGHT_MESH` names its file, as in the paper, else by a list of words.
+whose article has a heading of neoplasms, which the paper does not say, of others those that name one: by MeSH's tree
+where `PREFLIGHT_MESH` names its file, as in the paper, else by a list of words.
 """
 
 from __future__ import annotations

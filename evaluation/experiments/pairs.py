@@ -1,7 +1,7 @@
 """Experiment `pairs`: which embedder with which reranker brings the passage that answers among the first five.
 
 CPQA (section III.C, Fig. 4) measures Hits@5 and MRR@5 of pairs with questions that a model writes from the collection's
-own documents. So here: documents are drawn by the seed, and each question is to be answered by the document it was
+own chunks. Here documents are drawn by the seed, and each question is to be answered by the document it was
 written from. Without a language model the data set's own questions are asked, with all documents that are judged to
 answer them. Of a collection that it was trained on, the reranker without a model takes the weights that were trained
 without its group. The first stage is the embedder's ranking alone; the reranker reads its first candidates.

@@ -115,7 +115,7 @@ def tuning_of(found: DataSet, samples: Sequence[Sample], count: int) -> list[Sam
     """Questions that α and w are searched on: none of those reported, and none of the test part.
 
     What the project's reader was trained on may be among them, for it reads nothing here. Where all are reported, as by
-    `--part all`, these serve, as in the paper.
+    `--part all`, these serve.
     """
     reported = {sample.id for sample in samples}
     others = [s for s in found.samples if s.names and s.id not in reported and not s.is_in("test")]

@@ -100,7 +100,7 @@ def fetch_documents(
         deadline: Seconds for all of it. The last reply may overrun it by the client's `timeout`.
         full_text: Articles that are no reviews, too, in full: open-access ones.
         sources: Which kinds are asked for: abstracts, and reviews, and other articles; the default is what CPQA calls
-            best (section IV.A.1; by its Table III all three are as accurate).
+            best (section IV.A.1; by its Table III all three kinds together are as accurate).
 
     Raises:
         UsageError: A date is in no known form, or there are no such kinds of documents.

@@ -58,7 +58,7 @@ def mmr(
             the best that fits is taken, until none does.
         relevance: What stands for the cosine with the query, shape (n,), such as a reranker's scores; `unit_scaled`
             brings them to the range of the cosines that they are weighed against.
-        fill: False ends at the first pick that does not fit into what is left, as Diversity does.
+        fill: False ends at the first pick that does not fit into what is left.
 
     Returns:
         Indices of the picks, in the order of picking.
