@@ -4,9 +4,9 @@ Diversity, sections 2 to 3.2: recall of what is relevant among the selected, bef
 alone, by MMR, by farthest point sampling and by the modified one; α and w are searched coarse to fine on the
 development half, and the paper's own best stand beside them. What is reported is the part asked for, by default the
 test half. Sentences of one document are selected up to the paper's compression ratios c_r, passages of many up to its
-T_max, as far as the model's context window goes. A selection ends at the first unit that does not fit, which the
-paper leaves open; `--fill` goes on with those that do. Where the answers are known in words, it is also measured
-whether one is present in what was selected (Table 1), and with a language model in its reply to each selection in each ordering
+T_max, as far as the model's context window goes. A selection ends at the first unit that does not fit, which the paper
+leaves open; `--fill` goes on with those that do. Where the answers are known in words, it is also measured whether one
+is present in what was selected (Table 1), and with a language model in its reply to each selection in each ordering
 (Table 2); there α and w are those with the highest recall of answers at the limits that are reported, a pair for the
 shares of one document and a pair each for T_max up to 10,000 and from 20,000. For chunks of many documents
 `pooled-levels` does (Tables 3 to 8).
@@ -114,8 +114,8 @@ class SelectionCase:
     def present(self, picks: Sequence[int]) -> float:
         """Return whether what is picked holds an answer, word for word (the paper's recall before reading).
 
-        An answer may go over the end of a sentence where the next one is picked too; the last words of a unit and the
-        first of one that does not follow it in its text are no answer.
+        An answer may go over the end of a unit where the one of the next place is picked too; the last words of a unit and
+        the first of any other are no answer. In a pool of documents places are offsets, so that no unit follows another.
         """
         selected: list[str] = []
         after: tuple[str, int] | None = None
