@@ -6,8 +6,8 @@ prompt that COrg's groups are answered with:
 - base: one prompt with all contexts;
 - one-shot: the same behind an example with two things of one name and a contradiction;
 - extra prompt: the same with a line that says that the question may have several answers;
-- plural: the question put in the plural, by rule and, where no rule fits, by the model; and always by the model; without
-  a model each context's answer behind the name of its thing;
+- plural: the question put in the plural, by rule and, where no rule fits, by the model; and always by the model;
+  without a model each context's answer behind the name of its thing;
 - plural & extra prompt: both;
 - change to distracting: what does not say which thing it is about is replaced by a context of the same content that
   does, or is told so in its title; alone, and with the plural and the extra prompt. It changes ambiguous contexts only;

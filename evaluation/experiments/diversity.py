@@ -114,8 +114,8 @@ class SelectionCase:
     def present(self, picks: Sequence[int]) -> float:
         """Return whether what is picked holds an answer, word for word (the paper's recall before reading).
 
-        An answer may go over the end of a unit where the one of the next place is picked too; the last words of a unit and
-        the first of any other are no answer. In a pool of documents places are offsets, so that no unit follows another.
+        An answer may go over the end of a unit where the one of the next place is picked too; the last words of a unit
+        and the first of any other are no answer. Places in a pool of documents are offsets: no unit follows another.
         """
         selected: list[str] = []
         after: tuple[str, int] | None = None
