@@ -54,7 +54,7 @@ from preflight_rag.offline.found_answers import (
 from preflight_rag.offline.lines import asks_for_lines, exact_sentences, named_lines, narrowed
 from preflight_rag.offline.row_comparisons import compared_rows
 from preflight_rag.offline.row_marks import marked_rows
-from preflight_rag.offline.sibling_items import with_siblings
+from preflight_rag.offline.sibling_items import siblings, with_siblings
 from preflight_rag.offline.tables import TableAnswer, table_answer
 from preflight_rag.offline.verdicts import VerdictReader
 from preflight_rag.state.reading import Draft, Extract, Source
@@ -371,6 +371,8 @@ class AnswerReader:
         form = form_of(question)
         why = why_unclaimed(form) if form in ("explanation", "verdict") else judgement.why_unclaimed()
         quotes, lead = of_versions(nearest_quotes(ranked, read, fit), fit, lead)
+        if quotes and (items := siblings(quotes[0], question, sources)):
+            quotes = [*items, *quotes[1:]]
         return evidence(*by_year(question, by_number, quotes, lead), why)
 
     def _prose_beside(

@@ -29,16 +29,28 @@ def with_siblings(claim: Draft, question: str, sources: Sequence[Source]) -> Dra
     if len(claim.quotes) != 1:
         return claim
     ((n, quote),) = claim.quotes
-    line, colon, item = quote.rpartition(": ")
-    source = next(each for each in sources if each.n == n)
-    if not colon or is_row(quote) or claim.short.strip(" .") != item.strip(" ."):
+    line, _, item = quote.rpartition(": ")
+    quotes = siblings(claim.quotes[0], question, sources)
+    if claim.short.strip(" .") != item.strip(" .") or len(quotes) < 2:
         return claim
-    if set(words(question)) - STOP_WORDS - set(words(f"{line} {source.title}")):
-        return claim
-    texts = [text.strip(_MARKS) for text in source.text.split("\n")]
-    items = list(dict.fromkeys(text.removeprefix(f"{line}: ") for text in texts if text.startswith(f"{line}: ")))
-    if not 1 < len(items) <= MOST_ITEMS or item not in items:
-        return claim
+    items = [text.removeprefix(f"{line}: ") for _, text in quotes]
     listed = "\n".join(f"- {plain(each)} [{n}]" for each in items)
-    quotes = tuple((n, f"{line}: {each}") for each in items)
-    return replace(claim, text=f"{plain(line)}:\n\n{listed}", quotes=quotes, short="; ".join(items))
+    return replace(claim, text=f"{plain(line)}:\n\n{listed}", quotes=tuple(quotes), short="; ".join(items))
+
+
+def siblings(quote: tuple[int, str], question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
+    """Return `(passage, item)` of all items below the line of one, where a question is for that line alone; else [].
+
+    Args:
+        quote: The passage's number, and the item with its line.
+        question: The standalone question.
+        sources: The passages that were read.
+    """
+    n, written = quote
+    line, colon, _ = written.rpartition(": ")
+    source = next(each for each in sources if each.n == n)
+    if not colon or is_row(written) or set(words(question)) - STOP_WORDS - set(words(f"{line} {source.title}")):
+        return []
+    texts = dict.fromkeys(text.strip(_MARKS) for text in source.text.split("\n"))
+    items = [(n, text) for text in texts if text.startswith(f"{line}: ")]
+    return items if quote in items and len(items) <= MOST_ITEMS else []
