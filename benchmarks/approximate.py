@@ -1,6 +1,6 @@
 """The kinds of dense index on a library's own vectors: what each finds of the exact neighbours, time, size, building.
 
-    python benchmarks/approximate.py LIBRARY --data DIR --dataset bioasq [--queries 300]
+    python benchmarks/approximate.py LIBRARY --data DIR --dataset biomix-bioasq [--queries 300]
 
 The queries are those of a data set's test half. Every query is put to all kinds in turn, on one thread; times are CPU
 time, and ratios to the exhaustive index's on the same queries. Building takes up to two threads. Recall is the share of

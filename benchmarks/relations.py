@@ -11,7 +11,7 @@ labels its relation to the first one, with planted errors, drawn anew for every 
 - reworded: a descriptor is written in other words than on the line before; labels don't suffer from it.
 
 Each way to relate (`corg_mode`) is asked about the same contexts. Right: the share of the pairs of contexts that have
-an answer whose relation is the table's (COrg, section 2.1, footnote 6). F1 is of counterfactual pairs, which decide
+an answer whose relation is the table's (COrg, section 2.1, appendix C.1). F1 is of counterfactual pairs, which decide
 the groups.
 
 With `--model` a language model reads the same contexts as they stand in the data set, and `notes` and `careful` are

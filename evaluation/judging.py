@@ -1,7 +1,7 @@
 """Which of two answers or summaries the model prefers beside a reference; each pair is judged in both orders.
 
-One wins when it is preferred in both, so a judge that goes by the place alone gives ties, as BriefContext judges long
-answers. Diversity (Table 9) averages the win rates of both orders.
+One wins when it is preferred in both, so a judge that goes by the place alone gives ties. BriefContext's long
+answers were judged by three medical experts (section 5.3). Diversity (Table 9) averages the win rates of both orders.
 """
 
 from __future__ import annotations

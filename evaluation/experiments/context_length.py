@@ -1,6 +1,6 @@
 """Experiment `context-length`: right answers as more passages surround the one that answers, beside an oracle.
 
-BriefContext, Fig. 5 and section 2.4: the same key passage for every number of passages, put at the 0th, 25th, 50th,
+BriefContext, Fig. 5 and section 5.3: the same key passage for every number of passages, put at the 0th, 25th, 50th,
 75th and 100th percentile of 2, 4, 8, 16 and 32 of them; a question's five places are averaged. Plain RAG and map/reduce
 read identical passages. The oracle reads the key passage alone; the closed book is the model without passages.
 `--repeats` puts every question to the model so often, and gives the standard deviation, as the journal's figure has it.

@@ -279,7 +279,7 @@ def undescribed(question: Sample, given: Context) -> Context | None:
     """
     own = (one for one in question.given if one.descriptor == () and one.answer == given.answer)
     if (written := next(own, None)) is not None:
-        return replace(written, thing=given.entity)
+        return replace(written, thing=given.entity, sub_question=given.sub_question)
     name = shared_name(question)
     if not name or name.casefold() == given.entity.casefold() or name.casefold() not in given.entity.casefold():
         return None

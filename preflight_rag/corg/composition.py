@@ -3,7 +3,7 @@
 Each answer has its entity and descriptor; contradictions stand side by side.
 
 Contexts that answer differently for one name, of which only some say which entity they mean, are shown side by side
-behind the answer. COrg relates such a pair by `none` (footnote 6); that is no contradiction, since they may mean
+behind the answer. COrg relates such a pair by `none` (appendix C.1); that is no contradiction, since they may mean
 different entities of that name, and it must not pass in silence either. (Two that both do not say which are
 counterfactual: they are about the same one.)
 

@@ -1,6 +1,6 @@
 """COrg's Algorithm 1 as a state machine: which contexts to compare next, and what follows from the replies.
 
-A relation between two relevant contexts rests on their descriptors and answers (COrg, section 2.1 and footnote 6):
+A relation between two relevant contexts rests on their descriptors and answers (COrg, section 2.1 and appendix C.1):
 
                         same answer    different answers
     same descriptor     duplicated     counterfactual
@@ -472,7 +472,7 @@ class PrintedGraph(RelationGraph):
 
 
 def related(a: ContextNote, b: ContextNote) -> RelationKind:
-    """Return the relation of two contexts by the definitions of section 2.1 and footnote 6; both have an answer."""
+    """Return the relation of two contexts by the definitions of section 2.1 and appendix C.1; both have an answer."""
     same = same_answer(a.answer or "", b.answer or "")
     if same_descriptor(a.descriptor or "", b.descriptor or ""):
         return "duplicated" if same else "counterfactual"

@@ -6,7 +6,7 @@ Each context is read once: its answer, the sentence with it, and its descriptor.
 of the context and the value there that answers; by spans, the spans that the extractive reader gives, each with the
 sentence around it. Logistic models over features of two contexts then say
 whether both are about one thing, and whether two about one thing give one answer; the five relations follow from these
-as COrg defines them (section 2.1, footnote 6). Whether a context answers at all, a trained reader says (its calibrated
+as COrg defines them (2.1, appendix C.1). Whether a context answers at all, a trained reader says (its calibrated
 threshold); without one a third model does. The weights stand in `relations.json`, for either way of reading, and are
 set by `python -m training.relations`.
 """
@@ -529,7 +529,7 @@ def _cosine(a: np.ndarray | None, b: np.ndarray | None) -> float:
 def relation(
     a: ContextReading, b: ContextReading, note_a: ContextNote, note_b: ContextNote, trained: dict[str, Model]
 ) -> RelationKind:
-    """Return the relation of two contexts (COrg, section 2.1, footnote 6); `none` where one does not answer.
+    """Return the relation of two contexts (COrg, section 2.1, appendix C.1); `none` where one does not answer.
 
     Contexts that the model takes for the same entity count as having the same descriptor, also where one of them has
     none; then a lower probability may do (`undescribed`), since little distinguishes the two. Two contexts without
