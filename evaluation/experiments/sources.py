@@ -10,9 +10,9 @@ How Table II was read. The RRF score is a sum: over all questions and the first 
 terms make 0.645635, and 44 and 50 times that are 28.408 and 32.282, the sums of the table's two rows to the last digit
 (50 questions also follow from Table III's accuracies, and the proportions are whole numbers of 220 and 250 passages).
 Of what the entropy is remains open. It is not of counts or ranks among the five: with 162 passages of E1 over 44
-questions that would be at least 1.55 bits, and the table has 0.716. It measures diversity, and is lower
-for "a higher concentration of relevance" (section III.E), so it is read as the entropy of relevance: of the second stage's scores of a group's
-evidence, as shares (softmax, which the stage is trained with), for each question that has some.
+questions that would be at least 1.55 bits, and the table has 0.716. It measures diversity, and is lower for "a higher
+concentration of relevance" (section III.E), so it is read as the entropy of relevance: of the second stage's scores of
+a group's evidence, as shares (softmax, which the stage is trained with), for each question that has some.
 """
 
 from __future__ import annotations
