@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from preflight_rag.offline.cell_checks import MOST_ELSE
 from preflight_rag.offline.evidence import evidence
-from preflight_rag.offline.figure_styles import has_decimal_comma, number_of
+from preflight_rag.offline.figure_styles import bare_figure, has_decimal_comma
 from preflight_rag.state.reading import Draft, Source
 from preflight_rag.text.headers import rows_by, why_unclaimed
 from preflight_rag.text.quotes import plain
@@ -65,7 +65,6 @@ _ALIKE = {"dropout": frozenset(words("discontinued discontinuations withdrawn wi
 _SIZE = re.compile(r"\(n\s?[=:][^()]{0,40}\)", re.IGNORECASE)
 _COUNTED = re.compile(r"^(?:number|no\.?|n)(?: \(%\))? of (?:patients|subjects|participants|people), ", re.IGNORECASE)
 _FIGURE = re.compile(r"[-−–]?\d[\d,]*(?:\.\d+)?")
-_BARE = re.compile(r"(?P<before>[$€£¥]?) ?(?P<number>[-−–]?\d[\d.,]*) ?(?P<behind>%|[^\W\d]{0,12})")
 _PERCENT = re.compile(r"\((\d+(?:\.\d+)?)\s?%?\)")
 
 
@@ -257,12 +256,12 @@ def _by_column(asked: Extreme, rows: Sequence[_Line], lead: str) -> Draft | None
     comma = has_decimal_comma(cell.text for line in rows for cell in line.row.cells)
     places = [_measured(asked, line) for line in rows]
     cells = [line.row.cells[place] for line, place in zip(rows, places, strict=True) if place is not None]
-    found = [_BARE.fullmatch(cell.text.strip()) for cell in cells]
-    units = {(match["before"], match["behind"]) if match else None for match in found}
-    sizes = [number_of(match["number"], decimal_comma=bool(comma)) if match else None for match in found]
-    if comma is None or len(units) > 1 or None in sizes or len({cell.column for cell in cells}) > 1:
+    found = [bare_figure(cell.text, decimal_comma=bool(comma)) for cell in cells]
+    sizes = [figure[0] for figure in found if figure is not None]
+    units = {figure[1] for figure in found if figure is not None}
+    if comma is None or len(sizes) < len(rows) or len(units) > 1 or len({cell.column for cell in cells}) > 1:
         return _shown(rows, lead)
-    order = sorted(range(len(rows)), key=lambda place: (sizes[place] or 0.0) * (-1 if asked.most else 1))
+    order = sorted(range(len(rows)), key=lambda place: sizes[place] * (-1 if asked.most else 1))
     return _shown([rows[place] for place in order], rows_by(cells[0].column, most=asked.most))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+_BARE = re.compile(r"(?P<before>[$€£¥]?) ?(?P<number>[-−–]?\d[\d.,]*) ?(?P<behind>%|[^\W\d]{0,12})")
 _NUMBER = re.compile(r"\d[\d.,]*\d|\d")
 _COMMA = re.compile(r"(?:\d{1,3}(?:\.\d{3})+|\d+),(?:\d{1,2}|\d{4,})|\d{1,3}(?:\.\d{3}){2,}|0,\d+")
 _POINT = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d+)\.(?:\d{1,2}|\d{4,})|\d{1,3}(?:,\d{3}){2,}|0\.\d+")
@@ -33,3 +34,12 @@ def number_of(written: str, *, decimal_comma: bool) -> float | None:
         return float(text)
     except ValueError:
         return None
+
+
+def bare_figure(cell: str, *, decimal_comma: bool = False) -> tuple[float, str] | None:
+    """Return the number of a cell that holds nothing else, and its unit; None of any other cell."""
+    match = _BARE.fullmatch(cell.strip())
+    number = number_of(match["number"], decimal_comma=decimal_comma) if match else None
+    if match is None or number is None:
+        return None
+    return number, f"{match['before']}{match['behind'].casefold()}"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from preflight_rag.offline.evidence import evidence
-from preflight_rag.offline.figure_styles import has_decimal_comma, number_of
+from preflight_rag.offline.figure_styles import bare_figure, has_decimal_comma
 from preflight_rag.state.reading import Draft, Source
 from preflight_rag.text.headers import no_rows_where, rows_where, why_unclaimed
 from preflight_rag.text.tables import Cell, parse_row
@@ -53,7 +53,6 @@ _GENERAL = frozenset(
 _LEVELS = frozenset(words("level point threshold mark value quantity"))
 """Words of questions for a bound, which columns leave out."""
 _ALIKE = {"spent": "cost", "spend": "cost", "paid": "cost", "expens": "cost", "expenditur": "cost"}
-_FIGURE = re.compile(r"(?P<before>[$€£¥]?) ?(?P<number>[-−–]?\d[\d.,]*) ?(?P<behind>%|[^\W\d]{0,12})")
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,13 @@ def compared_rows(question: str, sources: Sequence[Source], lead: str) -> Draft 
     comma = has_decimal_comma(cell.text for line in lines for cell in line.cells)
     if comma is None:
         return _shown(lines, lead)
-    sizes = [(_figure(line.cells[first], comma), _figure(line.cells[second], comma)) for line in lines]
+    sizes = [
+        (
+            bare_figure(line.cells[first].text, decimal_comma=comma),
+            bare_figure(line.cells[second].text, decimal_comma=comma),
+        )
+        for line in lines
+    ]
     known = [(line, one, other) for line, (one, other) in zip(lines, sizes, strict=True) if one and other]
     if len(known) < len(lines) or len(set(chain.from_iterable((one[1], other[1]) for _, one, other in known))) > 1:
         return _shown(lines, lead)
@@ -170,7 +175,7 @@ def _place_of(cells: Sequence[Cell], terms: frozenset[str]) -> int | None:
 def _has_figures(lines: Sequence[_Line], terms: frozenset[str]) -> bool:
     """Return whether a column of a table has a figure: "which drugs are under investigation" compares nothing."""
     place = _named(lines[0].cells, terms)
-    return place is not None and any(_figure(line.cells[place]) for line in lines)
+    return place is not None and any(bare_figure(line.cells[place].text) for line in lines)
 
 
 def _is_of_the_kind(asked: RowComparison, line: _Line) -> bool:
@@ -188,7 +193,7 @@ def _columns(asked: RowComparison, lines: Sequence[_Line]) -> tuple[int, int] | 
     second = _named(cells, asked.second)
     if second is None:
         return None
-    others = [place for place in range(1, len(cells)) if place != second and _figure(cells[place])]
+    others = [place for place in range(1, len(cells)) if place != second and bare_figure(cells[place].text)]
     if asked.first and (first := _named(cells, asked.first)) is not None:
         return (first, second) if first != second else None
     usual = frozenset[str]().union(*(called for names, called in _USUAL if names & asked.second))
@@ -197,15 +202,6 @@ def _columns(asked: RowComparison, lines: Sequence[_Line]) -> tuple[int, int] | 
     if not meant and unsaid:
         meant = others
     return (meant[0], second) if len(meant) == 1 else None
-
-
-def _figure(cell: Cell, decimal_comma: bool = False) -> tuple[float, str] | None:
-    """Return the number of a cell that holds nothing else, and its unit."""
-    match = _FIGURE.fullmatch(cell.text.strip())
-    number = number_of(match["number"], decimal_comma=decimal_comma) if match else None
-    if match is None or number is None:
-        return None
-    return number, f"{match['before']}{match['behind'].casefold()}"
 
 
 def _shown(lines: Sequence[_Line], lead: str) -> Draft:
