@@ -189,3 +189,13 @@ def post(url: str, prompt: str) -> dict:
     body = json.dumps({"model": "any", "messages": [{"role": "user", "content": prompt}]}).encode()
     with urllib.request.urlopen(urllib.request.Request(f"{url}/chat/completions", body)) as response:
         return json.load(response)
+
+
+def test_no_two_servers_of_a_process_have_one_address():
+    """What is known of a model is kept by its address; of a thousand free ports some twenty come twice."""
+    addresses = set()
+    for _ in range(1000):
+        server = ScriptedServer()
+        addresses.add(server.url)
+        server._http.server_close()
+    assert len(addresses) == 1000

@@ -30,7 +30,7 @@ from dataclasses import asdict, dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from preflight_rag.testing.scripted_replies import Reply, chunk, completion, deltas, prompt_of, usage, within_limit
 
@@ -83,9 +83,11 @@ class ScriptedServer:
         windows: Context windows that the list of models says, as vLLM does.
         refuses: Options of a request, such as `max_tokens`, that get a 400 as from a server that does not take them.
         keeps_limits: Whether replies end at the limit of tokens that a request has, as those of a model do.
-        port: 0 for a free one.
+        port: 0 for a free one that no server of this process has had: a client keeps what it knows of an address.
         log: A file that gets one JSON line when a request arrives and one when it is finished.
     """
+
+    _ports: ClassVar[set[int]] = set()
 
     def __init__(
         self,
@@ -117,9 +119,20 @@ class ScriptedServer:
         self._default = default
         self._log = log
         self._changed = threading.Condition()
-        self._http = _Http(("127.0.0.1", port), _Handler)
+        self._http = self._listening(port)
         self._http.scripted = self
         self.url = f"http://127.0.0.1:{self._http.server_address[1]}/v1"
+
+    @classmethod
+    def _listening(cls, port: int) -> _Http:
+        """Return a server on a port; of the free ports, on one that no server of this process has had."""
+        used: list[_Http] = []
+        while (http := _Http(("127.0.0.1", port), _Handler)).server_address[1] in cls._ports and not port:
+            used.append(http)
+        for each in used:
+            each.server_close()
+        cls._ports.add(http.server_address[1])
+        return http
 
     def __enter__(self) -> Self:
         serve = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)

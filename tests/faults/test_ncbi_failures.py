@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from fault_counts import times
@@ -126,8 +127,16 @@ def test_a_slow_ncbi_costs_its_deadline_and_no_more(slow):
 ASKS = """
 import sys, threading, time
 from preflight_rag.pubmed import EntrezClient
+from preflight_rag.pubmed.client import PROCESS
 url, key, requests = sys.argv[1], sys.argv[2], int(sys.argv[3])
 client = EntrezClient(url=url, api_key=key)
+writes = threading.Lock()
+def started(per_second, deadline, wait=PROCESS.wait):
+    start = wait(per_second, deadline)
+    with writes:
+        print(start, flush=True)
+    return start
+PROCESS.wait = started
 def ask(n):
     client.search("pubmed", "metformin", deadline=time.monotonic() + 300)
 print("begun", flush=True)
@@ -138,16 +147,15 @@ print("done", flush=True)
 """
 
 
-def most_within(arrivals, seconds):
-    """The largest number of arrivals in any stretch of so many seconds."""
-    return max(sum(start <= each < start + seconds for each in arrivals) for start in arrivals)
-
-
 @pytest.mark.parametrize(
     ("key", "per_second", "writable"), [("", 3, True), ("k", 10, True), ("", 3, False)], ids=["3", "10", "no cache"]
 )
 def test_processes_of_the_machine_stay_together_within_ncbis_limit(tmp_path, monkeypatch, key, per_second, writable):
-    """One of them is killed while it waits for its turn, or holds it: the others go on."""
+    """One of them is killed while it waits for its turn, or holds it: the others go on.
+
+    A busy machine delivers a request late, and the next one in time: the distance is that of their starts, and no
+    request arrives that has not started.
+    """
     processes, each = 4, times(3, 25) * (1 if per_second == 3 else 3)
     cache = tmp_path / "cache"
     if not writable:
@@ -160,12 +168,18 @@ def test_processes_of_the_machine_stay_together_within_ncbis_limit(tmp_path, mon
         for process in running:
             assert process.stdout.readline() == "begun\n"
         running[0].send_signal(signal.SIGKILL)
-        said = [process.communicate(timeout=300)[0] for process in running]
+        written = [process.stdout.read().splitlines() for process in running]
         arrivals = sorted(request.arrived for request in server.requests)
-    assert said[1:] == ["done\n"] * (processes - 1)
+    for process, lines in zip(running, written, strict=True):
+        process.wait()
+        process.stdout.close()
+        assert (lines[-1:] == ["done"]) is (process is not running[0])
     assert len(arrivals) >= (processes - 1) * each
-    # They start 1.05 intervals apart; the way to the server takes some more and some less than others.
-    assert most_within(arrivals, 0.9) <= per_second
+    starts = sorted(float(line) for lines in written for line in lines if line != "done")
+    # The killed process may not have sent the one that it has started.
+    assert len(starts) - 1 <= len(arrivals) <= len(starts)
+    assert min(later - start for start, later in pairwise(starts)) >= 1 / per_second
+    assert all(start <= arrival for start, arrival in zip(starts, arrivals, strict=False))
     assert len(arrivals) / (arrivals[-1] - arrivals[0]) <= per_second * 1.2
 
 
