@@ -26,6 +26,7 @@ from preflight_rag.offline.confidence import (
     supported,
     topics_nowhere,
 )
+from preflight_rag.offline.continued_sentences import with_neighbour
 from preflight_rag.offline.evidence import (
     MAX_COMPARED,
     MAX_QUOTED,
@@ -58,6 +59,7 @@ from preflight_rag.offline.sibling_items import siblings, with_siblings
 from preflight_rag.offline.tables import TableAnswer, table_answer
 from preflight_rag.offline.verdicts import VerdictReader
 from preflight_rag.state.reading import Draft, Extract, Source
+from preflight_rag.text import offices
 from preflight_rag.text.abbreviations import asked_abbreviation, compared_form, spelled_out
 from preflight_rag.text.asked_years import by_year
 from preflight_rag.text.citations import quoted
@@ -242,6 +244,7 @@ class AnswerReader:
         """Return the passages with their readings, by number."""
         # In the order of their numbers, so that the result does not depend on the order in which they were handed over.
         ordered = sorted(sources, key=lambda source: source.n)
+        question = offices.spelled_out(question, (source.text for source in ordered))
         readings = self.extractive.read([(question, source.title, source.text) for source in ordered])
         return [ReadPassage(source, reading) for source, reading in zip(ordered, readings, strict=True)]
 
@@ -370,7 +373,8 @@ class AnswerReader:
             return evidence(*by_year(question, by_number, exact_sentences(question, sources), lead))
         form = form_of(question)
         why = why_unclaimed(form) if form in ("explanation", "verdict") else judgement.why_unclaimed()
-        quotes, lead = of_versions(nearest_quotes(ranked, read, fit), fit, lead)
+        nearest = [(n, with_neighbour(question, quote, by_number[n])) for n, quote in nearest_quotes(ranked, read, fit)]
+        quotes, lead = of_versions(nearest, fit, lead)
         if quotes and (items := siblings(quotes[0], question, sources)):
             quotes = [*items, *quotes[1:]]
         return evidence(*by_year(question, by_number, quotes, lead), why)

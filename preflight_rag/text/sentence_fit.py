@@ -17,6 +17,7 @@ from itertools import chain, pairwise
 
 from preflight_rag.state.reading import Source
 from preflight_rag.text.negation import denies, polarity
+from preflight_rag.text.offices import asked_office, names_office
 from preflight_rag.text.question_forms import form_of
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.values import last_question
@@ -39,6 +40,11 @@ _ASKS_HOLDER = re.compile(
 """Asks who holds an office, or comes into it: "Who was appointed chief executive?"."""
 _FORMER = re.compile(r"\b(?:former|formerly|previous|previously|was|were|until|ex)\b", re.I)
 _NOW = re.compile(r"\b(?:is|are|since|current|currently)\b", re.I)
+_PAST_OFFICE = re.compile(
+    r"\b(?:former(?:ly)?|previously|prior to|was|were|until|held|served|ex|from (?:[A-Z]\w{2,8} )?\d{4} (?:to|until))\b"
+)
+"""Of a sentence about an office: its holder held it before, unless one of the next words says more."""
+_STILL = re.compile(r"\b(?:is|are|serves|since|current|currently|appointed|named|elected|becomes?|succeed(?:s|ed))\b")
 _LEAVES = re.compile(
     r"\b(?:retir(?:e|es|ed|ing)|resign(?:s|ed|ing)?|step(?:s|ped|ping)? down|(?:has|have|will) left|departed|outgoing"
     r"|departing|former|formerly)\b",
@@ -92,6 +98,7 @@ class SentenceFit:
         self.denying = denies(self.question)
         self.verdict = form_of(question) == "verdict"
         self._terms = frozenset(words_by_token(self.question))
+        self._office = asked_office(self.question)
         self._sources = sources
 
     @cached_property
@@ -109,7 +116,7 @@ class SentenceFit:
 
         To a question for yes or no the opposite is an answer.
         """
-        return any(self._off(item) for item in self._at(n, quote))
+        return any(self._off(item) or self._of_another_office(item) for item in self._at(n, quote))
 
     def outdated(self, n: int, quote: str) -> int:
         """Return how many newer versions of the document say something like a stretch of a passage."""
@@ -127,9 +134,12 @@ class SentenceFit:
     def may_claim(self, n: int, quote: str) -> bool:
         """Return whether an answer that stands in a stretch of a passage may be claimed.
 
-        To a question that denies something, only one from a sentence that denies it too.
+        To a question that denies something, only one from a sentence that denies it too; to one for who holds an
+        office, only one that stands with the office's name.
         """
         found = self._at(n, quote)
+        if self._office and not any(self._names_office(item) for item in found):
+            return False
         if any(self._off(item) or self._newer(item) for item in found):
             return False
         return not self.denying or any(self._polarity(item) > 0 for item in found)
@@ -173,6 +183,24 @@ class SentenceFit:
             for other in self._rivals
         )
 
+    def _of_another_office(self, item: PlacedSentence) -> bool:
+        """Return whether a sentence lacks the office that is asked for, or is about the past of one asked for now.
+
+        Only where another sentence does not.
+        """
+        if not self._office:
+            return False
+        now, named = bool(_OF_NOW.search(self.question)), self._names_office(item)
+        if named and not (now and _is_of_the_past(item.text)):
+            return False
+        naming = [other for other in self._rivals if self._names_office(other)]
+        return any(not (now and named and _is_of_the_past(other.text)) for other in naming)
+
+    def _names_office(self, item: PlacedSentence) -> bool:
+        """Return whether a sentence, its heading or its title names the office that is asked for."""
+        placed = item.placed.issuperset(words_by_token(" ".join(self._office)))
+        return placed or names_office(item.text, self._office)
+
     def _newer(self, item: PlacedSentence) -> list[PlacedSentence]:
         """Return what newer versions of the document say like a sentence, unless another year is asked for."""
         return [
@@ -213,6 +241,11 @@ class SentenceFit:
             found.append(PlacedSentence(source, start, end, text, terms, placed, self._terms & context))
             before = heading, context
         return found
+
+
+def _is_of_the_past(text: str) -> bool:
+    """Return whether a sentence about an office is about its holder's past alone."""
+    return bool(_PAST_OFFICE.search(text)) and not _STILL.search(text)
 
 
 def _parallel(a: PlacedSentence, b: PlacedSentence, asked: frozenset[str]) -> bool:

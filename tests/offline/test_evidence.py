@@ -2,8 +2,10 @@
 
 import pytest
 
+from preflight_rag import Preflight
 from preflight_rag.offline.evidence import SentenceReader, sentences_of, unread_quotes
 from preflight_rag.state.reading import Source
+from preflight_rag.state.values import Answer
 
 
 def quotes(title: str, text: str) -> list[str]:
@@ -52,3 +54,35 @@ def test_a_long_list_is_cut_between_its_entries_and_a_long_row_between_cells() -
         assert len(cut) > 1
         for piece in cut:
             assert all(part in entries for part in piece.strip("; |").split(end))
+
+
+def shown_of(tmp_path, text: str, question: str) -> tuple[Answer, list[str]]:
+    """The answer to a question about three files, a text a file, and its quotes."""
+    for number, part in enumerate(text.split("\n\n")):
+        (tmp_path / f"{number}.md").write_text(f"# Notes {number}\n\n{part}\n")
+    with Preflight.open(tmp_path / "library", model="offline", create=True) as app:
+        app.ingest(sorted(tmp_path.glob("*.md")))
+        answer = app.ask(question)
+    return answer, [citation.quote for citation in answer.citations]
+
+
+def test_a_quote_with_few_words_of_the_question_is_not_shown_beside_one_with_all(tmp_path) -> None:
+    _, found = shown_of(
+        tmp_path,
+        "The north gate of the harbour is repainted every spring.\n\nThe harbour has a zoo.\n\nA spring feeds a well.",
+        "Why is the north gate of the harbour repainted?",
+    )
+    assert found == ["The north gate of the harbour is repainted every spring."]
+
+
+def test_the_holder_of_another_office_is_neither_claimed_nor_shown_first(tmp_path) -> None:
+    answer, found = shown_of(
+        tmp_path,
+        "Ann Roe joined Zelkova in 2006 and currently serves as Chief Marketing Officer.\n\n"
+        "Max Orr currently serves as our Chairman of the Board and Chief Executive Officer.\n\n"
+        "Before he joined us, Bo Lund served as Chief Executive Officer of Informatics until 2020.",
+        "Who is the CEO of Zelkova?",
+    )
+    assert answer.short_answer in (None, "Max Orr")
+    assert "Max Orr" in found[0]
+    assert not any("Bo Lund" in quote or "Ann Roe" in quote for quote in found)

@@ -26,6 +26,7 @@ from preflight_rag.state.errors import LibraryEmpty, UsageError
 from preflight_rag.state.reading import Source
 from preflight_rag.state.retrieval import AnyCandidate, Candidate, Pool
 from preflight_rag.state.values import Passage, SearchExpression, UnreadPassage
+from preflight_rag.text.offices import other_spelling
 from preflight_rag.text.retractions import is_retracted
 
 if TYPE_CHECKING:
@@ -157,6 +158,7 @@ def _retrieved(
     """Return the result of `retrieve_passages`, with the given documents of NCBI, from one index generation."""
     from preflight_rag.models.reranking.feature_reranker import FeatureReranker
 
+    queries, is_spelled_twice = _with_other_spelling(queries)
     try:
         found = [_search(library, query, settings, where) for query in queries]
     except LibraryEmpty as error:
@@ -180,10 +182,20 @@ def _retrieved(
         if part.across and isinstance(second, FeatureReranker):
             second = None  # most of its features are words
         pools.append(_ordered(query, pool, retrieval, relevance, settings, second))
+    pools = [pools[0], *pools] if is_spelled_twice else pools
     ranked = exact_first(library, queries[0], within_share(_joined(pools), settings), where, settings.k)
     retrieval.chosen = _read(library, _selected(library, ranked, settings))
     retrieval.relevance = relevance.of(retrieval.chosen)
     return retrieval
+
+
+def _with_other_spelling(queries: Sequence[str]) -> tuple[Sequence[str], bool]:
+    """Return a question without parts with its other spelling, if it has one, and whether it has one.
+
+    What its two spellings find is joined as what a question's parts find.
+    """
+    spelling = other_spelling(queries[0]) if len(queries) == 1 else ""
+    return ([*queries, spelling], True) if spelling else (queries, False)
 
 
 class _Relevance:

@@ -1,0 +1,38 @@
+"""Quotes with the sentence that goes on about the same thing."""
+
+import pytest
+
+from preflight_rag.offline.continued_sentences import with_neighbour
+from preflight_rag.state.reading import Source
+
+BUILT = "Fourteen new parking spaces will be built behind hall 3."
+READY = "They will not be ready before September."
+NEXT = "Charging points are planned for two of them."
+QUESTION = "When will the parking spaces be ready?"
+
+
+def quote_of(text, quote, question=QUESTION, title="Minutes"):
+    return with_neighbour(question, quote, Source(1, "a", title, text))
+
+
+def test_the_sentence_behind_is_shown_with_its_subject():
+    assert quote_of(f"{BUILT} {READY} {NEXT}", BUILT) == f"{BUILT} {READY}"
+
+
+def test_a_sentence_that_begins_with_a_pronoun_is_shown_with_the_one_before():
+    assert quote_of(f"{BUILT} {READY} {NEXT}", READY) == f"{BUILT} {READY}"
+
+
+@pytest.mark.parametrize(
+    ("text", "quote", "question", "title"),
+    [
+        pytest.param(f"{BUILT} {READY}", BUILT, "Where are the parking spaces built?", "Minutes", id="adds nothing"),
+        pytest.param(f"{BUILT} {READY}", BUILT, QUESTION, "Ready for autumn", id="the title has the word"),
+        pytest.param(f"{BUILT}\n\n{READY}", BUILT, QUESTION, "Minutes", id="another paragraph"),
+        pytest.param(f"{BUILT} The lifts are ready.", BUILT, QUESTION, "Minutes", id="another subject"),
+        pytest.param(f"{BUILT} They {'really ' * 90}are ready.", BUILT, QUESTION, "Minutes", id="too long"),
+        pytest.param(READY, "Not in the passage.", QUESTION, "Minutes", id="no quote of the passage"),
+    ],
+)
+def test_any_other_quote_stays_as_it_is(text, quote, question, title):
+    assert quote_of(text, quote, question, title) == quote
