@@ -27,6 +27,7 @@ from preflight_rag.offline.confidence import (
     topics_nowhere,
 )
 from preflight_rag.offline.continued_sentences import with_neighbour
+from preflight_rag.offline.empty_cells import rows_without_any
 from preflight_rag.offline.evidence import (
     MAX_COMPARED,
     MAX_QUOTED,
@@ -437,6 +438,8 @@ def _from_tables(question: str, sources: Sequence[Source], fit: SentenceFit) -> 
         return compared
     if marked := marked_rows(question, sources):
         return marked
+    if without := rows_without_any(question, sources):
+        return without
     if form_of(question) in ("explanation", "verdict") or fit.denying:
         return None
     if extreme := table_extreme(question, sources, CLOSEST):

@@ -9,20 +9,18 @@ English.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from preflight_rag.offline.cell_checks import MOST_ELSE
-from preflight_rag.offline.evidence import evidence
-from preflight_rag.offline.figure_styles import bare_figure, has_decimal_comma
+from preflight_rag.offline.figure_styles import has_decimal_comma
+from preflight_rag.offline.ordered_rows import PRICE, measured_place, rows_in_order
+from preflight_rag.offline.table_rows import TableLine, are_called, largest_table, lines_of_tables, shown_rows
 from preflight_rag.state.reading import Draft, Source
-from preflight_rag.text.headers import rows_by, why_unclaimed
 from preflight_rag.text.quotes import plain
-from preflight_rag.text.tables import Cell, TableRow, parse_row
+from preflight_rag.text.tables import Cell
 from preflight_rag.text.words import words
 
-MOST_ROWS = 10
-"""Rows of a table that are shown; a guess, as of other lines."""
 _MOST = r"most|highest|largest|greatest|biggest|longest|oldest|maximum"
 _LEAST = r"fewest|lowest|smallest|least|shortest|youngest|minimum"
 _ASKED = re.compile(
@@ -39,12 +37,6 @@ _PRICED = re.compile(
     re.IGNORECASE,
 )
 """Questions for a price that do not name it: "Which bar is the cheapest?"."""
-_PRICE = frozenset(words("price"))
-_PRICES = frozenset(words("price cost fee rate"))
-_SHORTEST = 4
-"""Letters of a row's name that is looked for elsewhere, at least; a guess."""
-_ANY = frozenset(words("one item article product thing entry row option"))
-"""Words for rows of any table."""
 _GROUP = frozenset(words("arm group treatment drug dose dosage cohort therapy regimen intervention medication product"))
 """Words that a question may use for a group of people where the table's header has only the group's name."""
 _NO_GROUP = re.compile(
@@ -87,19 +79,12 @@ class Extreme:
     counted: bool
 
 
-@dataclass(frozen=True)
-class _Line:
-    source: Source
-    text: str
-    row: TableRow
-
-
 def extreme_of(question: str) -> Extreme | None:
     """Return the question's group and measured quantity; None for a question that is not about the most or least."""
     asked = " ".join(question.split()).rstrip("?!. ")
     if priced := _PRICED.fullmatch(asked):
         group = frozenset(words(priced["group"] or priced["of"]))
-        return Extreme(group, _PRICE, bool(priced["most"] or priced["dear"]), shared=False, counted=False)
+        return Extreme(group, PRICE, bool(priced["most"] or priced["dear"]), shared=False, counted=False)
     match = _ASKED.fullmatch(asked)
     if match is None:
         return None
@@ -121,41 +106,34 @@ def table_extreme(question: str, sources: Sequence[Source], lead: str) -> Draft 
     asked = extreme_of(question)
     if asked is None:
         return None
-    lines = list(_lines(sources))
+    lines = list(lines_of_tables(sources))
     fitting = [line for line in lines if _is_about(asked, line)]
     if fitting:
         nearest = min(_distance(asked, line) for line in fitting)
         best = [line for line in fitting if _distance(asked, line) == nearest]
         if len({line.text for line in best}) == 1 and nearest[1] <= MOST_ELSE and (group := _best(asked, best[0])):
             return _claim(best[0], group)
-        return _shown(_largest_table(fitting), lead)
-    rows = _largest_table([line for line in lines if _measured(asked, line) is not None])
-    if not any(_FIGURE.search(line.row.cells[_measured(asked, line) or 0].text) for line in rows):
+        return shown_rows(largest_table(fitting), lead, "extreme")
+    rows = largest_table([line for line in lines if measured_place(asked.what, line) is not None])
+    if not any(_FIGURE.search(line.row.cells[measured_place(asked.what, line) or 0].text) for line in rows):
         return None
-    return _by_column(asked, rows, lead) if _are_called(asked.group, rows, sources) else None
+    return rows_in_order(asked.what, rows, lead, most=asked.most) if are_called(asked.group, rows, sources) else None
 
 
-def _lines(sources: Sequence[Source]) -> Iterator[_Line]:
-    for source in sources:
-        for text in source.text.split("\n"):
-            if (row := parse_row(text.strip())) is not None:
-                yield _Line(source, text.strip(), row)
-
-
-def _label(line: _Line) -> frozenset[str]:
+def _label(line: TableLine) -> frozenset[str]:
     """Index terms of what a row is about: its first cell, whatever its column is called."""
     found = frozenset(words(line.row.cells[0].text))
     return found.union(asked for asked, called in _ALIKE.items() if called & found)
 
 
-def _is_about(asked: Extreme, line: _Line) -> bool:
+def _is_about(asked: Extreme, line: TableLine) -> bool:
     """Return whether a row's label, caption and title cover the question, and several groups have figures."""
     label = _label(line)
     about = label.union(words(line.row.caption), words(line.source.title))
     return bool(asked.what & label) and asked.what <= about and len(_groups(asked, line)) > 1
 
 
-def _distance(asked: Extreme, line: _Line) -> tuple[int, float]:
+def _distance(asked: Extreme, line: TableLine) -> tuple[int, float]:
     """Return how many question words a row's label lacks, and the share of its words that the question lacks."""
     label = _label(line)
     own = label - (_GENERAL - asked.what) - _ALIKE.keys()
@@ -163,7 +141,7 @@ def _distance(asked: Extreme, line: _Line) -> tuple[int, float]:
     return len(asked.what - label), round(len(own - asked.what - called) / (len(own) or 1), 4)
 
 
-def _groups(asked: Extreme, line: _Line) -> list[Cell]:
+def _groups(asked: Extreme, line: TableLine) -> list[Cell]:
     """Return the cells of a row that hold the figure of a group of the kind that is asked for."""
     cells = [
         cell
@@ -180,7 +158,7 @@ def _name(cell: Cell) -> str:
     return _SIZE.sub("", _COUNTED.sub("", cell.column)).strip(" ,")
 
 
-def _best(asked: Extreme, line: _Line) -> Cell | None:
+def _best(asked: Extreme, line: TableLine) -> Cell | None:
     """Return the group that alone has the most, or the least.
 
     Return None where two have, or numbers and percentages disagree.
@@ -218,63 +196,7 @@ def _place(numbers: Sequence[float | None], *, most: bool) -> int | None:
     return known.index(extreme) if known.count(extreme) == 1 else None
 
 
-def _claim(line: _Line, best: Cell) -> Draft:
+def _claim(line: TableLine, best: Cell) -> Draft:
     n, short = line.source.n, plain(_name(best))
     text = f"{short}: {plain(best.text)} [{n}]\n\nRow: {plain(line.row.cells[0].text)}.\n\n{plain(line.text)} [{n}]"
     return Draft(text, ((n, line.text),), short=short)
-
-
-def _measured(asked: Extreme, line: _Line) -> int | None:
-    """Return the place of the only cell whose column is what is asked for."""
-    places = []
-    for place, cell in enumerate(line.row.cells):
-        names = frozenset(words(cell.column))
-        called = asked.what <= names or (asked.what == _PRICE and bool(names & _PRICES))
-        if place and called:
-            places.append(place)
-    return places[0] if len(places) == 1 else None
-
-
-def _are_called(group: frozenset[str], rows: Sequence[_Line], sources: Sequence[Source]) -> bool:
-    """Return whether a word for a table's rows stands in the table, or in a passage that names one of its rows."""
-    if group & _ANY:
-        return True
-    if any(group & frozenset(words(f"{line.source.title} {line.text}")) for line in rows):
-        return True
-    names = {
-        cell.text for line in rows for cell in line.row.cells if len(cell.text) > _SHORTEST and cell.text.istitle()
-    }
-    speaking = [source.text for source in sources if group & frozenset(words(f"{source.title} {source.text}"))]
-    return any(name in text for name in names for text in speaking)
-
-
-def _by_column(asked: Extreme, rows: Sequence[_Line], lead: str) -> Draft | None:
-    """Return a table's rows with those that have the most, or the least, first.
-
-    They stay in their order where figures have several units, or may be written with a comma of either kind.
-    """
-    comma = has_decimal_comma(cell.text for line in rows for cell in line.row.cells)
-    places = [_measured(asked, line) for line in rows]
-    cells = [line.row.cells[place] for line, place in zip(rows, places, strict=True) if place is not None]
-    found = [bare_figure(cell.text, decimal_comma=bool(comma)) for cell in cells]
-    sizes = [figure[0] for figure in found if figure is not None]
-    units = {figure[1] for figure in found if figure is not None}
-    if comma is None or len(sizes) < len(rows) or len(units) > 1 or len({cell.column for cell in cells}) > 1:
-        return _shown(rows, lead)
-    order = sorted(range(len(rows)), key=lambda place: sizes[place] * (-1 if asked.most else 1))
-    return _shown([rows[place] for place in order], rows_by(cells[0].column, most=asked.most))
-
-
-def _largest_table(lines: Sequence[_Line]) -> list[_Line]:
-    """Return the rows of one table, the one with most of them, in their order."""
-    tables: dict[tuple[str, str], list[_Line]] = {}
-    for line in lines:
-        tables.setdefault((line.source.document_id or line.source.title, line.row.caption[:9]), []).append(line)
-    return max(tables.values(), key=len, default=[])
-
-
-def _shown(lines: Sequence[_Line], lead: str) -> Draft | None:
-    if not lines:
-        return None
-    quotes = dict.fromkeys((line.source.n, line.text) for line in lines[:MOST_ROWS])
-    return evidence(tuple(quotes), lead, why_unclaimed("extreme"))

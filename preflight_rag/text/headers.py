@@ -80,6 +80,12 @@ def rows_by(column: str, *, most: bool) -> str:
     return f"Rows found, the {'highest' if most else 'lowest'} “{column}” first:"
 
 
+def rows_without(column: str, *, shown: int, found: int) -> str:
+    """Return the line above rows of a table that have nothing in a column, of which some may not be shown."""
+    some = f" (the first {shown} of {found})" if shown < found else ""
+    return f"Rows found without “{column}”{some}:"
+
+
 def rows_marked(columns: Sequence[tuple[str, bool]], *, shown: int, found: int) -> str:
     """Return the line above rows of a table that say yes, or no, in some columns.
 

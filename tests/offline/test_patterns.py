@@ -10,6 +10,7 @@ from preflight_rag import offline
 from preflight_rag.offline import (
     cell_checks,
     confidence,
+    empty_cells,
     evidence,
     extremes,
     form_lines,
@@ -26,6 +27,8 @@ from preflight_rag.text.negation import DENIAL
 EXAMPLES = [
     (cell_checks, "_PART_OF_YEAR", "Three months ended June 30, 2022", "Twelve months ended June 30, 2022"),
     (cell_checks, "_QUALIFIERS", "Income before income taxes", "Income taxes"),
+    (empty_cells, "_ASKED", "Which tickets have no owner yet", "Which tickets have an owner"),
+    (empty_cells, "_NOTHING", "not assigned", "assigned"),
     (extremes, "_ASKED", "Which arm had the most falls?", "Which arm had many falls?"),
     (extremes, "_PRICED", "Which bar is the cheapest?", "Which bar is the oldest?"),
     (extremes, "_PRICED", "What is the most expensive room?", "What is the expensive room?"),

@@ -1,0 +1,67 @@
+"""Rows of a table without anything in a column: "Which tickets have no owner?", "Which articles are out of stock?".
+
+What a row says of the column is that nothing, or none, is there; sentences and vectors see little of that. A part of
+the table may stand in a passage that was not found, so the rows are shown and nothing is claimed. By rule, in English.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from preflight_rag.offline.table_rows import (
+    MOST_ROWS,
+    TableLine,
+    are_called,
+    largest_table,
+    lines_of_tables,
+    shown_rows,
+)
+from preflight_rag.state.reading import Draft, Source
+from preflight_rag.text.headers import rows_without
+from preflight_rag.text.tables import Cell
+from preflight_rag.text.words import words
+
+_WHO = r"(?:which|what)(?: of (?:the|our|these|those))? (?P<group>[\w -]{1,40}?)|(?P<anyone>who)"
+_ASKED = re.compile(
+    rf"(?:{_WHO}) (?:still |currently |now )?"
+    r"(?:(?:has|have|had|got) (?:no|not any)|(?:is|are|was|were) (?:still )?(?:out of|without|missing|lacking)|lacks?) "
+    r"(?:an? |any |the )?(?P<what>[\w -]{2,40}?)(?: yet| at all| left)?",
+    re.IGNORECASE,
+)
+_NOTHING = re.compile(r"(?:[-–—]+|none|no|n/?a|nil|null|0|not (?:set|assigned|known|available)|unassigned)\.?", re.I)
+"""A cell that says that there is nothing."""
+
+
+def rows_without_any(question: str, sources: Sequence[Source]) -> Draft | None:
+    """Return the rows of a table with nothing in the column that a question names; None where there are none.
+
+    Args:
+        question: The question.
+        sources: Passages; their lines that are rows of tables are read.
+    """
+    asked = _ASKED.fullmatch(" ".join(question.split()).rstrip("?!. "))
+    if asked is None:
+        return None
+    what, lines = frozenset(words(asked["what"])), list(lines_of_tables(sources))
+    with_column = [line for line in lines if _cell(what, line) is not None]
+    rows = largest_table([line for line in lines if any(_are_of_one_table(line, other) for other in with_column)])
+    column = next((cell.column for line in rows if (cell := _cell(what, line))), "")
+    if not column or not (asked["anyone"] or are_called(frozenset(words(asked["group"])), rows, sources)):
+        return None
+    without = [line for line in rows if (cell := _cell(what, line)) is None or _NOTHING.fullmatch(cell.text.strip())]
+    shown = min(len(without), MOST_ROWS)
+    return shown_rows(without, rows_without(column, shown=shown, found=len(without)), "rows")
+
+
+def _cell(what: frozenset[str], line: TableLine) -> Cell | None:
+    """Return the only cell of a row, its first one apart, whose column is called by some index terms."""
+    cells = [cell for cell in line.row.cells[1:] if what and what <= frozenset(words(cell.column))]
+    return cells[0] if len(cells) == 1 else None
+
+
+def _are_of_one_table(line: TableLine, other: TableLine) -> bool:
+    """Return whether two rows are of one document and caption, and begin with the same column."""
+    mine, theirs = line.row.cells[0].column, other.row.cells[0].column
+    same = line.source.document_id == other.source.document_id and line.row.caption == other.row.caption
+    return same and bool(mine) and mine == theirs
