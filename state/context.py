@@ -130,7 +130,8 @@ class Settings(BaseModel):
         description="Least answerability of a passage that goes to a language model; 0: all go.",
     )
     diversity: Annotated[Diversity, About("retrieve", panel="Selection", search=True)] = Field(
-        default="none", description="How passages are chosen among the candidates."
+        default="none",
+        description="How candidates are chosen: maximal marginal relevance (mmr) or farthest point sampling (fps).",
     )
     preset: Annotated[str | None, About("retrieve", panel="Selection", search=True)] = Field(
         default=None,
@@ -141,7 +142,7 @@ class Settings(BaseModel):
         default=0.9, ge=0, le=1, description="Weight of relevance against diversity (mmr, modified-fps)."
     )
     window: Annotated[int | None, About("retrieve", panel="Selection", search=True)] = Field(
-        default=None, ge=1, description="How many last picks MMR and FPS compare with; None: all."
+        default=None, ge=1, description="How many last picks a candidate is compared with (mmr, fps); None: all."
     )
     budget_tokens: Annotated[int | None, About("retrieve", panel="Selection", search=True)] = Field(
         default=None, ge=1, description="Most tokens of all passages together (T_max)."
