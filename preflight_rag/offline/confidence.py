@@ -69,6 +69,8 @@ _SAYS_LITTLE = frozenset(
 """Words that name what is asked for of a thing: documents that answer may well do without them."""
 _TABLE_LIKE = re.compile(r"[|\t]| {3,}")
 _WHO = re.compile(r"\b(?:who|whom|whose)\b", re.I)
+_CLAUSE = re.compile(r"\b(?:is|are|was|were|has|have|had|been|will)\b")
+"""Of what is no name: "Acme Inc., has been appointed chair"."""
 _WHERE = re.compile(r"\b(?:where|(?:which|what) (?:city|country|town|state|place|hospital|university))\b", re.I)
 _OFFERS = re.compile(r"\w,? or \w", re.I)
 _AGE = re.compile(r"\bhow old\b", re.I)
@@ -253,7 +255,7 @@ def type_features(question: str, answer: str) -> dict[str, float]:
         "wrong_type": float(
             (kind == "date" and not figures.dates)
             or (kind == "number" and not (figures.amounts or figures.dates))
-            or (bool(_WHO.search(question)) and not capitals)
+            or (bool(_WHO.search(question)) and (not capitals or bool(_CLAUSE.search(answer))))
             or _counts_another_thing(question, figures)
             or (bool(_AGE.search(question)) and bool(figures.dates) and not figures.amounts)
         ),

@@ -84,6 +84,7 @@ def test_any_question_has_terms_with_weights_between_nothing_and_one(library, qu
         ("How many people live there?", "in Berlin", {"asks_number", "wrong_type"}),
         ("Who discovered it?", "Alexander Fleming", {"asks_person"}),
         ("Who discovered it?", "mould", {"asks_person", "wrong_type"}),
+        ("Who was appointed?", "Acme Inc., has been appointed chair", {"asks_person", "wrong_type"}),
         ("Which city is it?", "Paris", {"asks_place"}),
         ("Where is it?", "12", {"asks_place", "figure_unasked"}),
         ("What is the dose of ibuprofen?", "400", {"asks_number", "right_type", "lacks_unit"}),
