@@ -60,13 +60,13 @@ from preflight_rag.offline.sibling_items import siblings, with_siblings
 from preflight_rag.offline.tables import TableAnswer, table_answer
 from preflight_rag.offline.verdicts import VerdictReader
 from preflight_rag.state.reading import Draft, Extract, Source
-from preflight_rag.text import offices
 from preflight_rag.text.abbreviations import asked_abbreviation, compared_form, spelled_out
 from preflight_rag.text.asked_years import by_year
 from preflight_rag.text.citations import quoted
 from preflight_rag.text.exact import count_held, exact_strings
 from preflight_rag.text.headers import ABOUT_THIS, CLOSEST, UNREAD_LANGUAGE, not_mentioned, why_unclaimed
 from preflight_rag.text.languages import language_of
+from preflight_rag.text.offices import spelled_as_in
 from preflight_rag.text.question_forms import form_of
 from preflight_rag.text.quotes import plain, quote_around
 from preflight_rag.text.sentence_fit import SentenceFit
@@ -245,8 +245,8 @@ class AnswerReader:
         """Return the passages with their readings, by number."""
         # In the order of their numbers, so that the result does not depend on the order in which they were handed over.
         ordered = sorted(sources, key=lambda source: source.n)
-        question = offices.spelled_out(question, (source.text for source in ordered))
-        readings = self.extractive.read([(question, source.title, source.text) for source in ordered])
+        asked = [(spelled_as_in(question, source.text), source.title, source.text) for source in ordered]
+        readings = self.extractive.read(asked)
         return [ReadPassage(source, reading) for source, reading in zip(ordered, readings, strict=True)]
 
     def draft(self, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Draft:

@@ -353,7 +353,8 @@ def nearest_quotes(
 
     ranked = sorted(ranked, key=lambda item: (-worth(item), item.sentence.n))
     nearest: dict[int, str] = {}
-    for item in _bearing(ranked, fit):
+    # Of a few passages each may be one side of what is in question.
+    for item in _bearing(ranked, fit) if len(read) > most else ranked:
         if not _is_shown(item.sentence.text, nearest):
             nearest.setdefault(item.sentence.n, item.sentence.text)
     return list(nearest.items())[:most]

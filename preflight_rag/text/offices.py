@@ -7,7 +7,6 @@ marketing officer. By rule, in English.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 _LONG_FORMS = {
     "ceo": "chief executive officer",
@@ -49,13 +48,15 @@ def other_spelling(question: str) -> str:
     return _LONG_FORM.sub(lambda match: short[match[0].casefold()], question) if _LONG_FORM.search(question) else ""
 
 
-def spelled_out(question: str, texts: Iterable[str]) -> str:
-    """Return a question with an office's abbreviation spelled out, where a text has the long form."""
-    match = _ABBREVIATION.search(question)
-    if match is None:
-        return question
-    long_form = _LONG_FORMS[match[0].casefold()]
-    return other_spelling(question) if any(long_form in text.casefold() for text in texts) else question
+def spelled_as_in(question: str, text: str) -> str:
+    """Return a question with an office's abbreviation spelled out, or its long form abbreviated, where a text does so.
+
+    A text that has both, or neither, leaves the question as it is.
+    """
+    other = other_spelling(question)
+    mine = _ABBREVIATION if _ABBREVIATION.search(question) else _LONG_FORM
+    theirs = _LONG_FORM if mine is _ABBREVIATION else _ABBREVIATION
+    return other if other and theirs.search(text) and not mine.search(text) else question
 
 
 def asked_office(question: str) -> tuple[str, ...]:

@@ -57,7 +57,7 @@ def test_a_long_list_is_cut_between_its_entries_and_a_long_row_between_cells() -
 
 
 def shown_of(tmp_path, text: str, question: str) -> tuple[Answer, list[str]]:
-    """The answer to a question about three files, a text a file, and its quotes."""
+    """The answer to a question about some files, a text a file, and its quotes."""
     for number, part in enumerate(text.split("\n\n")):
         (tmp_path / f"{number}.md").write_text(f"# Notes {number}\n\n{part}\n")
     with Preflight.open(tmp_path / "library", model="offline", create=True) as app:
@@ -69,7 +69,8 @@ def shown_of(tmp_path, text: str, question: str) -> tuple[Answer, list[str]]:
 def test_a_quote_with_few_words_of_the_question_is_not_shown_beside_one_with_all(tmp_path) -> None:
     _, found = shown_of(
         tmp_path,
-        "The north gate of the harbour is repainted every spring.\n\nThe harbour has a zoo.\n\nA spring feeds a well.",
+        "The north gate of the harbour is repainted every spring.\n\nThe harbour has a zoo.\n\nA spring feeds a well."
+        "\n\nThe gate to the zoo is blue.",
         "Why is the north gate of the harbour repainted?",
     )
     assert found == ["The north gate of the harbour is repainted every spring."]
@@ -80,9 +81,10 @@ def test_the_holder_of_another_office_is_neither_claimed_nor_shown_first(tmp_pat
         tmp_path,
         "Ann Roe joined Zelkova in 2006 and currently serves as Chief Marketing Officer.\n\n"
         "Max Orr currently serves as our Chairman of the Board and Chief Executive Officer.\n\n"
-        "Before he joined us, Bo Lund served as Chief Executive Officer of Informatics until 2020.",
+        "Before he joined us, Bo Lund served as Chief Executive Officer of Informatics until 2020.\n\n"
+        "Eva Sand is Chief People Officer of Zelkova.",
         "Who is the CEO of Zelkova?",
     )
     assert answer.short_answer in (None, "Max Orr")
     assert "Max Orr" in found[0]
-    assert not any("Bo Lund" in quote or "Ann Roe" in quote for quote in found)
+    assert not any(name in quote for name in ("Bo Lund", "Ann Roe", "Eva Sand") for quote in found)

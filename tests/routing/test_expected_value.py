@@ -72,9 +72,9 @@ def test_limit_is_the_risk_at_which_a_right_answer_costs_what_it_is_worth():
     ("model", "thoroughness", "sure"),
     [
         (profile(0.9, 0.9, 0.9), 0.5, 0.9),  # there is nothing to regain
-        (profile(0.8, 0.4, 0.8), 0.5, 0.5),
+        (profile(0.8, 0.4, 0.8), 0.5, 0.2),
         (profile(0.8, 0.4, 0.8), 0.0, 0.9),
-        (profile(0.9, 0.9, 0.9), 1.0, 0.5),
+        (profile(0.9, 0.9, 0.9), 1.0, 0.2),
         (UNMEASURED, 0.5, 0.8),
     ],
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from preflight_rag.text.offices import asked_office, names_office, other_spelling, spelled_out
+from preflight_rag.text.offices import asked_office, names_office, other_spelling, spelled_as_in
 
 CHIEF = ("chief", "executive", "officer")
 
@@ -47,5 +47,17 @@ def test_a_question_is_spelled_with_the_long_form_or_the_abbreviation():
     assert other_spelling("Who is the CFO?") == "Who is the chief financial officer?"
     assert other_spelling("Who is the Chief Financial Officer?") == "Who is the CFO?"
     assert other_spelling("Who is the chef?") == ""
-    assert spelled_out("Who is the CFO?", ["Our Chief Financial Officer retired."]).endswith("chief financial officer?")
-    assert spelled_out("Who is the CFO?", ["Our CFO retired."]) == "Who is the CFO?"
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("Our Chief Financial Officer retired.", "Who is the chief financial officer?"),
+        ("Our CFO retired.", "Who is the CFO?"),
+        ("Our Chief Financial Officer (CFO) retired.", "Who is the CFO?"),
+        ("Our Chief Executive Officer retired.", "Who is the chief financial officer?"),
+        ("Our treasurer retired.", "Who is the CFO?"),
+    ],
+)
+def test_a_question_is_spelled_as_a_text_spells_the_office(text, question):
+    assert spelled_as_in("Who is the CFO?", text) == question
