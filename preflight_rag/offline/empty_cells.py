@@ -29,6 +29,16 @@ _ASKED = re.compile(
     r"(?:an? |any |the )?(?P<what>[\w -]{2,40}?)(?: yet| at all| left)?",
     re.IGNORECASE,
 )
+_ASKED_NOT = re.compile(
+    rf"(?:{_WHO}) (?:still |currently |now )?(?:(?:is|are|was|were) (?:not|never)|(?:has|have|had) (?:not|never) been) "
+    r"(?:yet )?(?P<what>[\w-]{2,40})(?: yet| at all)?",
+    re.IGNORECASE,
+)
+_ASKED_OPEN = re.compile(
+    rf"(?:{_WHO}) (?:is|are|was|were) (?:still |currently |now )?(?:open|un(?P<what>[a-z]{{3,20}}))(?: yet| still)?",
+    re.IGNORECASE,
+)
+"""Asks for what is not closed, or by a word such as "unpaid" for what is not paid."""
 _NOTHING = re.compile(r"(?:[-–—]+|none|no|n/?a|nil|null|0|not (?:set|assigned|known|available)|unassigned)\.?", re.I)
 """A cell that says that there is nothing."""
 
@@ -40,10 +50,11 @@ def rows_without_any(question: str, sources: Sequence[Source]) -> Draft | None:
         question: The question.
         sources: Passages; their lines that are rows of tables are read.
     """
-    asked = _ASKED.fullmatch(" ".join(question.split()).rstrip("?!. "))
+    one_line = " ".join(question.split()).rstrip("?!. ")
+    asked = _ASKED.fullmatch(one_line) or _ASKED_NOT.fullmatch(one_line) or _ASKED_OPEN.fullmatch(one_line)
     if asked is None:
         return None
-    what, lines = frozenset(words(asked["what"])), list(lines_of_tables(sources))
+    what, lines = frozenset(words(asked["what"] or "closed")), list(lines_of_tables(sources))
     with_column = [line for line in lines if _cell(what, line) is not None]
     rows = largest_table([line for line in lines if any(_are_of_one_table(line, other) for other in with_column)])
     column = next((cell.column for line in rows if (cell := _cell(what, line))), "")

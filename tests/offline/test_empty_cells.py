@@ -28,6 +28,9 @@ def sources(*tables, title="Lists"):
         ("Which tickets have no owner?", [TICKETS[1], TICKETS[3]]),
         ("Which of the tickets are still without an owner yet?", [TICKETS[1], TICKETS[3]]),
         ("Which tickets lack an owner?", [TICKETS[1], TICKETS[3]]),
+        ("Which tickets are not closed yet?", [TICKETS[1], TICKETS[2], TICKETS[3]]),
+        ("Which tickets are still open?", [TICKETS[1], TICKETS[2], TICKETS[3]]),
+        ("Which tickets have not been closed?", [TICKETS[1], TICKETS[2], TICKETS[3]]),
         ("Which parts are out of stock?", [PARTS[0], PARTS[2]]),
     ],
 )
@@ -49,6 +52,12 @@ def test_the_rows_with_nothing_in_the_column_are_shown(question, rows):
 )
 def test_other_questions_are_left_to_others(question):
     assert rows_without_any(question, sources(TICKETS, PARTS)) is None
+
+
+def test_what_is_unpaid_is_what_is_not_paid():
+    bills = ("Bill: 1 | Paid: 2026-02-01", "Bill: 2 | Paid: no", "Bill: 3 | Sum: 40 EUR")
+    draft = rows_without_any("Which bills are unpaid?", sources(bills))
+    assert [quote for _, quote in draft.quotes] == [bills[1], bills[2]]
 
 
 def test_how_many_of_the_rows_are_shown_stands_above_them():

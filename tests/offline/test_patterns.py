@@ -28,6 +28,8 @@ EXAMPLES = [
     (cell_checks, "_PART_OF_YEAR", "Three months ended June 30, 2022", "Twelve months ended June 30, 2022"),
     (cell_checks, "_QUALIFIERS", "Income before income taxes", "Income taxes"),
     (empty_cells, "_ASKED", "Which tickets have no owner yet", "Which tickets have an owner"),
+    (empty_cells, "_ASKED_NOT", "Which tickets are not closed yet", "Which tickets are closed"),
+    (empty_cells, "_ASKED_OPEN", "Which bills are unpaid", "Which bills are paid"),
     (empty_cells, "_NOTHING", "not assigned", "assigned"),
     (extremes, "_ASKED", "Which arm had the most falls?", "Which arm had many falls?"),
     (extremes, "_PRICED", "Which bar is the cheapest?", "Which bar is the oldest?"),
