@@ -267,8 +267,8 @@ class Settings(BaseModel):
     )
     reply_form: Annotated[ReplyForm, About(who="operator")] = Field(
         default="auto",
-        description="How extracts and relations are asked of a model: as text, by a JSON schema where its server takes "
-        "one, or as was measured to be better.",
+        description="How a model is asked to reply: as text, by a JSON schema where its server takes one, or as was "
+        "measured to be better.",
     )
     max_question_chars: Annotated[int, About(who="operator")] = Field(
         default=8_000, ge=1, description="Longest question that is accepted."

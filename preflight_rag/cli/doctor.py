@@ -266,7 +266,8 @@ def _known_of_model(chat_model: BaseChatModel) -> Iterator[Finding]:
         else:
             known.found_schema(taken=str(reply.text).lstrip().startswith("{"))
     forms = {True: "taken by its server", False: "not taken by its server", None: "not tried, or not found out"}
-    yield Finding("model: replies by schema", "ok", forms[known.takes_schema])
+    how = "" if known.cites else "; its answers as text cite nothing, so they are asked for by schema"
+    yield Finding("model: replies by schema", "ok", forms[known.takes_schema] + (how if known.takes_schema else ""))
 
 
 def ncbi(*, wanted: bool) -> Iterator[Finding]:

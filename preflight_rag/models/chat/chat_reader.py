@@ -44,6 +44,7 @@ from preflight_rag.state.reading import (
     Talk,
 )
 from preflight_rag.state.values import Speed, Usage
+from preflight_rag.text.citations import MARK
 from preflight_rag.text.concepts import expressions, rewrite_by_rules
 from preflight_rag.text.condense import condense as condense_by_rule
 from preflight_rag.text.inert import inert
@@ -57,9 +58,8 @@ if TYPE_CHECKING:
 G = TypeVar("G", Source, Extract)
 V = TypeVar("V")
 DEFAULT_FORM: ReplyForm = "schema"
-"""Default format of extracts and relations; which format is better was measured with small models (docs/RESULTS.md)."""
-ANSWER_FORM: ReplyForm = "text"
-"""Default format of answers with their quotes."""
+"""Default format of extracts and relations, and of answers of a model that cites nothing in an answer as text; which
+format is better was measured with small models (docs/RESULTS.md). Larger ones cite, and format as they are asked to."""
 
 
 class ChatReader:
@@ -159,7 +159,8 @@ class ChatReader:
                 question=question, sources=some, options=options, instructions=own, as_json=schema is not None
             )
             limit = answer_plain.reply_tokens(len(some))
-            return await self._draft(prompt, options, limit, divisible=len(some) > 1, schema=schema)
+            many, counted = len(some) > 1, not options
+            return await self._draft(prompt, options, limit, divisible=many, schema=schema, counted=counted)
 
         return await self._fitting(sources, ask)
 
@@ -306,9 +307,13 @@ class ChatReader:
         *,
         divisible: bool,
         schema: Mapping[str, Any] | None = None,
+        counted: bool = False,
     ) -> Reply[Draft]:
+        """Return an answer; with `counted`, keep whether the model cites where it may write text."""
         received = await self._calls.ask(prompt, limit=limit, divisible=divisible, schema=schema)
         draft = answer_plain.parse(received.text, options)
+        if counted and schema is None and draft.found:
+            self._calls.answered(cited=bool(draft.quotes or MARK.search(draft.text)))
         if not options or draft.choice or not draft.found:
             return Reply(draft, received.usage, received.notes)
         ask = f"Which option is it? Reply with one letter of {choices_line(options)} and nothing else."
@@ -327,7 +332,8 @@ class ChatReader:
 
     def _quotes_by_schema(self) -> bool:
         """Return whether answers and their quotes are asked for as JSON of a schema."""
-        form = ANSWER_FORM if self._form == "auto" else self._form
+        default = "text" if self._calls.cites else DEFAULT_FORM
+        form = default if self._form == "auto" else self._form
         return form == "schema" and self._calls.wants_schema()
 
     async def _repair(self, prompt: list[BaseMessage], reply: str, ask: str, limit: int) -> tuple[str, Usage]:

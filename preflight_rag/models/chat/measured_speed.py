@@ -34,6 +34,9 @@ GUESSED_WRITING = 0.2
 """Of the speed of reading, that of writing of a model that has not written yet; processors here gave 0.1 to 0.3."""
 WORTH_KEEPING = 0.1
 """Share by which a speed changes before it is written again."""
+MOST_UNCITED = 3
+"""Answers without a citation, one after another, from which on answers are asked for by schema; a guess: a model that
+cites may leave it out once."""
 _lock = threading.Lock()
 
 
@@ -54,6 +57,20 @@ class MeasuredSpeed:
         self._measured_at: float | None = None
         taken = _read(self._path).get(model)
         self.takes_schema: bool | None = taken.get("schema") if isinstance(taken, dict) else None
+        uncited = taken.get("uncited") if isinstance(taken, dict) else None
+        self._uncited = uncited if isinstance(uncited, int) else 0
+
+    @property
+    def cites(self) -> bool:
+        """Whether the model's answers cite passages where they are asked for as text, as far as is known."""
+        return self._uncited < MOST_UNCITED
+
+    def answered(self, *, cited: bool) -> None:
+        """Count an answer as text that cites a passage, or none; how many in a row cite none is kept."""
+        uncited = 0 if cited else min(self._uncited + 1, MOST_UNCITED)
+        if uncited != self._uncited and self.cites:
+            self._uncited = uncited
+            _write(self._path, self._model, {"uncited": uncited})
 
     def found_schema(self, *, taken: bool) -> None:
         """Keep whether its server takes a JSON schema for replies."""

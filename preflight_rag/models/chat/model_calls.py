@@ -216,6 +216,15 @@ class ModelCalls:
         known = self._shared.speed.takes_schema
         return may_take_schemas(self.chat_model) and takes_options(self.chat_model) and known is not False
 
+    @property
+    def cites(self) -> bool:
+        """Whether the model cites passages in answers as text, as far as is known."""
+        return self._shared.speed.cites
+
+    def answered(self, *, cited: bool) -> None:
+        """Keep of an answer as text whether it cites passages."""
+        self._shared.speed.answered(cited=cited)
+
     def _in_form(self, schema: Mapping[str, Any]) -> ModelCalls:
         """Return the same, whose replies are JSON of the schema.
 

@@ -153,3 +153,48 @@ async def test_an_answer_is_asked_for_as_text_where_nobody_says_and_where_one_is
         await reader(server, "auto").answer(question=QUESTION, sources=SOURCES)
         await reader(server).answer(question=QUESTION, sources=SOURCES, options=["seven", "three"])
     assert by_schema(server) == [False, False]
+
+
+PLAINLY = "It is the seventh planet, as everybody knows."
+
+
+def as_the_form_wants(body, text=PLAINLY):
+    """Replies as a small model does: without a citation in text, whole by schema."""
+    return json.dumps(ANSWER) if "response_format" in body else text
+
+
+async def test_answers_of_a_model_that_cites_nothing_in_text_are_asked_for_by_schema():
+    with ScriptedServer(as_the_form_wants) as server:
+        for _ in range(2):
+            await reader(server, "auto").answer(question=QUESTION, sources=SOURCES)
+        both = reader(server, "auto")
+        third = await both.answer(question=QUESTION, sources=SOURCES)
+        fourth = await both.answer(question=QUESTION, sources=SOURCES)
+        later = await reader(server, "auto").answer(question=QUESTION, sources=SOURCES)
+        await reader(server, "text").answer(question=QUESTION, sources=SOURCES)
+    assert by_schema(server) == [False, False, False, True, True, False]
+    assert third.value.text == PLAINLY
+    assert fourth.value.text == later.value.text == "Planet 7 has 407 degrees [7]."
+
+
+@pytest.mark.parametrize(
+    ("reply", "options"),
+    [
+        pytest.param("The seventh [7].", (), id="cites"),
+        pytest.param("NOT IN THE PASSAGES", (), id="finds nothing"),
+        pytest.param("It is A.\nCHOICE: A", ("seven", "three"), id="chooses"),
+    ],
+)
+async def test_no_other_answers_change_the_form(reply, options):
+    with ScriptedServer(default=reply) as server:
+        for _ in range(5):
+            await reader(server, "auto").answer(question=QUESTION, sources=SOURCES, options=options)
+    assert not any(by_schema(server))
+
+
+async def test_an_answer_that_cites_ends_a_row_of_those_that_do_not():
+    answers = iter([PLAINLY, PLAINLY, "The seventh [7].", PLAINLY, PLAINLY])
+    with ScriptedServer(lambda body: next(answers)) as server:
+        for _ in range(5):
+            await reader(server, "auto").answer(question=QUESTION, sources=SOURCES)
+    assert not any(by_schema(server))
