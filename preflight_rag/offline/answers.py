@@ -54,6 +54,7 @@ from preflight_rag.offline.found_answers import (
     is_of_another,
 )
 from preflight_rag.offline.lines import asks_for_lines, exact_sentences, named_lines, narrowed
+from preflight_rag.offline.other_subjects import is_about_another
 from preflight_rag.offline.row_comparisons import compared_rows
 from preflight_rag.offline.row_marks import marked_rows
 from preflight_rag.offline.sibling_items import siblings, with_siblings
@@ -66,7 +67,7 @@ from preflight_rag.text.citations import quoted
 from preflight_rag.text.exact import count_held, exact_strings
 from preflight_rag.text.headers import ABOUT_THIS, CLOSEST, UNREAD_LANGUAGE, not_mentioned, why_unclaimed
 from preflight_rag.text.languages import language_of
-from preflight_rag.text.offices import spelled_as_in
+from preflight_rag.text.offices import asked_office, spelled_as_in
 from preflight_rag.text.question_forms import form_of
 from preflight_rag.text.quotes import plain, quote_around
 from preflight_rag.text.sentence_fit import SentenceFit
@@ -122,6 +123,7 @@ class JudgedAnswers:
     ) -> None:
         found = list(chain.from_iterable(answers_of(part, several=several) for part in read))
         self._extractive, self._question, self._model, self._fit = extractive, question, confidence_model(), fit
+        self._office = asked_office(question)
         self.groups = grouped(found + self._of_better_sentences(found))[: MAX_LISTED if several else MAX_JUDGED]
         self._relevance = max((item.bearing for item in read), default=0.0)
         self._features = [answer_features(question, group, self.groups, read, terms) for group in self.groups]
@@ -154,6 +156,7 @@ class JudgedAnswers:
             other = self._fit.other_subject(answer.found[0].source.n, answer.found[0].quote)
             counted = counts_another(self._question, answer.found[0])
             other |= is_of_another(self._question, answer.found[0])
+            other |= is_about_another(self._question, answer.found[0], self._office)
             veto = "counted" if counted else "subject" if other else "opposite"
         likely, least = bounds[best][0], self._model.answered
         return why_unclaimed(veto or "unlikely", answer=answer.text, probability=likely, least=least)
@@ -187,7 +190,8 @@ class JudgedAnswers:
 
     def _fits(self, answer: PassageAnswer) -> bool:
         fits = self._fit.may_claim(answer.source.n, answer.quote) and not counts_another(self._question, answer)
-        return fits and not is_of_another(self._question, answer)
+        fits = fits and not is_of_another(self._question, answer)
+        return fits and not is_about_another(self._question, answer, self._office)
 
     def _of_better_sentences(self, found: Sequence[PassageAnswer]) -> list[PassageAnswer]:
         """Answers of sentences that fit, where the likeliest answer's does not, each read by itself.

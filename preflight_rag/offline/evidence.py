@@ -83,6 +83,10 @@ VERDICTS = frozenset({"yes", "no", "maybe"})
 
 _FRAGMENT = 2
 """Words of what is no statement: a label, a part of an address; an item with a box says whether it holds."""
+_VERB = re.compile(
+    r" (?:is|are|was|were|be|may|must|can|cannot|will|shall|has|have|had|does|did|not|never)\b", re.IGNORECASE
+)
+"""Words of a statement that is as short as a label: "No dogs are permitted."."""
 _TITLE_SHARE = 0.5
 """Weight of a term in the title alone, relative to one in the sentence; set by hand."""
 _SAME_WORDS = 0.8
@@ -251,13 +255,18 @@ def sentences_of(sources: Sequence[Source]) -> list[Sentence]:
         stating = [
             quote
             for quote in own
-            if not quote.endswith(("?", "？")) and (len(words(quote)) > _FRAGMENT or ": " in quote or has_box(quote))
+            if not quote.endswith(("?", "？"))
+            and (len(words(quote)) > _FRAGMENT or ": " in quote or has_box(quote) or _is_short_statement(quote))
         ]
         title_terms = frozenset(title)
         found += [
             Sentence(source.n, quote, source.title, frozenset(words(quote)), title_terms) for quote in stating or own
         ]
     return found
+
+
+def _is_short_statement(quote: str) -> bool:
+    return quote.endswith((".", "!")) and bool(_VERB.search(quote))
 
 
 def line(n: int, title: str, text: str) -> str:

@@ -58,6 +58,12 @@ _FIGURE = re.compile(
     r"|half|none|no|once|twice|dozen)\b",
     re.I,
 )
+_RANGE_BEGINS = re.compile(
+    r"\b(?:from|between) (?P<first>\d[\w.:,]*(?: [A-Z][a-z]{2,8})?(?: \d{4})?|[A-Z][a-z]{2,8} \d{1,2}(?:, \d{4})?)"
+    r" (?:to|until|till|through|and) $"
+)
+_LONGEST_RANGE = 40
+"""Characters before a span in which its range begins; "between 26 September 2024 and " has 30."""
 _PART_END = re.compile(r"[,;] |\s(?:and|but|while|whereas)\s", re.I)
 _LONGEST_PART = 8
 """Words of a part that names a thing and its figure; a guess."""
@@ -219,11 +225,21 @@ def within_sentences(text: str, spans: Sequence[Span]) -> list[Span]:
     ends = sentence_spans(text) if spans else []
     found = []
     for span in spans:
+        span = _from_its_beginning(text, span)
         end = next((end for start, end in ends if start <= span.start < end), span.end)
         kept = text[span.start : min(end, span.end)].rstrip(".!?;: \n")
         cut = replace(span, end=span.start + len(kept), text=kept) if end < span.end and kept else span
         found.append(cut)
     return found
+
+
+def _from_its_beginning(text: str, span: Span) -> Span:
+    """Return a span that ends a range, such as "20 November" behind "from 9 to ", with the range's beginning."""
+    before = _RANGE_BEGINS.search(text, max(0, span.start - _LONGEST_RANGE), span.start)
+    if before is None or not has_figure(span.text):
+        return span
+    start = before.start("first")
+    return replace(span, start=start, text=text[start : span.end])
 
 
 def _above_none(margin: float) -> float:

@@ -14,6 +14,7 @@ from preflight_rag.corg.agreement import same_answer
 from preflight_rag.models.reading.extractive_reader import EVEN, ExtractiveReader, PassageReading
 from preflight_rag.offline.confidence import QuestionTerms
 from preflight_rag.offline.evidence import (
+    MAX_COMPARED,
     MAX_QUOTED,
     ScoredSentence,
     SentenceReader,
@@ -155,7 +156,7 @@ class VerdictReader:
         denied = turned < 0 and first.head + first.direction <= -DECIDED and first.covered >= COVERED
         denied = denied and not terms.names & terms.unseen and not _disputed(first, read)
         denied = denied and _says_no(question, first) and speaks_of_object(question, first.near.sentence.text)
-        nearest: dict[int, str] = {}
+        nearest: dict[int, str] = {} if denied else self.likest(question, read, stated, fit)
         for item in [*([first] if denied else []), *sorted(stated, key=lambda item: -item.weight)]:
             nearest.setdefault(item.n, item.near.sentence.text)
         quotes = tuple(nearest.items())[:MAX_QUOTED]
@@ -165,6 +166,20 @@ class VerdictReader:
             return replace(evidence(*shown, why_unclaimed("verdict")), choice=choice)
         text = f"No [{first.n}]\n\n{plain(first.near.sentence.text)} [{first.n}]"
         return Draft(text, quotes[:1], choice=choice, short="No")
+
+    def likest(
+        self, question: str, read: Sequence[ReadPassage], stated: Sequence[ReadSentence], fit: SentenceFit
+    ) -> dict[int, str]:
+        """Return the sentence of all passages that is most like the question, by its passage, if no finding is as like.
+
+        The reader may see no answer in a passage whose one short sentence decides: "No dogs are permitted."
+        """
+        stating = [each for each in sentences_of([item.source for item in read]) if not NO_FINDING.search(each.text)]
+        first = next(iter(self.sentences.rank(question, stating, MAX_COMPARED)), None)
+        likest = max(item.near.score for item in stated)
+        if first is None or first.score <= likest or fit.other_subject(first.sentence.n, first.sentence.text):
+            return {}
+        return {first.sentence.n: first.sentence.text}
 
     def findings(self, question: str, read: Sequence[ReadPassage], terms: QuestionTerms) -> list[ReadSentence]:
         """Return the sentences that are findings and relevant to the question, nearest first, each read alone."""

@@ -37,13 +37,16 @@ _TIMES = frozenset(
     ("current", "new", "present", "acting", "interim", "former", "first", "second", "third", "next", "last")
 )
 _NO_PART_OF_IT = _ARTICLES | _TIMES | {"female", "male", "youngest", "oldest"}
+_HOUSE = r"(?P<house>[A-Z][\w&.-]{0,30}(?: (?:& )?[A-Z][\w&.-]{0,30}){0,4})"
+_HOUSE_BEFORE = re.compile(rf"{_HOUSE}(?:['’]s?)? (?:former |new |then |current )?$")
+_HOUSE_BEHIND = re.compile(rf" (?:of|at|for) (?:the )?{_HOUSE}")
 _WORD = re.compile(r"[^\W_]+")
 
 
 def other_spelling(question: str) -> str:
     """Return a question with an office's abbreviation spelled out, or its long form abbreviated; "" without either."""
     if _ABBREVIATION.search(question):
-        return _ABBREVIATION.sub(lambda match: _LONG_FORMS[match[0].casefold()], question)
+        return _spelled(question)
     short = {long: abbreviation.upper() for abbreviation, long in _LONG_FORMS.items()}
     return _LONG_FORM.sub(lambda match: short[match[0].casefold()], question) if _LONG_FORM.search(question) else ""
 
@@ -64,8 +67,7 @@ def asked_office(question: str) -> tuple[str, ...]:
 
     An abbreviation is spelled out: ("chief", "executive", "officer") for "CEO".
     """
-    spelled = _ABBREVIATION.sub(lambda match: _LONG_FORMS[match[0].casefold()], question)
-    match = _ASKED.search(spelled)
+    match = _ASKED.search(_spelled(question))
     if match is None:
         return ()
     return tuple(word for word in _tokens(match["office"]) if word not in _NO_PART_OF_IT)
@@ -76,13 +78,48 @@ def names_office(text: str, office: tuple[str, ...]) -> bool:
 
     "Chief executive" is enough for a chief executive officer; a vice president is not a president.
     """
-    tokens = _tokens(_ABBREVIATION.sub(lambda match: _LONG_FORMS[match[0].casefold()], text))
+    tokens = _tokens(_spelled(text))
     needed = office[:-1] if len(office) > 2 and office[-1] == "officer" else office
-    if any(_stands_at(tokens, place, needed) for place in range(len(tokens))):
-        return True
-    return len(office) > 1 and any(
-        _stands_at(tokens, place, (office[-1], "of", *office[:-1])) for place in range(len(tokens))
-    )
+    turned = (office[-1], "of", *office[:-1]) if len(office) > 1 else ()
+    places = range(len(tokens))
+    return any(_stands_at(tokens, place, words) for words in (needed, turned) if words for place in places)
+
+
+def attached_names(text: str, office: tuple[str, ...], *, near: str) -> list[str]:
+    """Return the names that a text attaches to the mention of an office nearest to another stretch of it.
+
+    That is the house of "Norwich City manager", "Norwich City's manager" and "manager of Norwich City".
+
+    Args:
+        text: A sentence.
+        office: The words of the office.
+        near: A stretch of the sentence, e.g. the office's holder.
+    """
+    at, mentions = text.find(near), _mentions(text, office)
+    if at < 0 or not mentions:
+        return []
+    end = at + len(near)
+    begins, ends = min(mentions, key=lambda span: min(abs(span[1] - at), abs(span[0] - end)))
+    names = [match["house"] for match in (_HOUSE_BEFORE.search(text[:begins]),) if match]
+    names += [match["house"] for match in (_HOUSE_BEHIND.match(text[ends:]),) if match]
+    return [name for name in names if name != near and any(_is_a_house(token) for token in _tokens(name))]
+
+
+def _mentions(text: str, office: tuple[str, ...]) -> list[tuple[int, int]]:
+    """Return where a text has the words of an office in their order, or its abbreviation."""
+    tokens = [(match[0].casefold(), match.span()) for match in _WORD.finditer(text)]
+    found = []
+    for place, (token, span) in enumerate(tokens):
+        run = tokens[place : place + len(office)]
+        if _LONG_FORMS.get(token) == " ".join(office):
+            found.append(span)
+        elif tuple(each for each, _ in run) == office:
+            found.append((span[0], run[-1][1][1]))
+    return found
+
+
+def _is_a_house(token: str) -> bool:
+    return token not in _NO_PART_OF_IT | _DEPUTY | {"executive", "mr", "mrs", "ms", "dr", "sir", "board", "i"}
 
 
 def _stands_at(tokens: list[str], place: int, office: tuple[str, ...]) -> bool:
@@ -93,6 +130,11 @@ def _stands_at(tokens: list[str], place: int, office: tuple[str, ...]) -> bool:
     earlier, before = ["", "", *tokens[:place]][-2:]
     another = before in _DEPUTY or (earlier == "to" and before in _ARTICLES)
     return not another and tuple(tokens[place : place + len(office)]) == office
+
+
+def _spelled(text: str) -> str:
+    """Return a text with all abbreviations of offices spelled out."""
+    return _ABBREVIATION.sub(lambda match: _LONG_FORMS[match[0].casefold()], text)
 
 
 def _tokens(text: str) -> list[str]:

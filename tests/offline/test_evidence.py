@@ -88,3 +88,13 @@ def test_the_holder_of_another_office_is_neither_claimed_nor_shown_first(tmp_pat
     assert answer.short_answer in (None, "Max Orr")
     assert "Max Orr" in found[0]
     assert not any(name in quote for name in ("Bo Lund", "Ann Roe", "Eva Sand") for quote in found)
+
+
+def test_a_short_sentence_that_decides_comes_first(tmp_path) -> None:
+    _, found = shown_of(
+        tmp_path,
+        "Smoking is not allowed in the flat or on the balcony. The tenants may keep one cat. No dogs are permitted.\n\n"
+        "A deposit is held and returned after the flat is handed back.\n\nThe rent of the flat is due in May.",
+        "Are dogs allowed in the flat?",
+    )
+    assert found[0] == "No dogs are permitted."

@@ -132,6 +132,9 @@ class Given(VerdictReader):
     def findings(self, question, read, terms):
         return self.stated
 
+    def likest(self, question, read, stated, fit):
+        return {}
+
 
 @st.composite
 def read_sentences(draw):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from preflight_rag.text.offices import asked_office, names_office, other_spelling, spelled_as_in
+from preflight_rag.text.offices import asked_office, attached_names, names_office, other_spelling, spelled_as_in
 
 CHIEF = ("chief", "executive", "officer")
 
@@ -61,3 +61,17 @@ def test_a_question_is_spelled_with_the_long_form_or_the_abbreviation():
 )
 def test_a_question_is_spelled_as_a_text_spells_the_office(text, question):
     assert spelled_as_in("Who is the CFO?", text) == question
+
+
+@pytest.mark.parametrize(
+    ("text", "near", "names"),
+    [
+        ("Norwich City manager Mike Walker left.", "Mike Walker", ["Norwich City"]),
+        ("Neil Orr, Huddersfield's manager, left.", "Neil Orr", ["Huddersfield"]),
+        ("Neil Orr, manager of Huddersfield Town, left.", "Neil Orr", ["Huddersfield Town"]),
+        ("The new manager Neil Orr left.", "Neil Orr", []),
+        ("Neil Orr is the manager.", "Neil Orr", []),
+    ],
+)
+def test_the_house_of_an_office_is_what_stands_with_it(text, near, names):
+    assert attached_names(text, ("manager",), near=near) == names

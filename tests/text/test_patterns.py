@@ -80,6 +80,8 @@ EXAMPLES = [
     (negation, "_CLAUSE_END", "has no lift and serves tea", "bread and butter"),
     (negation, "_PHRASE_END", "from", "oxygen"),
     (offices, "_LONG_FORM", "our chief financial officer", "our chief trust officer"),
+    (offices, "_HOUSE_BEFORE", "In May, Norwich City's new ", "In May, the new "),
+    (offices, "_HOUSE_BEHIND", " of the Norwich City club", " of the club"),
     (offices, "_ASKED", "Who is Adobe's finance director?", "Who pays the finance director?"),
     (sentence_fit, "_PAST_OFFICE", "served from 2011 to 2014 as CEO", "serves as CEO"),
     (sentence_fit, "_STILL", "was appointed chief executive", "was chief executive"),

@@ -1,0 +1,89 @@
+"""Answers out of sentences about somebody or something else than the question: about another person, place or event.
+
+The extractive reader finds what is of the asked kind, a date or a name, wherever it stands: for "When is Jonas on
+leave?" in "Beatrix is on leave from 9 to 20 November", for "When did Roberts retire?" in the sentence on his birth. By
+rule, in English; a wrong claim costs more than a missing one.
+"""
+
+from __future__ import annotations
+
+import re
+
+from preflight_rag.offline.found_answers import PassageAnswer
+from preflight_rag.text.offices import attached_names, names_office
+from preflight_rag.text.tables import is_row
+from preflight_rag.text.words import STOP_WORDS, words, words_by_token
+
+_NAME = re.compile(r"(?<![\w.’'])[A-Z][a-zà-ÿ]+(?:-[A-Z][a-zà-ÿ]+)*(?: [A-Z][a-zà-ÿ]+(?:-[A-Z][a-zà-ÿ]+)*)*")
+_NO_NAME = re.compile(
+    r"(?:What|Which|Who|Whose|Whom|When|Where|Why|How|And|But|Is|Are|Was|Were|Do|Does|Did|Can|Could|May|Must|Should|Will"
+    r"|In|On|At|Of|For|From|By|Since|Until|The|A|An|Please|January|February|March|April|June|July|August|September"
+    r"|October|November|December|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|I|Table|Figure|Section)$"
+)
+_GOES_ON = re.compile(
+    r"^\W*(?:it|its|they|their|he|his|she|her|this|that|these|those|we|our|the|a|an|there|in|on|at|since|after|before"
+    r"|during|by|from|as|when|while|for|with|to)\b",
+    re.IGNORECASE,
+)
+"""A sentence that begins so may be about what the one before it names."""
+_ASKS_EVENT = re.compile(r"\b(?:when|where)\b", re.IGNORECASE)
+
+
+def is_about_another(question: str, answer: PassageAnswer, office: tuple[str, ...] = ()) -> bool:
+    """Return whether the sentence of an answer is about another name, event or office than the question.
+
+    Args:
+        question: The question.
+        answer: An answer in a passage; one in a table's row is left to the rules for rows.
+        office: Words of the office that is asked for (`text.offices.asked_office`).
+    """
+    if is_row(answer.quote):
+        return False
+    return (
+        _lacks_a_name(question, answer)
+        or _lacks_the_event(question, answer)
+        or bool(office and _is_of_another_house(question, answer, office))
+    )
+
+
+def names_of(question: str) -> list[str]:
+    """Return the names in a question, words with a capital side by side as one; no first word of a question."""
+    found = []
+    for match in _NAME.finditer(question):
+        kept = [part for part in match[0].split() if not _NO_NAME.match(part)]
+        if kept:
+            found.append(" ".join(kept))
+    return found
+
+
+def _lacks_a_name(question: str, answer: PassageAnswer) -> bool:
+    """Return whether a name of the question stands neither with the sentence nor, where it goes on, before it."""
+    source = answer.source
+    placed = frozenset(words_by_token(f"{source.title} {source.heading} {answer.quote}"))
+    missing = [name for name in names_of(question) if placed.isdisjoint(words_by_token(name))]
+    if not missing:
+        return False
+    passage = frozenset(words_by_token(source.text))
+    return not _GOES_ON.match(answer.quote) or any(passage.isdisjoint(words_by_token(name)) for name in missing)
+
+
+def _lacks_the_event(question: str, answer: PassageAnswer) -> bool:
+    """Return whether a question for when or where has words beside names of which the sentence has none."""
+    if not _ASKS_EVENT.search(question):
+        return False
+    named = frozenset(words_by_token(" ".join(names_of(question))))
+    event = frozenset(words(question)) - STOP_WORDS - named
+    source = answer.source
+    return bool(event) and event.isdisjoint(words_by_token(f"{source.title} {source.heading} {answer.quote}"))
+
+
+def _is_of_another_house(question: str, answer: PassageAnswer, office: tuple[str, ...]) -> bool:
+    """Return whether the office nearest to an answer is said to be of another house than the question's.
+
+    "Norwich City manager Mike Walker" is no manager of Wolves.
+    """
+    asked = frozenset(words_by_token(" ".join(names_of(question))))
+    if not asked or not names_office(answer.quote, office):
+        return False
+    houses = attached_names(answer.quote, office, near=answer.span.text)
+    return bool(houses) and asked.isdisjoint(words_by_token(" ".join(houses)))

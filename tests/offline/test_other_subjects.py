@@ -1,0 +1,77 @@
+"""Answers out of sentences about somebody or something else."""
+
+import pytest
+
+from preflight_rag.models.reading.extractive_reader import Span
+from preflight_rag.offline.found_answers import PassageAnswer, within_sentences
+from preflight_rag.offline.other_subjects import is_about_another, names_of
+from preflight_rag.state.reading import Source
+from preflight_rag.text.offices import asked_office
+
+LEAVE = "Beatrix is on leave from 9 to 20 November."
+BORN = "Iwan Roberts was born in Bangor on 26 June 1968."
+WALKER = "In July 1997, Norwich City manager Mike Walker paid a fee to Wolves for Roberts."
+WARNOCK = "Neil Warnock, Huddersfield's manager, needed to sell and Leicester manager Brian Little took an interest."
+
+
+def is_another(question, short, text, title="Notes", before=""):
+    source = Source(1, "p", title, f"{before} {text}".strip())
+    start = source.text.index(short, len(before))
+    answer = PassageAnswer(source, Span(start, start + len(short), short, 1.0), 0.9)
+    return is_about_another(question, answer, asked_office(question))
+
+
+@pytest.mark.parametrize(
+    ("question", "short", "text"),
+    [
+        pytest.param("When is Jonas on leave?", "20 November", LEAVE, id="another person"),
+        pytest.param("When is Nadia Rahim on leave?", "20 November", LEAVE, id="a name of two words"),
+        pytest.param("When did Iwan Roberts retire?", "26 June 1968", BORN, id="another event"),
+        pytest.param("When did Iwan Roberts join Gillingham?", "26 June 1968", BORN, id="another club"),
+        pytest.param("Who was the manager of Wolves?", "Mike Walker", WALKER, id="another club's manager"),
+        pytest.param("Who was Huddersfield's manager?", "Brian Little", WARNOCK, id="the second of two managers"),
+        pytest.param("Where does Ada Byron live?", "Bath", "He lives in Bath.", id="a name that is nowhere"),
+    ],
+)
+def test_a_sentence_about_another_name_event_or_house_answers_nothing(question, short, text):
+    assert is_another(question, short, text)
+
+
+@pytest.mark.parametrize(
+    ("question", "short", "text", "placed"),
+    [
+        ("When is Beatrix on leave?", "20 November", LEAVE, {}),
+        ("When was Iwan Roberts born?", "26 June 1968", BORN, {}),
+        ("When was Roberts born?", "26 June 1968", BORN, {}),
+        ("Who was the manager of Norwich?", "Mike Walker", WALKER, {}),
+        ("Who was the manager of Huddersfield?", "Neil Warnock", WARNOCK, {}),
+        ("Where does Ada Byron live?", "Bath", "The author lives in Bath.", {"title": "Ada Byron"}),
+        ("Where does Ada Byron live?", "Bath", "She lives in Bath.", {"before": "Ada Byron is an author."}),
+        ("Which firm did Pfizer buy in March 2023?", "Seagen", "We agreed to buy Seagen.", {"title": "Pfizer report"}),
+        ("When is Jonas at the desk?", "2 May", "Week: 2 May | Desk: Jonas", {}),
+        ("How much did it cost?", "5 EUR", "It cost 5 EUR.", {}),
+    ],
+)
+def test_a_sentence_about_the_question_s_own_answers(question, short, text, placed):
+    assert not is_another(question, short, text, **placed)
+
+
+def test_the_names_of_a_question_are_found():
+    assert names_of("When did Iwan Roberts join Gillingham in May?") == ["Iwan Roberts", "Gillingham"]
+    assert names_of("Who is the CEO of Foot Locker?") == ["Foot Locker"]
+    assert names_of("What does the plan cover?") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "span", "whole"),
+    [
+        (LEAVE, "20 November", "9 to 20 November"),
+        ("Open from 26 March until 4 October 2026.", "4 October 2026", "26 March until 4 October 2026"),
+        ("It was open until 4 October.", "4 October", "4 October"),
+        ("It grew from 12 to 20 rooms.", "20 rooms", "12 to 20 rooms"),
+    ],
+)
+def test_the_end_of_a_range_is_given_with_its_beginning(text, span, whole):
+    start = text.index(span)
+    (found,) = within_sentences(text, [Span(start, start + len(span), span, 1.0)])
+    assert found.text == text[found.start : found.end] == whole
