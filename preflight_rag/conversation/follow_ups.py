@@ -12,7 +12,7 @@ from preflight_rag.state.values import Citation
 from preflight_rag.text import names
 from preflight_rag.text.citations import quoted, without_marks
 from preflight_rag.text.headers import CLOSEST
-from preflight_rag.text.words import words
+from preflight_rag.text.words import STOP_WORDS, words
 
 _PREPOSITIONS = "in|of|for|at|on|with|after|during|among|from|under|to|by"
 _LEAD_IN = re.compile(r"(?:(?:ok(?:ay)?|and|but|so|or|then|also|what about|how about)\b[\s,]*)+", re.I)
@@ -98,8 +98,11 @@ _NAME_AT_END = re.compile(r"(?<=[a-z] )(?>(?:[A-Z0-9][\w-]*+ ){0,20})[A-Z0-9][\w
 
 _PERSON = re.compile(r"\b(?:he|she|him|his|her)\b", re.I)
 _THING = re.compile(r"\b(?:it|its|they|them|their)\b", re.I)
-_PERSON_NAME = re.compile(r"[A-Z][a-z'’-]+(?: [A-Z]\.){0,2}(?: [A-Z][\w'’-]+){1,2}")
-"""Two or three capitalised words with initials between them."""
+_PERSON_NAME = re.compile(
+    r"(?:Mr|Ms|Mrs|Miss|Dr|Prof)\.?(?: [A-Z][\w'’-]+){1,3}|[A-Z][a-z'’-]+(?: [A-Z]\.){0,2}(?: [A-Z][\w'’-]+){1,2}"
+)
+"""Two or three capitalised words with initials between them, or one with a title."""
+_TITLE = re.compile(r"^(?:Mr|Ms|Mrs|Miss|Dr|Prof)\.? ")
 _NO_PERSON = re.compile(
     r"\b(?:Chief|Chair\w*|Executive|Officer|President|Vice|Board|Director\w*|Company|Committee|Inc|Corporation|Bank|Group"
     r"|University|Street|New|The|This|January|February|March|April|May|June|July|August|September|October|November"
@@ -149,6 +152,12 @@ MOST_GENERAL = 3
 _SWAPS = {"with": ("with", "on"), "on": ("on", "with")}
 """Prepositions for what patients get: "patients on etoricoxib", "and with placebo?"."""
 
+_WHAT_OF = re.compile(
+    r"(?:what|how (?:much|high|long|large)|when|where|who)(?:['’]s| is| are| was| were)"
+    r" (?P<thing>(?:the|our|your|its|their) [a-z-]+(?: [a-z-]+){0,3}?)(?= (?:of|for|in|at|on) |$)",
+    re.I,
+)
+_THE_THING = re.compile(r"(?:the|our|your|its|their) [a-z-]+(?: [a-z-]+){0,3}")
 _PLACE = "first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last|[1-9]\\d?(?:st|nd|rd|th)"
 _COUNT = r"(?:(?:no\.?|number|#)\s*)?\[?([1-9]\d?|one|two|three|four|five|six|seven|eight|nine|ten)\]?(?!\w)"
 _SOURCE = re.compile(
@@ -392,16 +401,21 @@ def people_of(earlier: Earlier) -> list[str]:
     """Return the people whom the last answer names: in its headline, or else in its first quote."""
     headline = without_marks(next(iter(earlier.answer.splitlines()), "")).strip(" *_.")
     if match := _PERSON_NAME.fullmatch(headline):
-        return [match[0]]
+        return [_bare(match[0])]
     quote = " ".join(earlier.sources[0].text.split()) if earlier.sources else ""
     found = [
-        match[0]
+        _bare(match[0])
         for match in _PERSON_NAME.finditer(quote)
         if not _NO_PERSON.search(match[0])
         and not _COMPANY.match(quote, match.end())
         and match[0] not in earlier.question
     ]
     return list(dict.fromkeys(found))
+
+
+def _bare(name: str) -> str:
+    """Return a person's name without a title, which tables leave out, and without the possessive."""
+    return re.sub(r"['’]s?$", "", _TITLE.sub("", name))
 
 
 def _names_in(question: str) -> list[str]:
@@ -430,7 +444,17 @@ def _completed(question: str, fragment: str) -> str:
         ):
             rest = f"{verb[0]} {opening['noun'].strip()}{rest[verb.end() :]}"
         return f"{asked[:1].upper()}{asked[1:]} {rest}?"
-    return _like(stem, asked) if not _CLAUSE.match(asked) else ""
+    if _CLAUSE.match(asked):
+        return ""
+    return _like(stem, asked) or _of_the_same(stem, asked)
+
+
+def _of_the_same(stem: str, fragment: str) -> str:
+    """Return the question with "the deposit" in the place of "the rent" of "What is the rent of flat 3B"; else ""."""
+    asked, thing = _WHAT_OF.match(stem), _THE_THING.fullmatch(fragment)
+    if asked is None or thing is None:
+        return ""
+    return f"{stem[: asked.start('thing')]}{fragment}{stem[asked.end('thing') :]}?"
 
 
 def _like(stem: str, fragment: str) -> str:
@@ -517,12 +541,27 @@ def new_names(message: str) -> list[str]:
     return [*_names_in(rest if clause else f"and {rest}"), *(topics if len(topics) == 1 else [])]
 
 
-def repeats(citations: Sequence[Citation], answer: str, earlier: EarlierState | None) -> bool:
-    """Return whether an answer repeats the last one: it begins with the same words, from the same quote."""
+def repeats(message: str, asked: str, citations: Sequence[Citation], answer: str, earlier: EarlierState | None) -> bool:
+    """Return whether an answer repeats the last one: it is from the same quote and begins with the same words.
+
+    Where the message could only be put behind the last question, as "And the deposit?", the quote has to have a word
+    of its own.
+
+    Args:
+        message: The follow-up as it was typed.
+        asked: What was made of it.
+        citations: What the answer cites.
+        answer: The answer.
+        earlier: The last answer.
+    """
     if not earlier or not earlier["citations"] or not citations:
         return False
-    same_quote = citations[0].quote == earlier["citations"][0]["quote"]
-    return same_quote and _headline(answer) == _headline(earlier["answer"])
+    quote = citations[0].quote
+    if quote != earlier["citations"][0]["quote"]:
+        return False
+    new = frozenset(words(message)) - STOP_WORDS - frozenset(words(earlier["question"]))
+    is_behind = asked != earlier["question"] and asked.startswith(earlier["question"])
+    return _headline(answer) == _headline(earlier["answer"]) or (is_behind and new.isdisjoint(words(quote)))
 
 
 def adds_nothing(message: str, earlier: EarlierState) -> bool:

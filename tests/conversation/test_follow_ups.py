@@ -2,8 +2,9 @@
 
 import pytest
 
-from preflight_rag.conversation.follow_ups import new_names, people_of, points_nowhere, standalone
+from preflight_rag.conversation.follow_ups import new_names, people_of, points_nowhere, repeats, standalone
 from preflight_rag.state.reading import Earlier, Source
+from preflight_rag.state.values import Citation
 
 ADULTS = "What is the normal heart rate of adults?"
 
@@ -169,6 +170,46 @@ def test_people_are_read_off_the_headline_or_else_the_first_quote():
     quoted = Earlier("Who leads Foot Locker?", "Most relevant passages:", (Source(1, "p", "t", quote),))
     assert people_of(quoted) == ["Mary N. Dillon"]
     assert people_of(Earlier("Who leads it?", "Ada Byron [1]\n\nAda Byron leads it. [1]")) == ["Ada Byron"]
+    titled = "In light of Matthew McKenna’s retirement, the Board named Ms. Nicosia."
+    assert people_of(Earlier("Who was named?", f"Ms. Nicosia [1]\n\n{titled} [1]")) == ["Nicosia"]
+    assert people_of(Earlier("Who retired?", "Evidence", (Source(1, "p", "", titled),)))[0] == "Matthew McKenna"
+
+
+@pytest.mark.parametrize(
+    ("question", "message", "expected"),
+    [
+        ("What is the rent of flat 3B?", "And the deposit?", "What is the deposit of flat 3B?"),
+        ("When is the annual meeting?", "And the summer party?", "When is the summer party?"),
+        ("What were the sales in 2021?", "And the costs?", "What were the costs in 2021?"),
+        ("What does the plan cost?", "And the deposit?", "What does the plan cost? And the deposit?"),
+    ],
+)
+def test_another_thing_takes_the_place_of_the_one_that_was_asked_for(question, message, expected):
+    assert standalone(message, [question]) == expected
+
+
+RENT, QUOTE = "What does the flat cost?", "The rent is 985 a month."
+
+
+def cited(quote=QUOTE):
+    return [
+        Citation(n=1, passage_id="p", document_id="d", title="", source="", quote=quote, start=0, end=1, verified=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("message", "asked", "answer", "repeated"),
+    [
+        ("And the deposit?", f"{RENT} And the deposit?", "985 [1]", True),
+        ("And in a month?", f"{RENT} And in a month?", "985 a month [1]", False),
+        ("What is the rent?", "What is the rent?", "985 [1]", False),
+        ("And why?", f"{RENT} And why?", "The rent [1]", True),
+    ],
+)
+def test_an_answer_from_the_last_quote_repeats_it_unless_the_quote_has_what_is_new(message, asked, answer, repeated):
+    earlier = {"question": RENT, "answer": "The rent [1]", "citations": [{"quote": QUOTE}], "groups": []}
+    assert repeats(message, asked, cited(), answer, earlier) is repeated
+    assert not repeats(message, asked, cited("A deposit is due."), answer, earlier)
 
 
 @pytest.mark.parametrize(

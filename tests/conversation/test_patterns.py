@@ -44,6 +44,8 @@ EXAMPLES = [
     (document_questions, "_TELLING_LABEL", "Policy number", "Register"),
     (overview, "_FOR_FIELD", "Bill to: Marta Kovac", "Bill to pay: Marta"),
     (overview, "_FOR_SENTENCE", "This leaflet is for people at home", "The leaflet is old"),
+    (follow_ups, "_PERSON_NAME", "Ms. Nicosia", "the board"),
+    (follow_ups, "_WHAT_OF", "What is the rent of flat 3B", "What does the rent of flat 3B cover"),
     (follow_ups, "_CLAUSE", "in which year", "aspirin"),
     (follow_ups, "_DEFINITION", "What is ibuprofen", "What is the dose"),
     (follow_ups, "_PRONOUN", "how does it work", "how does aspirin work"),
