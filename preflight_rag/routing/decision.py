@@ -127,7 +127,7 @@ def decide(
         signals["nearness"] = round(bearing.nearness, 4)
         if bearing.is_none:
             signals[OFF_TOPIC] = 1.0
-            reason = f"nothing that was found bears on the question (nearness {bearing.nearness:.2g} of 1)"
+            reason = f"no passage found is near the question (nearness {bearing.nearness:.2g} of 1)"
             return decision("plain", f"{reason}: what can be said of it takes one reading at most")
     if corg is not None and (reason := comparing(corg, settings)):
         return decision("corg", reason)

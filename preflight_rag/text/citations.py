@@ -213,9 +213,13 @@ def plain(text: str) -> str:
     return " ".join(MARK.sub("", text).replace("*", "").split())
 
 
+_SINGLE_MARKS = str.maketrans("“”", "‘’")
+
+
 def quoted(n: int, quote: str) -> str:
-    """Return a quote as a paragraph with its mark."""
-    return f"“{plain(quote)}” [{n}]"
+    """Return a quote as a paragraph with its mark; quotation marks inside it become single ones."""
+    inner = plain(quote).translate(_SINGLE_MARKS)
+    return f"“{inner}” [{n}]"
 
 
 def labelled(entity: str, descriptor: str | None) -> str:

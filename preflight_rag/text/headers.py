@@ -131,7 +131,7 @@ UNCLAIMED = {
     "asked_already": "The likeliest answer, “{answer}”, only repeats the question.",
     "denied": "The likeliest answer, “{answer}”, stands in a sentence that denies something.",
     "another_year": "The likeliest answer, “{answer}”, stands in a sentence about another year.",
-    "another_name": "The likeliest answer, “{answer}”, stands in a table's row about something else.",
+    "another_name": "The likeliest answer, “{answer}”, is of another row than the one that the question names.",
 }
 """Why no answer was claimed, as `--explain` and the page say it; the last eight are the `VETOES` of
 `offline/confidence.py`."""

@@ -55,7 +55,7 @@ def test_one_call_at_most_and_nothing_found_whatever_the_model_says(books, chat_
     assert found.outcome == "not_found"
     assert found.answer == NOT_IN_DOCUMENTS
     assert found.route.name == "plain"
-    assert "nothing that was found bears on the question" in found.route.reason
+    assert "no passage found is near the question" in found.route.reason
     shown = "".join(event.text for event in events if isinstance(event, TokenEvent))
     assert "Artemisinin" not in shown
 

@@ -13,6 +13,7 @@ from preflight_rag.text.citations import (
     claims,
     claims_of_answer,
     find_citation,
+    quoted,
     renumbered,
     statements_citing,
 )
@@ -132,3 +133,8 @@ def test_a_citation_of_a_retracted_publication_says_so():
     passage = Passage(id="p", document_id=document.id, text=document.text, title=document.title, source=document.source)
     found = find_citation(1, 1, "Tea is hot [1].", [], {1: passage})
     assert (found.title, found.verified) == ("RETRACTED: Tea", True)
+
+
+def test_a_quote_with_quotation_marks_has_single_ones_inside():
+    assert quoted(2, "“Fine,” said the chief.") == "“‘Fine,’ said the chief.” [2]"
+    assert quoted(1, 'It is 5" long.') == '“It is 5" long.” [1]'

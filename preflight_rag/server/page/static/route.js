@@ -53,7 +53,7 @@ export function sentence(answer, size = 4) {
 function plainly(route, reason) {
   const few = /^only (\d+) passages?/.exec(reason);
   if (few) return few[1] === "1" ? "only one passage was found" : `only ${few[1]} passages were found`;
-  if (/^nothing that was found bears/.test(reason)) return "nothing that was found bears on the question";
+  if (/^no passage found is near/.test(reason)) return "no passage found is near the question";
   if (/fit one map prompt/.test(reason)) return "the passages are short";
   if (/\bagree \(IoU/.test(reason)) return "two ways of searching found the same passages";
   if ((route.iou ?? 0) >= 0.5) return "two ways of searching found the same passages";
