@@ -39,6 +39,8 @@ SECONDS = 20.0  # after which a document's questions are those that were found: 
 TRIED = 6  # questions of a document that are asked before it is shown with fewer: a guess
 TRIED_OF_EACH = 3  # of each document, for the questions that a conversation can begin with: a guess
 DOCUMENTS = 60  # the latest, of which those questions are, as far as `SECONDS` reach: a guess
+MOST_CLAIMED = 9  # questions that begin alike are no reason to ask of all documents: a guess
+OPENING_WORDS = 2  # of a question: "Who wrote", "Who are"
 PAUSE = 0.1  # seconds between looks whether a person's turn or an upload is still running: both go first
 
 
@@ -121,7 +123,8 @@ def _questions(entry: CatalogueEntry, service: Service) -> list[str]:
 def _starting(service: Service) -> list[str]:
     """Return a question of each of the latest documents that has one, until three of them are claimed as answered.
 
-    A person who begins should see answers: questions for which only passages are shown fill up what is missing.
+    A person who begins should see answers: questions for which only passages are shown fill up what is missing. No two
+    begin alike, as "Who are the authors of" does, if there are others.
     """
     claimed: list[str] = []
     shown: list[str] = []
@@ -140,9 +143,18 @@ def _starting(service: Service) -> list[str]:
             if question not in claimed and question not in shown:
                 found.append(question)
                 break
-        if len(claimed) == MOST or service.closing or time.monotonic() > ends:
+        is_enough = len(_unlike(claimed)) >= MOST or len(claimed) == MOST_CLAIMED
+        if is_enough or service.closing or time.monotonic() > ends:
             break
-    return [*claimed, *shown][:MOST]
+    return list(dict.fromkeys([*_unlike([*claimed, *shown]), *claimed, *shown]))[:MOST]
+
+
+def _unlike(questions: Sequence[str]) -> list[str]:
+    """Return the questions that begin with other words than those before them."""
+    first: dict[tuple[str, ...], str] = {}
+    for question in questions:
+        first.setdefault(tuple(question.casefold().split()[:OPENING_WORDS]), question)
+    return list(first.values())
 
 
 def _candidates(entry: CatalogueEntry, passages: Sequence[Passage], card: Passage | None) -> list[Candidate]:

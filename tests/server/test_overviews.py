@@ -86,6 +86,20 @@ def test_questions_to_begin_with_name_what_they_are_about_and_are_kept(folder, e
         assert questions_of(client_of(url), "/api/suggestions") == found
 
 
+def test_questions_to_begin_with_do_not_all_ask_for_authors(folder, tmp_path, embedder, client_of):
+    for number, topic in enumerate(("Rain on roofs of straw", "Snow on roofs of slate", "Hail on roofs of lead")):
+        names = f"Ann Roe{number}, Bo Lund{number}"
+        text = f"---\ntitle: {topic}\nauthor: {names}\n---\n\nWe looked at many roofs of old houses in the north."
+        (tmp_path / f"paper{number}.md").write_text(text, encoding="utf-8")
+    with Library.open(folder, embedder=embedder) as library:
+        library.ingest(sorted(tmp_path.glob("paper*.md")))
+    with Preflight.open(folder, "offline", embedder=embedder) as app, running(app) as url:
+        found = questions_of(client_of(url), "/api/suggestions")
+    assert len(found) == 3
+    by_authors = [question for question in found if question.startswith(("Who are the authors", "Who wrote"))]
+    assert len(by_authors) == 1, found
+
+
 def test_an_empty_library_has_no_questions(tmp_path, embedder, client_of):
     with Preflight.open(tmp_path / "l", "offline", embedder=embedder, create=True) as app, running(app) as url:
         assert questions_of(client_of(url), "/api/suggestions") == []
