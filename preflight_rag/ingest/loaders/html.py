@@ -15,6 +15,7 @@ from preflight_rag.ingest.loaders.nested_lists import DEEPEST, LONGEST_PARENT, i
 from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.state.values import Document
 from preflight_rag.text.check_boxes import CROSSED, NOT_TICKED, TICKED, words_for
+from preflight_rag.text.legends import raised, with_note
 from preflight_rag.text.tables import BAR, expand_spans, is_row, table_lines
 
 if TYPE_CHECKING:
@@ -63,10 +64,13 @@ _NOT_SHOWN = re.compile(
 )
 """In a `style` attribute: a browser shows nothing of the element. "display: none" is one, "display: block" is none."""
 _BOILERPLATE = ("nav", "footer", "aside", "form", "button", "select")
+_NOTE_KIND = re.compile(r"\b(?:foot|end|rear)notes?\b")
 _QUOTE, _QUOTE_END = "\ue000", "\ue001"
 """Stand where a quoted part of a mail begins and ends; no page has them, for private characters are nobody's."""
 _DESCRIPTION_WORDS = 4
 """Words of a picture's description that says what it shows; shorter ones are names of buttons and logos. A guess."""
+_LONGEST_MARK = 4
+"""Characters of a link in a cell that is the mark of a note: "1", "[a]"; a guess."""
 _LONGEST_CELL = 400
 """Characters of a cell; a table with longer ones lays out a page. A guess."""
 _LINKS = 0.5
@@ -164,6 +168,7 @@ def _parsed(page: str, report: ReadReport | None = None) -> BeautifulSoup:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
         soup = BeautifulSoup(page, "lxml")
+    _keep_notes(soup)
     _drop_hidden(soup)
     _write_boxes(soup)
     _write_terms(soup)
@@ -394,6 +399,7 @@ def _write_tables(soup: BeautifulSoup, report: ReadReport) -> bool:
     for table in tables:
         if any(table is each for each in layout) or table.get("role") == "presentation":
             continue
+        _raise_marks(table)
         rows = table.find_all("tr")
         cells = [row.find_all(["th", "td"], recursive=False) for row in rows]
         texts = [[cell.get_text(" ", strip=True) for cell in row] for row in cells]
@@ -424,6 +430,38 @@ def _write_tables(soup: BeautifulSoup, report: ReadReport) -> bool:
         for element in (table, *table.find_all(["tbody", "thead", "tr", "td", "th"])):
             element.name = "div"
     return found
+
+
+def _raise_marks(table: Tag) -> None:
+    """Put what stands above the line behind a figure or word without a space: "64<sup>1</sup>" is no "64 1"."""
+    marks = table.find_all("sup")
+    for mark in marks:
+        text = one_line(mark.get_text())
+        if (written := raised(text)) != text:
+            mark.replace_with(written)
+    links = [link for link in table.find_all("a", href=True) if str(link["href"]).startswith("#")]
+    for link in links:
+        mark = one_line(link.get_text())
+        if len(mark) <= _LONGEST_MARK and (words := _note_of(link, mark)):
+            link.replace_with(with_note(mark, words).removeprefix(mark))
+    if marks or links:
+        table.smooth()
+
+
+def _note_of(link: Tag, mark: str) -> str:
+    """Return the note on the same page that a mark leads to, such as a book's, without its mark; "" of another link."""
+    page = next((each for each in link.parents if each.parent is None), None)
+    note = page.find(id=str(link["href"])[1:]) if page is not None else None
+    if note is None or link.find_parent(lambda tag: tag is note) is not None:
+        return ""
+    return one_line(note.get_text(" ")).strip("↩\ufe0e^ ").removeprefix(mark).strip(" .:")
+
+
+def _keep_notes(soup: BeautifulSoup) -> None:
+    """Make notes of books and pages parts of the text, which are asides for programs that show them elsewhere."""
+    for aside in soup.find_all("aside"):
+        if _NOTE_KIND.search(f"{aside.get('epub:type', '')} {aside.get('role', '')}"):
+            aside.name = "div"
 
 
 def _write_labelled_rows(table: Tag, soup: BeautifulSoup) -> None:

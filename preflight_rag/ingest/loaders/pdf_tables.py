@@ -14,6 +14,7 @@ from itertools import groupby, pairwise
 from statistics import median
 from typing import TYPE_CHECKING
 
+from preflight_rag.text.legends import RAISED_LETTERS, raised
 from preflight_rag.text.tables import INDENT, LONGEST_CAPTION, table_lines
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ and characters of such a name."""
 OVERLAP = 0.1
 """By how many heights of a letter a figure begins before the text in front of it ends where it is another cell's; a
 guess above what letters that are set close to each other share."""
+RAISED = 0.2
+"""By how many heights of a figure a mark stands above its foot; a guess."""
 STEP = 3.0
 """Points by which a label is indented; this number and the six above were set by hand on FinanceBench's filings."""
 TYPED_GAP = 1.7
@@ -46,10 +49,13 @@ typewriter's: 0.125 on a receipt in two sizes of Courier, 0.5 and more on 150 pa
 LEAST_LETTERS = 30
 """Pairs of letters without which a page says nothing of its font."""
 _FIGURE = re.compile(
-    r"[-–—−(+~<>≤≥±]*+\s*+(?:US)?[$€£¥]?\s*+\(?[-–—−]?\d[\d.,  ]*+\s*+[%x]?\)?%?(?:\s*+\([\d.,]++\s*+%?\))?[*†‡a-f]?$"
+    r"[-–—−(+~<>≤≥±]*+\s*+(?:US)?[$€£¥]?\s*+\(?[-–—−]?\d[\d.,  ]*+\s*+[%x]?\)?%?(?:\s*+\([\d.,]++\s*+%?\))?"
+    rf"(?:[*†‡a-f]|[{RAISED_LETTERS}]{{1,2}})?$"
     r"|[-–—−]++$|(?:#[^\s\d][^\s]{1,14}[!?]|#N/[ADB]|#NV|#{3,}|Err:5\d\d)$"
 )
 """A cell with a figure, or with the error that a spreadsheet shows in its place: "(1,204.5)", "10.2%", "#DIV/0!"."""
+_MARKED_FIGURE = re.compile(r"(?<![\w.,])\d++(?:[.,]\d++)*(?:[a-z](?!\w)|(?!\w))")
+"""A figure whose end may be the mark of a note: "6401", "12.5a"; "1st" and "x4" are none."""
 _YEARS = re.compile(r"(?:19|20)\d\d[A-Z]?$")
 _OF_PAGE = re.compile(
     r"page \d+(?: of \d+)?|\d+ of \d+|\d{1,2}:\d\d.*|.*\d \d{1,2}:\d\d(?::\d\d)?(?: [ap]m)?"
@@ -141,6 +147,31 @@ def with_tables(page: PdfTextPage, text: str) -> str:
         if not inside or inside * 2 < sum(1 for at in span if not text[at].isspace()):
             out.append(line)
     return "\n".join(out)
+
+
+def raise_marks(page: PdfTextPage, text: str) -> str:
+    """Return a page's text with what stands above the line behind a figure so: "640¹" is no "6401"."""
+    import ctypes
+
+    from pypdfium2 import raw
+
+    left, right, bottom, top = (ctypes.c_double() for _ in range(4))
+    pointers = [ctypes.byref(value) for value in (left, right, bottom, top)]
+    pieces, done = [], 0
+    for match in _MARKED_FIGURE.finditer(text):
+        if not raw.FPDFText_GetCharBox(page, match.start(), *pointers):
+            continue
+        foot, height = bottom.value, top.value - bottom.value
+        place = match.end()
+        while place > match.start() + 1 and raw.FPDFText_GetCharBox(page, place - 1, *pointers):
+            if bottom.value < foot + RAISED * height or not text[place - 1].isalnum():
+                break
+            place -= 1
+        mark = text[place : match.end()]
+        if mark and (mark.isdigit() or len(mark) == 1):
+            pieces += [text[done:place], raised(mark)]
+            done = match.end()
+    return "".join([*pieces, text[done:]])
 
 
 def _printed(page: PdfTextPage, text: str) -> Iterator[_Line]:
