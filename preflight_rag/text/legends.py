@@ -470,12 +470,16 @@ def _strong(body: str) -> dict[str, str]:
 def _loose(body: str, known: frozenset[str], *, is_listed: bool) -> dict[str, str]:
     """Return the meanings of the table's marks that stand in front of them."""
     matches: list[re.Match[str]] = []
+    if _LOOSE.match(body) is None:
+        return {}
     for match in _LOOSE.finditer(body):
         key = _keys(match)[-1]
         # Where one symbol ends the meaning before it, so does one that the table has not.
         is_symbol = match["plain"] and not any(map(str.isalnum, key))
         if (key in known or is_symbol) and _begins_meaning(match, body, is_first=not matches, is_listed=is_listed):
             matches.append(match)
+        elif not matches:  # prose
+            return {}
     if not matches or matches[0].start() > 0:
         return {}
     found = _Legend()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby, pairwise
+from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -56,6 +56,7 @@ _FIGURE = re.compile(
 """A cell with a figure, or with the error that a spreadsheet shows in its place: "(1,204.5)", "10.2%", "#DIV/0!"."""
 _MARKED_FIGURE = re.compile(r"(?<![\w.,])\d++(?:[.,]\d++)*(?:[a-z](?!\w)|(?!\w))")
 """A figure whose end may be the mark of a note: "6401", "12.5a"; "1st" and "x4" are none."""
+_PRINTED = re.compile(r"\S+")
 _YEARS = re.compile(r"(?:19|20)\d\d[A-Z]?$")
 _OF_PAGE = re.compile(
     r"page \d+(?: of \d+)?|\d+ of \d+|\d{1,2}:\d\d.*|.*\d \d{1,2}:\d\d(?::\d\d)?(?: [ap]m)?"
@@ -214,19 +215,18 @@ def _words(page: PdfTextPage, text: str) -> Iterator[_Line]:
 
     box = [ctypes.c_double() for _ in range(4)]
     pointers = [ctypes.byref(value) for value in box]
-    for spaces, run in groupby(range(len(text)), key=lambda place: text[place].isspace()):
-        if spaces:
-            continue
-        places = list(run)
+    read = raw.FPDFText_GetCharBox
+    for found in _PRINTED.finditer(text):
+        places = list(range(*found.span()))
         boxes = []
         for place in places:
-            if raw.FPDFText_GetCharBox(page, place, *pointers):
+            if read(page, place, *pointers):
                 boxes.append([value.value for value in box])  # left, right, bottom, top
         if not boxes:
             continue
         left, right = min(item[0] for item in boxes), max(item[1] for item in boxes)
         bottom, top = min(item[2] for item in boxes), max(item[3] for item in boxes)
-        word = "".join(text[place] for place in places)
+        word = found[0]
         height = max(top - bottom, 1.0)
         cut = _cut_cell(word, boxes, height) if len(boxes) == len(word) else 0
         if cut:
