@@ -241,8 +241,12 @@ def with_legends(text: str) -> Explained:
 def _explained_lines(lines: Sequence[str]) -> dict[int, str]:
     """Return the rows whose marks have a meaning, by the number of their line, with these."""
     tables = [_read(lines, table) for table in _tables(lines)]
-    codes = {id(table): legend for table in tables if (legend := _table_of_codes(lines, table)) is not None}
     known = {id(table): _known(table) for table in tables}
+    codes: dict[int, _Legend] = {}
+    for before, table, behind in zip([[], *tables], tables, [*tables[1:], []], strict=False):
+        near = known.get(id(before), frozenset()) | known.get(id(behind), frozenset())
+        if (legend := _table_of_codes(lines, table, near)) is not None:
+            codes[id(table)] = legend
     if not any(known[id(table)] for table in tables if id(table) not in codes):
         return {}
     general = [*codes.values(), *_headed(lines, frozenset[str]().union(*known.values()))]
@@ -561,8 +565,11 @@ def _merged(legends: Sequence[_Legend]) -> list[_Legend]:
     return list(found.values())
 
 
-def _table_of_codes(lines: Sequence[str], table: Sequence[_Row]) -> _Legend | None:
-    """Return the legend that a table of two columns is, by the names of these or by its heading; None for another."""
+def _table_of_codes(lines: Sequence[str], table: Sequence[_Row], near: frozenset[str]) -> _Legend | None:
+    """Return the legend that a table of two columns is; None for another one.
+
+    The names of its columns say so, or its heading; one without names explains marks of the table before or behind it.
+    """
     pairs: list[tuple[str, str]] = []
     names = ("", "")
     for row in table:
@@ -581,7 +588,8 @@ def _table_of_codes(lines: Sequence[str], table: Sequence[_Row]) -> _Legend | No
     before = next((lines[number].strip() for number in range(table[0].number - 1, -1, -1) if lines[number].strip()), "")
     heads = (before.strip("# "), table[0].row.caption.strip(" ."))
     is_headed = any(_HEAD.fullmatch(each) for each in heads if each)
-    if not (names_legend(names) or is_headed):
+    explains = not any(names) and len(pairs) > 1 and all(key in near for key, _ in pairs)
+    if not (names_legend(names) or is_headed or explains):
         return None
     found = _Legend(column="" if names_codes(names[0]) else names[0])
     for key, meaning in pairs:

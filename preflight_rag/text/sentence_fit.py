@@ -129,6 +129,13 @@ class SentenceFit:
         """Return whether a stretch of a passage is about another subject."""
         return any(self.off_subject(item) for item in self._at(n, quote))
 
+    def is_heading(self, n: int, text: str) -> bool:
+        """Return whether a stretch of a passage is the heading of a part of it, which says nothing by itself."""
+        source = next((each for each in self._sources if each.n == n), None)
+        if source is None:
+            return False
+        return text in (source.heading, *(heading for _, heading in _plain_headings(source.text)))
+
     def of_other_part(self, n: int, quote: str) -> bool:
         """Return whether a stretch of a passage stands under another heading than nearly the same that is asked for."""
         return any(

@@ -95,6 +95,13 @@ def test_a_table_of_codes_is_a_legend():
     ]
 
 
+def test_a_table_without_names_explains_the_one_above_it():
+    found = explained("Name: Ina | Mon: E", "Name: Ola | Mon: -", "", "Rota. | E: early shift", "Rota. | -: day off")
+    assert found[:2] == ["Name: Ina | Mon: E (early shift)", "Name: Ola | Mon: - (day off)"]
+    other = explained("Name: Ina | Mon: E", "Name: Ola | Mon: -", "", "Rota. | E: early shift", "Rota. | F: day off")
+    assert other[0] == "Name: Ina | Mon: E"
+
+
 def test_numbers_are_codes_only_in_the_column_that_a_legend_names():
     rows = ["Task: Roof | Priority: 1 | Days: 1", "Task: Door | Priority: 2 | Days: 2"]
     assert explained(*rows, "", "Priority: 1 = urgent, 2 = later")[:2] == [
