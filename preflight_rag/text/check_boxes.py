@@ -31,8 +31,6 @@ Side = Literal["before", "behind"]
 """Of its item, where a box stands: "☒ yes" or "yes ☒"."""
 _CELL = re.compile(r"(\||\t)")
 _BETWEEN = " .,;)"
-_REMARK = re.compile(r"\s*+\([^()\n]{1,60}\)\W*$")
-"""A remark on how to fill in a form, behind its last item: "(tick one)"."""
 _WINGDINGS = {
     "wingdings": {
         **dict.fromkeys((0x6F, 0x71, 0x72, 0xA8), NOT_TICKED),
@@ -128,7 +126,7 @@ def _side(cell: str, boxes: Sequence[re.Match[str]]) -> Side | None:
     What a question or a colon ends is no item: "Pets: ☒ yes ☐ no". Between two boxes, the wider space parts items.
     """
     before = cell[: boxes[0].start()].strip(_BETWEEN)
-    behind = _REMARK.sub("", cell[boxes[-1].end() :]).strip(_BETWEEN)
+    behind = _without_remark(cell[boxes[-1].end() :].strip(" .,;"))
     if not before and not behind:
         return None
     if not behind:
@@ -138,6 +136,13 @@ def _side(cell: str, boxes: Sequence[re.Match[str]]) -> Side | None:
     between = [f"{_behind(left)}{cell[left.end() : right.start()]}" for left, right in pairwise(boxes)]
     wider = {_wider(text) for text in between}
     return wider.pop() if len(wider) == 1 else None
+
+
+def _without_remark(text: str) -> str:
+    """Return what stands behind the last box without a remark on how to fill in the form: "(tick one)"."""
+    start = text.rfind("(")
+    is_remark = text.endswith(")") and start >= 0 and ")" not in text[start:-1]
+    return (text[:start] if is_remark else text).strip(_BETWEEN)
 
 
 def _behind(box: re.Match[str]) -> str:

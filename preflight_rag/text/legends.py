@@ -40,7 +40,7 @@ NOTE = "Note"
 """The column of the note on a row, with its mark behind it."""
 _NOTE, _NOTE_END = "\ue002", "\ue003"
 """Stand around the text of a note in a cell, as loaders write it; private characters are nobody's."""
-_A_NOTE = re.compile(f"{_NOTE}([^{_NOTE_END}\n]*){_NOTE_END}")
+_A_NOTE = re.compile(f"{_NOTE}([^{_NOTE}{_NOTE_END}\n]*){_NOTE_END}")
 _CODE = r"(?:[^\W_]{1,5}|[^\W\d_](?:[./][^\W\d_]){1,2}\.?)"
 _SYMBOL = r"[^\w\s.,;:(){}|/\\\"'“”‘’„‚«»$€£¥%&@<>=\[\]`^]{1,3}"
 _KEY = rf"(?:{_CODE}|{_SYMBOL})"
