@@ -59,8 +59,9 @@ _AT_END = re.compile(
 )
 """A mark at the end of a cell: "812^a^", "1.9 [1]", "640¹", "388*"; "Hall (north wing)" has none."""
 _AT_START = re.compile(r"(?P<symbol>[*†‡§¶#°+~]{1,2})\s?(?=\w)")
-_BEHIND_FIGURE = re.compile(r"(?<=[\d%)])\s?(?P<plain>[^\W\d_]{1,3})$")
-"""A plain mark behind a figure or a time: "240a", "07:02 S"; "4 km" only where a legend says so."""
+_BEHIND_FIGURE = re.compile(r"(?<=[\d%)])\s?(?P<plain>[^\W\d_]{1,3}(?:(?:, ?| )[^\W\d_]{1,2}){0,2})$")
+"""Plain marks behind a figure or a time: "240a", "07:02 S", "06:40 A B"; "4 km" only where a legend says so."""
+_NUMBER_CODE = re.compile(r"\d{1,2}")
 _TIME = re.compile(r"\d{1,2}[:.h]\d\d\b")
 _TAKES_MARK = re.compile(r"\d$|[^\W\d_]{3}\)?$")
 _WHOLE = re.compile(rf"{_KEY}(?:(?: ?[,;/+] ?| ){_KEY}){{0,5}}")
@@ -274,7 +275,8 @@ def meanings_of(column: str, cell: str) -> list[str]:
     if not cell.endswith(")") or " (" not in cell:
         return []
     value, _, inner = cell[:-1].partition(" (")
-    if _WHOLE.fullmatch(value) and all(map(_is_code, _BETWEEN.split(value))) and not is_figure(value):
+    is_number = is_figure(value) and not _NUMBER_CODE.fullmatch(value)
+    if _WHOLE.fullmatch(value) and all(map(_is_code, _BETWEEN.split(value))) and not is_number:
         listed = _WRITTEN.split(inner)
         return [each for each in map(str.strip, listed) if each] if len(listed) > 1 else [inner]
     listed = _WRITTEN.split(inner)
@@ -328,7 +330,9 @@ def _marked(part: int, column: str, text: str) -> _Cell | None:
     elif start := _AT_START.match(text):
         return _Cell(part, column, text, text[start.end() :], _keys(start))
     elif plain := _BEHIND_FIGURE.search(text):
-        return _Cell(part, column, text, text[: plain.start()], (plain["plain"], *plain["plain"]), is_plain=True)
+        marks = re.split(r", ?| ", plain["plain"])
+        keys = (plain["plain"], *(marks if len(marks) > 1 else marks[0]))
+        return _Cell(part, column, text, text[: plain.start()], keys, is_plain=True)
     return None
 
 

@@ -23,7 +23,9 @@ def explained(*lines: str) -> list[str]:
         ("42¹", "1 provisional figure", "42 (1: provisional figure)"),
         ("42¹", "1) provisional figure", "42 (1: provisional figure)"),
         ("42 (b)", "a) final; b) provisional", "42 (b: provisional)"),
-        ("42 a,b", "a final; b revised", "42 a,b"),
+        ("42 a,b", "a final; b revised", "42 (a: final; b: revised)"),
+        ("06:40 A B", "Key: A = no cars, B = request stop", "06:40 (A: no cars; B: request stop)"),
+        ("06:40 A B", "A = no cars", "06:40 A B"),
         ("42 [a,b]", "a final; b revised", "42 (a: final; b: revised)"),
         ("42 P", "Key: F = final figure, P = provisional figure", "42 (P: provisional figure)"),
         ("n/a", "n/a: not assessed", "n/a (not assessed)"),
@@ -175,7 +177,8 @@ def test_a_superscript_without_such_letters_stays():
         ("2023", "395 (a: provisional)", ["provisional"]),
         ("Note †", "not in winter", ["not in winter"]),
         ("Place", "Hall (north wing)", []),
-        ("Size", "42 (approx)", []),
+        ("Size", "420 (approx)", []),
+        ("Status", "1 (passed)", ["passed"]),
     ],
 )
 def test_meanings_are_read_back(column, cell, meanings):
