@@ -331,8 +331,8 @@ def _marked(part: int, column: str, text: str) -> _Cell | None:
         return _Cell(part, column, text, text[start.end() :], _keys(start))
     elif plain := _BEHIND_FIGURE.search(text):
         marks = re.split(r", ?| ", plain["plain"])
-        keys = (plain["plain"], *(marks if len(marks) > 1 else marks[0]))
-        return _Cell(part, column, text, text[: plain.start()], keys, is_plain=True)
+        own = [plain["plain"], *(marks if len(marks) > 1 else marks[0])]
+        return _Cell(part, column, text, text[: plain.start()], tuple(own), is_plain=True)
     return None
 
 
