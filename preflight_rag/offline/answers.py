@@ -57,6 +57,7 @@ from preflight_rag.offline.lines import asks_for_lines, exact_sentences, named_l
 from preflight_rag.offline.other_subjects import is_about_another
 from preflight_rag.offline.row_comparisons import compared_rows
 from preflight_rag.offline.row_marks import marked_rows
+from preflight_rag.offline.row_meanings import explained_rows, with_rows_for_legends
 from preflight_rag.offline.sibling_items import siblings, with_siblings
 from preflight_rag.offline.tables import TableAnswer, table_answer
 from preflight_rag.offline.verdicts import VerdictReader
@@ -370,7 +371,9 @@ class AnswerReader:
             # All words of the question stand in that document, some in its file's name, which no list of words has.
             return evidence(*by_year(question, by_number, fields, CLOSEST), judgement.why_unclaimed())
         if named := named_lines(question, sources):
+            named = [each for each in named if not fit.of_other_part(*each)] or named
             if not asks_for_lines(question):
+                named = with_rows_for_legends(named, question, sources)
                 named = [*named, *self._prose_beside(named, question, read, fit)]
             return evidence(*by_year(question, by_number, named, lead))
         ranked = self.sentences.rank(question, sentences_of(sources), MAX_COMPARED)
@@ -382,6 +385,7 @@ class AnswerReader:
         quotes, lead = of_versions(nearest, fit, lead)
         if quotes and (items := siblings(quotes[0], question, sources)):
             quotes = [*items, *quotes[1:]]
+        quotes = with_rows_for_legends(quotes, question, sources)
         return evidence(*by_year(question, by_number, quotes, lead), why)
 
     def _prose_beside(
@@ -440,7 +444,7 @@ def _from_tables(question: str, sources: Sequence[Source], fit: SentenceFit) -> 
     """Return what rows and cells of tables say by rule, before anything is read; None where they say nothing."""
     if compared := compare(question, fit, CLOSEST) or compared_rows(question, sources, CLOSEST):
         return compared
-    if marked := marked_rows(question, sources):
+    if marked := marked_rows(question, sources) or explained_rows(question, sources):
         return marked
     if without := rows_without_any(question, sources):
         return without

@@ -72,6 +72,12 @@ _WHO = re.compile(r"\b(?:who|whom|whose)\b", re.I)
 _CLAUSE = re.compile(r"\b(?:is|are|was|were|has|have|had|been|will)\b")
 """Of what is no name: "Acme Inc., has been appointed chair"."""
 _WHERE = re.compile(r"\b(?:where|(?:which|what) (?:city|country|town|state|place|hospital|university))\b", re.I)
+_GIVEN = re.compile(
+    r"\b(?:from|since|until|till|after|before|as of|starting)(?: in)? (january|february|march|april|may|june|july"
+    r"|august|september|october|november|december|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b",
+    re.IGNORECASE,
+)
+_CLOCK = re.compile(r"\d[:.]\d\d|\d ?[ap]\.?m\b|o['’]clock", re.IGNORECASE)
 _OFFERS = re.compile(r"\w,? or \w", re.I)
 _AGE = re.compile(r"\bhow old\b", re.I)
 _HOW_MANY = re.compile(r"\bhow many (\w+)", re.I)
@@ -265,8 +271,16 @@ def type_features(question: str, answer: str) -> dict[str, float]:
         "length": min(1.0, math.log1p(len(answer.split())) / 3),
         "repeats": len(terms & asked) / len(terms) if terms else 1.0,
         "not_offered": float(bool(_OFFERS.search(question)) and not terms & asked),
-        "asked_already": float(not _OFFERS.search(question) and ((bool(terms) and terms <= asked) or short)),
+        "asked_already": float(
+            not _OFFERS.search(question) and ((bool(terms) and terms <= asked) or short or _is_given(answer, question))
+        ),
     }
+
+
+def _is_given(answer: str, question: str) -> bool:
+    """Return whether an answer is a day of the month from or up to which a question asks: "from July" is 1 July."""
+    given = _GIVEN.search(question)
+    return given is not None and given[1].casefold() in answer.casefold() and not _CLOCK.search(answer)
 
 
 def _short_for(answer: str, question: str) -> bool:

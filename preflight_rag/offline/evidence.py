@@ -343,6 +343,7 @@ def nearest_quotes(
     """
     readings = {item.source.n: item.reading for item in read}
     ranked = [item for item in ranked if not is_title(item.sentence.text, item.sentence.title)]
+    ranked = [item for item in ranked if not fit.is_heading(item.sentence.n, item.sentence.text)] or ranked
     kind = "" if _MOST.search(fit.question) else asked_kind(fit.question)
     says = {"number": has_figure, "date": _has_day}.get(kind)
 

@@ -58,7 +58,7 @@ _WITH_REMARK = re.compile(r"(y|n)(?:es|o)?(?=\s*[,;(]|\s[–—-])", re.IGNORECA
 
 
 @dataclass(frozen=True)
-class _Condition:
+class Condition:
     """A condition of a question: its index terms, how often it denies them, and what it calls the rows.
 
     Of a question for "who", and of a further condition, that is empty.
@@ -105,7 +105,7 @@ def marked_rows(question: str, sources: Sequence[Source]) -> Draft | None:
         question: What was asked.
         sources: Passages, of which the lines that are rows of tables are read.
     """
-    asked = _conditions(question)
+    asked = conditions(question)
     if not asked:
         return None
     tables: dict[tuple[str, str], list[_Line]] = {}
@@ -123,14 +123,19 @@ def marked_rows(question: str, sources: Sequence[Source]) -> Draft | None:
     return _shown(fitting, rows_marked(names, shown=min(len(fitting), MOST_ROWS), found=len(fitting)))
 
 
-def _conditions(question: str) -> list[_Condition]:
+def without_denials(text: str) -> tuple[str, int]:
+    """Return a text without its words of denial, and how many these are."""
+    return _DENIES.sub(" ", text), len(_DENIES.findall(text))
+
+
+def conditions(question: str) -> list[Condition]:
     """Return the conditions of a question for rows; none of another question."""
     asked = " ".join(question.split()).rstrip("?!. ")
     lead = _LEAD_IN.match(asked)
     if lead is None or _MIXED.search(asked):
         return []
     first, *others = (
-        _Condition(frozenset(words(_DENIES.sub(" ", part))), len(_DENIES.findall(part)))
+        Condition(frozenset(words(_DENIES.sub(" ", part))), len(_DENIES.findall(part)))
         for part in _AND.split(asked[lead.end() :])
     )
     has_group = not lead[0].lower().startswith(("who", "where"))
@@ -145,7 +150,7 @@ def _lines(sources: Sequence[Source]) -> Iterator[_Line]:
                 yield _Line(source, text.strip(), row)
 
 
-def _wanted(asked: Sequence[_Condition], lines: list[_Line], sources: Sequence[Source]) -> list[_Wanted]:
+def _wanted(asked: Sequence[Condition], lines: list[_Line], sources: Sequence[Source]) -> list[_Wanted]:
     """Return the column of each condition; none where one has no column, or the question names something else.
 
     Rows that lack what the question names beside its columns, such as a town, are taken out of `lines`.
@@ -172,7 +177,7 @@ def _wanted(asked: Sequence[_Condition], lines: list[_Line], sources: Sequence[S
 
 
 def _is_alone(
-    line: _Line, wanted: Sequence[_Wanted], rest: frozenset[str], first: _Condition, sources: Sequence[Source]
+    line: _Line, wanted: Sequence[_Wanted], rest: frozenset[str], first: Condition, sources: Sequence[Source]
 ) -> bool:
     """Return whether nothing is missing but what a question calls the rows, and no other document has the rest.
 
@@ -218,7 +223,7 @@ def _senses(cells: Sequence[str]) -> dict[str, bool]:
     return says if sum(cell in says for cell in filled) * 2 > len(filled) else {}
 
 
-def _column(condition: _Condition, columns: dict[str, dict[str, bool]]) -> tuple[str, bool, frozenset[str]] | None:
+def _column(condition: Condition, columns: dict[str, dict[str, bool]]) -> tuple[str, bool, frozenset[str]] | None:
     """Return the only column that a condition means, whether its cells are to say yes, and the terms left over."""
     fitting: list[tuple[int, int, str, bool, frozenset[str]]] = []
     for name in columns:

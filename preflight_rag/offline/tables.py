@@ -57,6 +57,11 @@ _ASKING = frozenset(
 """Words that ask, and name nothing, unless a row or a column has them."""
 _QUANTITY = frozenset(words("many much"))
 _WHO = re.compile(r"\b(?:who|whom|whose)\b", re.IGNORECASE)
+_OF_WHAT = re.compile(
+    r"\W*(?:against|for|about|with|from|of|on|to) wh(?:at|om|ich) (?:is|are|was|were|do|does|did|can|may|has|have)\b",
+    re.IGNORECASE,
+)
+"""A question whose answer is no figure: "Against what are rabbits vaccinated?", unlike "For what price is it sold?"."""
 _COUNTED = re.compile(r"\bhow many (\w+)", re.IGNORECASE)
 _SCALE = re.compile(r"(?:\bin |[$€£] ?|\()(thousand|million|billion)s?\b(?! of)", re.IGNORECASE)
 _NO_AMOUNT = re.compile(
@@ -195,6 +200,8 @@ def _may_answer(question: str, kind: Kind, cell: str) -> bool:
     if has_no_value(cell):
         return True
     has_digits = any(map(str.isdigit, cell))
+    if has_digits and _OF_WHAT.match(question):
+        return False
     return not (has_digits and _WHO.search(question)) if kind == "name" else has_digits
 
 

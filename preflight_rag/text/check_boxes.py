@@ -7,7 +7,9 @@ Two boxes of one line are parted by a semicolon, so that "not" denies its own it
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from typing import Literal
 
 TICKED, NOT_TICKED, CROSSED = "[ticked]", "[not ticked]", "[crossed, not ticked]"
 _SIGNS = {
@@ -25,6 +27,10 @@ _TYPED = re.compile(
 )
 """A box typed as brackets before its item: "- [ ] smoking", "[x] yes  [ ] no"; "a[x] is", "see [x]." have none."""
 _BOX = re.compile(rf"(?:{'|'.join(map(re.escape, (NOT_TICKED, TICKED, CROSSED)))})")
+Side = Literal["before", "behind"]
+"""Of its item, where a box stands: "☒ yes" or "yes ☒"."""
+_CELL = re.compile(r"(\||\t)")
+_BETWEEN = " .,;)"
 _WINGDINGS = {
     "wingdings": {
         **dict.fromkeys((0x6F, 0x71, 0x72, 0xA8), NOT_TICKED),
@@ -66,9 +72,10 @@ def with_boxes(text: str) -> str:
         return f"{' ' if before.isalnum() else ''}{written}{behind}"
 
     lines = text.split("\n")
+    usual = _usual(lines)
     for number, line in enumerate(lines):
         if _SIGN.search(line):
-            lines[number] = parted(_SIGN.sub(words_of, line))
+            lines[number] = parted(_SIGN.sub(words_of, line), _usual([line]) or usual)
     return "\n".join(lines)
 
 
@@ -91,20 +98,70 @@ def _words_of(match: re.Match[str]) -> str:
     return f"{match['before']}{words_for(bool(match['mark'].strip()))}"
 
 
-def parted(line: str) -> str:
+def parted(line: str, usual: Side | None = None) -> str:
     """Return a line with a semicolon between the items of its boxes, in each of its cells where it is of a table.
 
-    A box stands before its item, or behind it.
+    A box stands before its item, or behind it. Where neither the line nor what is `usual` around it says which, the
+    semicolon stands around each box, so that it says nothing of any item.
     """
-    return "".join(map(_parted, re.split(r"(\||\t)", line)))
+    return "".join(_parted(cell, usual) for cell in _CELL.split(line))
 
 
-def _parted(cell: str) -> str:
+def _parted(cell: str, usual: Side | None) -> str:
     boxes = list(_BOX.finditer(cell))
     if len(boxes) < 2:
         return cell
-    is_behind = not cell[boxes[-1].end() :].strip(" .;,)")
-    cuts = [each.end() for each in boxes[:-1]] if is_behind else [each.start() for each in boxes[1:]]
+    side = _side(cell, boxes) or usual
+    cuts = [each.end() for each in boxes[:-1]] if side == "behind" else [each.start() for each in boxes[1:]]
+    if side is None:
+        cuts = [place for each in boxes for place in each.span() if cell[:place].strip() and cell[place:].strip()]
     pieces = [cell[start:end] for start, end in pairwise([0, *cuts, len(cell)])]
     first, *others = (piece.rstrip(" ,;") for piece in pieces)
     return "; ".join([first, *(piece.lstrip(" ,;") for piece in others)])
+
+
+def _side(cell: str, boxes: Sequence[re.Match[str]]) -> Side | None:
+    """Return on which side of its item each box of a cell stands; None where the cell does not say.
+
+    What a question or a colon ends is no item: "Pets: ☒ yes ☐ no". Between two boxes, the wider space parts items.
+    """
+    before = cell[: boxes[0].start()].strip(_BETWEEN)
+    behind = _without_remark(cell[boxes[-1].end() :].strip(" .,;"))
+    if not before and not behind:
+        return None
+    if not behind:
+        return "behind"
+    if not before or before.endswith((":", "?")):
+        return "before"
+    between = [f"{_behind(left)}{cell[left.end() : right.start()]}" for left, right in pairwise(boxes)]
+    wider = {_wider(text) for text in between}
+    return wider.pop() if len(wider) == 1 else None
+
+
+def _without_remark(text: str) -> str:
+    """Return what stands behind the last box without a remark on how to fill in the form: "(tick one)"."""
+    start = text.rfind("(")
+    is_remark = text.endswith(")") and start >= 0 and ")" not in text[start:-1]
+    return (text[:start] if is_remark else text).strip(_BETWEEN)
+
+
+def _behind(box: re.Match[str]) -> str:
+    """Return the spaces behind a box that its match has."""
+    return box.groupdict().get("behind") or ""
+
+
+def _wider(text: str) -> Side | None:
+    """Return the side that an item's box is on, by the spaces around the item."""
+    left, right = len(text) - len(text.lstrip()), len(text) - len(text.rstrip())
+    return None if left == right else "before" if right > left else "behind"
+
+
+def _usual(lines: Iterable[str]) -> Side | None:
+    """Return the side of their items on which all signs for boxes of some lines stand, of those that say so."""
+    sides: set[Side | None] = set()
+    for line in lines:
+        for cell in _CELL.split(line):
+            boxes = list(_SIGN.finditer(cell))
+            sides.add(_side(cell, boxes) if boxes else None)
+    sides.discard(None)
+    return sides.pop() if len(sides) == 1 else None

@@ -20,6 +20,7 @@ from preflight_rag.text.negation import denies, polarity
 from preflight_rag.text.offices import asked_office, names_office
 from preflight_rag.text.question_forms import form_of
 from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.tables import is_row
 from preflight_rag.text.values import last_question
 from preflight_rag.text.versions import supersedes
 from preflight_rag.text.words import STOP_WORDS, words_by_token
@@ -27,6 +28,8 @@ from preflight_rag.text.words import STOP_WORDS, words_by_token
 PARALLEL = 0.5
 """Least share of the shorter sentence's words that two sentences have in common that say the same of two things; this
 and the next were set on the half of `tests/one_word_pairs.py` that was looked at."""
+LONGEST_HEADING = 50
+"""Characters of a line without a mark that is taken for a heading; a guess."""
 MOST_RIVALS = 32
 """Sentences with most of the question's words that others are compared with."""
 
@@ -56,6 +59,8 @@ _COMES = re.compile(
     re.I,
 )
 _ASKS_LEAVING = re.compile(r"\b(?:former|previous|retir\w+|resign\w*|step\w* down|left|leav\w+|before|until)\b", re.I)
+_FIELD = re.compile(r"[^:|\n]{1,40}: [^|\n]{1,60}$")
+"""A short line with a name and a value: of two, each is about what its name says."""
 _TOKEN = re.compile(r"\w+(?:[-'’]\w+)*")
 _POINTS_BACK = re.compile(
     r"(?:it|its|they|their|them|he|his|she|her|this|these|that|those|both|the (?:latter|former|same))\b", re.I
@@ -130,6 +135,23 @@ class SentenceFit:
     def other_subject(self, n: int, quote: str) -> bool:
         """Return whether a stretch of a passage is about another subject."""
         return any(self.off_subject(item) for item in self._at(n, quote))
+
+    def is_heading(self, n: int, text: str) -> bool:
+        """Return whether a stretch of a passage is the heading of a part of it, which says nothing by itself."""
+        source = next((each for each in self._sources if each.n == n), None)
+        if source is None:
+            return False
+        return text in (source.heading, *(heading for _, heading in _plain_headings(source.text)))
+
+    def of_other_part(self, n: int, quote: str) -> bool:
+        """Return whether a stretch of a passage stands under another heading than nearly the same that is asked for."""
+        return any(
+            other.source is item.source
+            and other.placed & self._terms > item.placed & self._terms
+            and _parallel(item, other, self._terms)
+            for item in self._at(n, quote)
+            for other in self.sentences[n]
+        )
 
     def may_claim(self, n: int, quote: str) -> bool:
         """Return whether an answer that stands in a stretch of a passage may be claimed.
@@ -225,6 +247,7 @@ class SentenceFit:
 
     def _placed(self, source: Source) -> list[PlacedSentence]:
         headings = [(match.start(), match["marked"] or match["ruled"]) for match in _HEADING.finditer(source.text)]
+        headings = sorted([*headings, *_plain_headings(source.text)])
         title = frozenset(words_by_token(source.title))
         found: list[PlacedSentence] = []
         before: tuple[str, frozenset[str]] = "", frozenset()
@@ -248,10 +271,32 @@ def _is_of_the_past(text: str) -> bool:
     return bool(_PAST_OFFICE.search(text)) and not _STILL.search(text)
 
 
+def _plain_headings(text: str) -> list[tuple[int, str]]:
+    """Return `(offset, heading)` of the headings without a mark: short lines above sentences, lists or rows.
+
+    A web page, a Word document and a PDF have no other ones. What stands above another short line is none, as in a list
+    of names; a single one in a passage tells no two things apart.
+    """
+    lines: list[tuple[int, str, bool]] = []
+    at = 0
+    for line in text.split("\n"):
+        if stripped := line.strip():
+            is_short = len(stripped) <= LONGEST_HEADING and stripped[-1].isalnum() and stripped[0].isupper()
+            is_plain = is_short and ": " not in stripped and not is_row(stripped) and ". " not in stripped
+            lines.append((at, stripped, is_plain))
+        at += len(line) + 1
+    found = [(at, line) for (at, line, is_plain), below in pairwise(lines) if is_plain and not below[2]]
+    return found if len(found) > 1 else []
+
+
 def _parallel(a: PlacedSentence, b: PlacedSentence, asked: frozenset[str]) -> bool:
     """Return whether two sentences say nearly the same, but for the words that tell one thing from another."""
+    if a is b:
+        return False
+    if a.source is b.source and _FIELD.match(a.text) and _FIELD.match(b.text):
+        return True
     shared, least = a.terms & b.terms, min(len(a.terms), len(b.terms))
-    return a is not b and bool(shared & asked) and len(shared) >= PARALLEL * least
+    return bool(shared & asked) and len(shared) >= PARALLEL * least
 
 
 def _has_another(item: PlacedSentence, other: PlacedSentence, term: str) -> bool:

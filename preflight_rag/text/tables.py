@@ -41,6 +41,17 @@ NOT_MARKED = "not marked"
 """How a blank cell is written in a column of nothing but marks: its blanks say no, and would be lost with the cell."""
 MOST_MARKED = 8
 """Columns of marks whose blanks are written; of a wider matrix the rows would be of these alone. A guess."""
+_MEANINGS = re.compile(
+    r"(?:meanings?|descriptions?|explanations?|definitions?|stands for|means|bedeutung|beschreibung|erklärung"
+    r"|signification|significado|significato|betekenis)(?: [\w-]+)?",
+    re.IGNORECASE,
+)
+"""Names of a legend's second column: "Meaning", "Description"; "Price" is none."""
+_CODES = re.compile(
+    r"(?:[\w-]+ )?(?:codes?|symbols?|marks?|keys?|signs?|abbreviations?|letters?|abbr\.?|kürzel|zeichen|symbole)",
+    re.IGNORECASE,
+)
+"""Names of a legend's first column: "Code", "Day code", "Symbol"; "Name" is none."""
 _MARKS = frozenset({"x", "X", "✓", "✔", "✅", "•", "●", "[ticked]"})
 _ERROR = re.compile(
     r"#[¡¿]?(?:VALUE|REF|DIV/0|NUM|NULL|SPILL|CALC|FIELD|BLOCKED|CONNECT|UNKNOWN|BUSY|EXTERNAL|PYTHON"
@@ -74,6 +85,16 @@ class TableRow:
 def is_row(line: str) -> bool:
     """Return whether a line is a row of a table."""
     return BAR in line
+
+
+def names_codes(column: str) -> bool:
+    """Return whether a column's name says that it holds codes: "Code", "Symbol"."""
+    return _CODES.fullmatch(column) is not None
+
+
+def names_legend(names: Sequence[str]) -> bool:
+    """Return whether names of two columns are those of a legend: "Grade" and "Meaning", "Code" and "Shift"."""
+    return len(names) == 2 and (_MEANINGS.fullmatch(names[1]) is not None or names_codes(names[0]))
 
 
 def is_error(cell: str) -> bool:
@@ -295,6 +316,8 @@ def _header_rows(rows: Sequence[Sequence[str]]) -> int:
     if not named or any(is_figure(cell) and not _YEAR.match(cell) for cell in first):
         return 0
     if len(first) == 2:
+        if _MEANINGS.fullmatch(first[1]):
+            return 1
         # Two columns without a marked header are names and values, unless the values alone are figures.
         return int(sum(is_figure(row[1]) for row in below) * 3 >= 2 * len(below) and not is_figure(below[0][0]))
     return int(len(named) * 3 >= 2 * (len(first) - 1) and len(set(named)) == len(named))

@@ -50,6 +50,8 @@ EXAMPLES = [
     (narrow_denials, "_FINDING", "The difference was small.", "Dogs are not allowed."),
     (lines, "_AMOUNT", "drug A 20 mg", "20 magnets"),
     (tables, "_NO_AMOUNT", "Earnings per share", "Earnings"),
+    (tables, "_OF_WHAT", "Against what are rabbits vaccinated?", "For what price is it sold?"),
+    (confidence, "_GIVEN", "When does it open from July?", "When in July does it open?"),
     (confidence, "_WHERE", "In which city was it?", "In which trial was it?"),
     (confidence, "_TOPIC", "Is there anything on ketamine?", "Who was cast as Hamlet?"),
     (confidence, "_UNITS_ASKED", "How long does it take?", "How many are there?"),

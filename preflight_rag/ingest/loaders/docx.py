@@ -32,6 +32,7 @@ from preflight_rag.ingest.loaders.xml import XMLSyntaxError, core_properties, lo
 from preflight_rag.state.errors import UnreadableDocument
 from preflight_rag.state.values import Document
 from preflight_rag.text.check_boxes import font_box, parted, with_typed_boxes, words_for
+from preflight_rag.text.legends import raised_behind, with_note
 from preflight_rag.text.tables import expand_spans, table_lines
 
 if TYPE_CHECKING:
@@ -252,6 +253,11 @@ class _Reader:
             named = f"{name}: {text}" if place == 0 and style != "row" else text
             yield style if style == "row" else "aside", named
 
+    def _words_of_note(self, kind: str, number: str) -> str:
+        """Return what a note says, beside the cell that it is on; it stands below the table, too."""
+        note = self._notes[kind].get(number)
+        return one_line("".join(each.text or "" for each in note.iter(f"{_WORD}t"))) if note is not None else ""
+
     def _comment(self, number: str) -> Iterator[tuple[str, str]]:
         comment = self._comments.pop(number, None)
         if comment is None:
@@ -281,7 +287,10 @@ class _Reader:
             cells: list[tuple[str, int, int]] = []
             noted = len(asides.notes)
             for cell in _unwrapped(row, f"{_WORD}tc"):
+                before = len(asides.notes)
                 text = with_typed_boxes(parted(" ".join(self._text(cell, asides).split())))
+                for each in asides.notes[before:]:
+                    text = with_note(text, self._words_of_note(*each))
                 if not text and _goes_on(cell):
                     text = _above(rows, sum(columns for _, columns, _ in cells))
                 cells.append((text, _columns(cell), 1))
@@ -319,7 +328,8 @@ class _Reader:
             elif node.tag in _SKIPPED:
                 self._deletions += node.tag in _DELETED and _has_text(node)
             elif node.tag in (f"{_WORD}t", f"{_MATH}t"):
-                parts.append(node.text or "")
+                text = node.text or ""
+                parts.append(raised_behind("".join(parts)[-4:], text) if _is_superscript(node) else text)
                 for number in self._open_comments:
                     self._anchors.setdefault(number, []).append(node.text or "")
             elif node.tag in _BREAKS:
@@ -407,6 +417,12 @@ class _Reader:
 
 def _has_text(node: _Element) -> bool:
     return any(each.text and each.text.strip() for each in node.iter(f"{_WORD}t", f"{_WORD}delText"))
+
+
+def _is_superscript(node: _Element) -> bool:
+    run = node.getparent()
+    place = run.find(f"{_WORD}rPr/{_WORD}vertAlign") if run is not None else None
+    return place is not None and place.get(f"{_WORD}val") == "superscript"
 
 
 def _is_on(mark: _Element | None, space: str) -> bool:

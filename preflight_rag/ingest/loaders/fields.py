@@ -17,6 +17,7 @@ from preflight_rag.state.errors import EmptyDocument, UnreadableDocument
 from preflight_rag.state.values import Document
 from preflight_rag.text.check_boxes import with_boxes
 from preflight_rag.text.dates import MONTHS
+from preflight_rag.text.legends import with_legends
 from preflight_rag.text.tables import errors_in, is_row
 
 _UNWANTED = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u200b\u2060\ufeff\ufffe\uffff]")
@@ -216,6 +217,13 @@ def file_document(
     if not any(char.isalnum() for char in text):
         raise EmptyDocument(f"{source or path} {if_empty}")
     report = report or ReadReport()
+    explained = with_legends(text)
+    text = explained.text
+    if explained.places:
+        pages = tuple((number, explained.moved(offset)) for number, offset in pages)
+        if metadata and "sections" in metadata:
+            sections = [[explained.moved(offset), heading] for offset, heading in metadata["sections"]]
+            metadata = {**metadata, "sections": sections}
     if not report.counts.get("rows") and (rows := sum(map(is_row, text.split("\n")))):
         report.counts["rows"] = rows
         report.counts["tables"] = sum(is_table for is_table, _ in groupby(filter(None, text.split("\n")), key=is_row))

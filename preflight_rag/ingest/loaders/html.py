@@ -15,6 +15,7 @@ from preflight_rag.ingest.loaders.nested_lists import DEEPEST, LONGEST_PARENT, i
 from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.state.values import Document
 from preflight_rag.text.check_boxes import CROSSED, NOT_TICKED, TICKED, words_for
+from preflight_rag.text.legends import raised, with_note
 from preflight_rag.text.tables import BAR, expand_spans, is_row, table_lines
 
 if TYPE_CHECKING:
@@ -63,10 +64,17 @@ _NOT_SHOWN = re.compile(
 )
 """In a `style` attribute: a browser shows nothing of the element. "display: none" is one, "display: block" is none."""
 _BOILERPLATE = ("nav", "footer", "aside", "form", "button", "select")
+_CITATION = re.compile(r"\[\d+\]")
+"""The mark of a reference, which says where a cell is from and not what it means."""
+_NOTE_KIND = re.compile(r"\b(?:foot|end|rear)notes?\b")
+_NO_TEXT_AROUND = frozenset(("ul", "ol", *_BOILERPLATE, "header", "menu", "td", "th"))
+"""What a list is inside of that is no part of a page's text, or is read with what it is inside of."""
 _QUOTE, _QUOTE_END = "\ue000", "\ue001"
 """Stand where a quoted part of a mail begins and ends; no page has them, for private characters are nobody's."""
 _DESCRIPTION_WORDS = 4
 """Words of a picture's description that says what it shows; shorter ones are names of buttons and logos. A guess."""
+_LONGEST_MARK = 4
+"""Characters of a link in a cell that is the mark of a note: "1", "[a]"; a guess."""
 _LONGEST_CELL = 400
 """Characters of a cell; a table with longer ones lays out a page. A guess."""
 _LINKS = 0.5
@@ -164,6 +172,7 @@ def _parsed(page: str, report: ReadReport | None = None) -> BeautifulSoup:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
         soup = BeautifulSoup(page, "lxml")
+    _keep_notes(soup)
     _drop_hidden(soup)
     _write_boxes(soup)
     _write_terms(soup)
@@ -277,7 +286,7 @@ def _spell_out_lists(soup: BeautifulSoup) -> bool:
     """
     found = False
     for outer in soup.find_all(["ul", "ol"]):
-        if outer.decomposed or outer.find_parent(["ul", "ol", *_BOILERPLATE, "header", "menu", "td", "th"]):
+        if outer.decomposed or any(each.name in _NO_TEXT_AROUND for each in outer.parents):
             continue
         items = outer.find_all("li")
         length = len(one_line(outer.get_text(" ")))
@@ -298,12 +307,12 @@ def _spell_out_lists(soup: BeautifulSoup) -> bool:
 
 def _item_above(item: Tag) -> Tag | None:
     """Return the item that a list's item is inside of; of a list that stands between items, the one before it."""
-    around = item.find_parent(["ul", "ol"])
+    around = next((each for each in item.parents if each.name in ("ul", "ol")), None)
     if around is None or around.parent is None:
         return None
     if around.parent.name in ("ul", "ol"):
         return around.find_previous_sibling("li")
-    outer = around.find_parent(["li", "td", "th", "ul", "ol"])
+    outer = next((each for each in around.parents if each.name in ("li", "td", "th", "ul", "ol")), None)
     return outer if outer is not None and outer.name == "li" else None
 
 
@@ -391,9 +400,11 @@ def _write_tables(soup: BeautifulSoup, report: ReadReport) -> bool:
     found = False
     tables = soup.find_all("table")
     layout = [table for table in tables if table.find("table")]
+    targets: dict[str, Tag] = {}
     for table in tables:
         if any(table is each for each in layout) or table.get("role") == "presentation":
             continue
+        _raise_marks(table, soup, targets)
         rows = table.find_all("tr")
         cells = [row.find_all(["th", "td"], recursive=False) for row in rows]
         texts = [[cell.get_text(" ", strip=True) for cell in row] for row in cells]
@@ -424,6 +435,42 @@ def _write_tables(soup: BeautifulSoup, report: ReadReport) -> bool:
         for element in (table, *table.find_all(["tbody", "thead", "tr", "td", "th"])):
             element.name = "div"
     return found
+
+
+def _raise_marks(table: Tag, soup: BeautifulSoup, targets: dict[str, Tag]) -> None:
+    """Put what stands above the line behind its word or figure, "64<sup>1</sup>" is no "64 1", and notes into cells.
+
+    Args:
+        table: The table.
+        soup: Its page.
+        targets: The page's elements by their `id`, filled where a mark leads to one.
+    """
+    marks = table.find_all("sup")
+    for mark in marks:
+        text = one_line(mark.get_text())
+        if (written := raised(text)) != text:
+            mark.replace_with(written)
+    links = [link for link in table.find_all("a", href=True) if str(link["href"]).startswith("#")]
+    for link in links:
+        named = one_line(link.get_text())
+        if not 0 < len(named) <= _LONGEST_MARK or _CITATION.fullmatch(named):
+            continue
+        targets |= {} if targets else {str(each["id"]): each for each in soup.find_all(id=True)}
+        note = targets.get(str(link["href"])[1:])
+        if note is None or any(each is note for each in link.parents):
+            continue
+        words = one_line(note.get_text(" ")).strip("↩\ufe0e^ ").removeprefix(named).strip(" .:")
+        if written := with_note(named, words).removeprefix(named):
+            link.replace_with(written)
+    if marks or links:
+        table.smooth()
+
+
+def _keep_notes(soup: BeautifulSoup) -> None:
+    """Make notes of books and pages parts of the text, which are asides for programs that show them elsewhere."""
+    for aside in soup.find_all("aside"):
+        if _NOTE_KIND.search(f"{aside.get('epub:type', '')} {aside.get('role', '')}"):
+            aside.name = "div"
 
 
 def _write_labelled_rows(table: Tag, soup: BeautifulSoup) -> None:
@@ -473,9 +520,11 @@ def _visible_text(soup: BeautifulSoup) -> str:
 
     for element in soup.find_all((*_INVISIBLE, *_BOILERPLATE)):
         element.decompose()
+    as_they_stand = {id(text) for element in soup.find_all("pre") for text in element.find_all(string=True)}
     for text in soup.find_all(string=True):
-        if type(text) is NavigableString and not text.find_parent("pre"):
-            text.replace_with(re.sub(r"\s+", " ", text))
+        spaced = re.sub(r"\s+", " ", text)
+        if spaced != text and type(text) is NavigableString and id(text) not in as_they_stand:
+            text.replace_with(spaced)
     for element in soup.find_all("br"):
         element.replace_with("\n")
     for element in soup.find_all(_BLOCKS.split()):

@@ -24,6 +24,7 @@ from preflight_rag.ingest.loaders.xml import XMLSyntaxError, local, parse_xml
 from preflight_rag.state.errors import EncryptedDocument, UnreadableDocument
 from preflight_rag.state.values import Document
 from preflight_rag.text.check_boxes import parted, with_typed_boxes, words_for
+from preflight_rag.text.legends import raised_behind, with_note
 from preflight_rag.text.tables import expand_spans, table_lines
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ def _with_words_for_boxes(content: _Element) -> _Element:
     for each in list(content.iter(f"{_DRAW}control")):
         if words := controls.get(str(each.get(f"{_DRAW}control"))):
             _put_words(each, words)
+    _raise_marks(content)
     for each in list(content.iter()):
         name = local(each) if isinstance(each.tag, str) else ""
         if name == "content-control" and _attribute(each, "checkbox") == "true":
@@ -111,6 +113,22 @@ def _with_words_for_boxes(content: _Element) -> _Element:
             values = {_attribute(param, "name"): _attribute(param, "value") for param in each}
             _put_words(each, f"{words_for(values.get('Checkbox_Checked') in ('true', '1'))} ")
     return content
+
+
+def _raise_marks(content: _Element) -> None:
+    """Write superscripts behind figures and words as characters above the line: "640¹" is no "6401"."""
+    styles = {
+        str(style.get(f"{_STYLE}name"))
+        for style in content.iter(f"{_STYLE}style")
+        for properties in style.iterchildren(f"{_STYLE}text-properties")
+        if _attribute(properties, "text-position").startswith(("super", "33%"))
+    }
+    for span in content.iter(f"{_TEXT}span") if styles else ():
+        if span.get(f"{_TEXT}style-name") in styles and span.text and not len(span):
+            before, parent = span.getprevious(), span.getparent()
+            outer = parent.text if parent is not None else ""
+            left = outer if before is None else before.tail or "".join(before.itertext())
+            span.text = raised_behind((left or "")[-4:], span.text)
 
 
 def _attribute(element: _Element, name: str) -> str:
@@ -254,7 +272,7 @@ class _Reader:
             if node.tag == f"{_TEXT}note":
                 self._notes += 1
                 kind = "Endnote" if node.get(f"{_TEXT}note-class") == "endnote" else "Footnote"
-                words = " ".join(" ".join(_text(each).split()) for each in node.iterchildren(f"{_TEXT}note-body"))
+                words = _note_words(node)
                 if words:
                     parts.add(f"{kind} {self._notes}{f' ({about})' if about else ''}: {words}")
                     self.report.count("footnotes")
@@ -293,6 +311,8 @@ class _Reader:
             cells: list[tuple[str, int, int]] = []
             for cell in row.iterchildren(f"{_TABLE}table-cell"):
                 text = " ".join(_text(cell).split())
+                for note in cell.iter(f"{_TEXT}note"):
+                    text = with_note(text, _note_words(note))
                 formula = str(cell.get(f"{_TABLE}formula", "")).removeprefix("of:")
                 if formula and not text:
                     text = f"{one_line(formula)} (formula without a value)"
@@ -304,6 +324,10 @@ class _Reader:
                 cells.pop()
             rows += [cells] * min(_number(row, "number-rows-repeated"), _MOST_REPEATED if cells else 1)
         return rows
+
+
+def _note_words(note: _Element) -> str:
+    return " ".join(" ".join(_text(each).split()) for each in note.iterchildren(f"{_TEXT}note-body"))
 
 
 def _row_label(row: _Element) -> str:

@@ -26,7 +26,7 @@ from preflight_rag.ingest.loaders.layout import (
 )
 from preflight_rag.ingest.loaders.pdf_annotations import page_annotations
 from preflight_rag.ingest.loaders.pdf_columns import with_columns
-from preflight_rag.ingest.loaders.pdf_tables import LEAST_ROWS, with_tables
+from preflight_rag.ingest.loaders.pdf_tables import LEAST_ROWS, raise_marks, with_tables
 from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.state.errors import DocumentError, EmptyDocument, EncryptedDocument, UnreadableDocument
 from preflight_rag.state.values import Document
@@ -40,7 +40,8 @@ _NO_TITLE = re.compile(
     r"|.*\.(?:docx?|pdf|tex|dvi|indd|qxd|pptx?|rtf|html?)|[\d\W]*|united states.*|for immediate release",
     re.IGNORECASE,
 )
-_FIGURES_BEHIND = re.compile(r"[\d)%—–-]\s+[$(]*\d[\d.,]*[)%]*\s*$|^[$(]*\d[\d.,]*[)%]*\s*$")
+_FIGURES_BEHIND = re.compile(r"[\d)%—–-][*†‡a-f]?\s+[$(]*\d[\d.,]*[)%]*[*†‡a-f]?\s*$|^[$(]*\d[\d.,]*[)%]*\s*$")
+"""The end of a row of figures, with or without marks of notes: "12 15", "240a 480", "(3) 12%"."""
 _DOI = re.compile(r"(?:doi\.org/|\bdoi:?\s*)(10\.\d{4,9}/[^\s\"<>]+)", re.IGNORECASE)
 LEAST_LETTERS = 12
 """A page with fewer has a number or a stamp beside its picture, at most; a guess."""
@@ -171,7 +172,7 @@ def _read_page(document: PdfDocument, number: int, found: _Read) -> None:
     page = document[number]
     text_page = page.get_textpage()
     try:
-        printed = text_page.get_text_range()
+        printed = raise_marks(text_page, text_page.get_text_range())
         text = "\n".join(printed.splitlines()).strip() + "\n"
         if _has_figures(text):
             text = with_tables(text_page, printed.replace("\r\n", " \n"))

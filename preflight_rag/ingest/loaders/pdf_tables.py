@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby, pairwise
+from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING
 
+from preflight_rag.text.legends import RAISED_LETTERS, raised
 from preflight_rag.text.tables import INDENT, LONGEST_CAPTION, table_lines
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ and characters of such a name."""
 OVERLAP = 0.1
 """By how many heights of a letter a figure begins before the text in front of it ends where it is another cell's; a
 guess above what letters that are set close to each other share."""
+RAISED, SMALLER = 0.2, 0.85
+"""By how many heights of a figure a mark stands above its foot, and which share of its height it has; guesses."""
 STEP = 3.0
 """Points by which a label is indented; this number and the six above were set by hand on FinanceBench's filings."""
 TYPED_GAP = 1.7
@@ -46,10 +49,14 @@ typewriter's: 0.125 on a receipt in two sizes of Courier, 0.5 and more on 150 pa
 LEAST_LETTERS = 30
 """Pairs of letters without which a page says nothing of its font."""
 _FIGURE = re.compile(
-    r"[-–—−(+~<>≤≥±]*+\s*+(?:US)?[$€£¥]?\s*+\(?[-–—−]?\d[\d.,  ]*+\s*+[%x]?\)?%?(?:\s*+\([\d.,]++\s*+%?\))?[*†‡a-f]?$"
+    r"[-–—−(+~<>≤≥±]*+\s*+(?:US)?[$€£¥]?\s*+\(?[-–—−]?\d[\d.,  ]*+\s*+[%x]?\)?%?(?:\s*+\([\d.,]++\s*+%?\))?"
+    rf"(?:[*†‡a-f]|[{RAISED_LETTERS}]{{1,2}})?$"
     r"|[-–—−]++$|(?:#[^\s\d][^\s]{1,14}[!?]|#N/[ADB]|#NV|#{3,}|Err:5\d\d)$"
 )
 """A cell with a figure, or with the error that a spreadsheet shows in its place: "(1,204.5)", "10.2%", "#DIV/0!"."""
+_MARKED_FIGURE = re.compile(r"(?<![\w.,])\d++(?:[.,]\d++)*(?:[a-z](?!\w)|(?!\w))")
+"""A figure whose end may be the mark of a note: "6401", "12.5a"; "1st" and "x4" are none."""
+_PRINTED = re.compile(r"\S+")
 _YEARS = re.compile(r"(?:19|20)\d\d[A-Z]?$")
 _OF_PAGE = re.compile(
     r"page \d+(?: of \d+)?|\d+ of \d+|\d{1,2}:\d\d.*|.*\d \d{1,2}:\d\d(?::\d\d)?(?: [ap]m)?"
@@ -143,6 +150,39 @@ def with_tables(page: PdfTextPage, text: str) -> str:
     return "\n".join(out)
 
 
+def raise_marks(page: PdfTextPage, text: str) -> str:
+    """Return a page's text with what stands above the line behind a figure so: "640¹" is no "6401"."""
+    import ctypes
+
+    from pypdfium2 import raw
+
+    left, right, bottom, top = (ctypes.c_double() for _ in range(4))
+    pointers = [ctypes.byref(value) for value in (left, right, bottom, top)]
+
+    def is_there(place: int) -> bool:
+        """Whether a letter's box could be read, and is its own: PDFium leaves out some letters of the text."""
+        is_same = raw.FPDFText_GetUnicode(page, place) == ord(text[place])
+        return is_same and bool(raw.FPDFText_GetCharBox(page, place, *pointers))
+
+    pieces, done = [], 0
+    for match in _MARKED_FIGURE.finditer(text):
+        if not is_there(match.start()):
+            continue
+        foot, height, edge = bottom.value, top.value - bottom.value, right.value
+        place = match.end()
+        while place > match.start() + 1 and text[place - 1].isalnum() and is_there(place - 1):
+            is_small = top.value - bottom.value < SMALLER * height
+            is_beside = left.value > edge - OVERLAP * height  # of a line that is turned, letters are above each other
+            if not (is_small and is_beside) or bottom.value < foot + RAISED * height:
+                break
+            place -= 1
+        mark = text[place : match.end()]
+        if mark and len(mark) <= (2 if mark.isdigit() else 1):
+            pieces += [text[done:place], raised(mark)]
+            done = match.end()
+    return "".join([*pieces, text[done:]])
+
+
 def _printed(page: PdfTextPage, text: str) -> Iterator[_Line]:
     """Yield the lines of a page as they are printed, whatever the order of its characters."""
     words = list(_words(page, text))
@@ -175,19 +215,18 @@ def _words(page: PdfTextPage, text: str) -> Iterator[_Line]:
 
     box = [ctypes.c_double() for _ in range(4)]
     pointers = [ctypes.byref(value) for value in box]
-    for spaces, run in groupby(range(len(text)), key=lambda place: text[place].isspace()):
-        if spaces:
-            continue
-        places = list(run)
+    read = raw.FPDFText_GetCharBox
+    for found in _PRINTED.finditer(text):
+        places = list(range(*found.span()))
         boxes = []
         for place in places:
-            if raw.FPDFText_GetCharBox(page, place, *pointers):
+            if read(page, place, *pointers):
                 boxes.append([value.value for value in box])  # left, right, bottom, top
         if not boxes:
             continue
         left, right = min(item[0] for item in boxes), max(item[1] for item in boxes)
         bottom, top = min(item[2] for item in boxes), max(item[3] for item in boxes)
-        word = "".join(text[place] for place in places)
+        word = found[0]
         height = max(top - bottom, 1.0)
         cut = _cut_cell(word, boxes, height) if len(boxes) == len(word) else 0
         if cut:

@@ -96,6 +96,8 @@ class _Divider:
             inner = "".join(self._kept[group.start + 1 :])
             self._found.append((group.kind, f"{self._head} {inner}}}"))
             del self._kept[group.start :]
+            if group.kind == "footnote" and group.in_table:  # without it the note is of no row
+                self._kept.append(f"[^{sum(kind == 'footnote' for kind, _ in self._found)}]")
         else:
             self._kept.append("}")
 

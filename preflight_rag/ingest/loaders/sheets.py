@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 
 from preflight_rag.ingest.loaders.parts import Parts
-from preflight_rag.text.tables import INDENT, header_rows, is_error, is_figure, table_lines
+from preflight_rag.text.tables import INDENT, header_rows, is_error, is_figure, names_legend, table_lines
 
 _UNNAMED = re.compile(r"(?:sheet|table|tabelle|feuil|hoja|foglio|blad|planilha|лист|工作表|シート) ?\d*", re.IGNORECASE)
 """Names that programs give; they say nothing of what a sheet holds."""
@@ -175,7 +175,9 @@ def _is_table(part: _Block) -> bool:
     labels = [row[0] for row in rows[header_rows(rows) :] if row[0]]
     # A form has "Name:" beside its value.
     is_form = len(rows[0]) == 2 and all(row[0].endswith(":") for row in rows)
-    return is_form or (header_rows(rows) > 0 and bool(labels) and not any(map(is_figure, labels)))
+    return (
+        is_form or names_legend(rows[0]) or (header_rows(rows) > 0 and bool(labels) and not any(map(is_figure, labels)))
+    )
 
 
 def _nested(rows: Sequence[list[str]], header: int) -> list[list[str]]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from preflight_rag.text.legends import with_note
 from preflight_rag.text.log_lines import is_code, is_log_line
 from preflight_rag.text.tables import LONGEST_CAPTION, is_row, table_lines
 
@@ -21,6 +22,7 @@ _RULER = re.compile(r"\s*(?:=+(?:\s+=+)+|-+(?:\s+-+)+)\s*")
 _HEADING = re.compile(r"(?:#{1,6}|={1,6})[ \t]++(.+)")
 _UNDERLINE = re.compile(r"([=\-~^\"'*+#:.])\1{2,}\s*")
 _ASCIIDOC_CELL = re.compile(r"(?<!\\)(?:(?<=^)|(?<=\s))(?:(\d+)?(?:\.(\d+))?([+*]))?[<^>.]*[adehlmsv]?\|")
+_INLINE_NOTE = re.compile(r"footnote:[\w-]{0,40}\[([^\[\]\n]{1,300})\]")
 _COLS = re.compile(r"cols\s*=\s*\"?([^\"\]]*)")
 _DIRECTIVE = re.compile(r"\s*+\.\. (list-table|csv-table)::(.*)")
 _OPTION = re.compile(r"\s++:([\w-]+):(.*)")
@@ -325,6 +327,7 @@ def _asciidoc(lines: Sequence[str], at: int) -> _Found | None:
     if mark != "|===":
         rows = list(csv.reader(body, delimiter=mark[0]))
         return _Found(rows, 1 if "header" in attributes else None, end + 1, caption) if rows else None
+    body = [_INLINE_NOTE.sub(lambda match: with_note(" ", match[1]).strip(), line) for line in body]
     cells: list[str] = []
     first = next((line for line in body if line.strip()), "")
     for line in body:

@@ -142,6 +142,24 @@ def test_other_brackets_stay_as_they_are(text: str) -> None:
         ("  - ☒pets", "  - [ticked] pets"),
         ("Smoking: ☐ yes ☒ no", "Smoking: [not ticked] yes; [ticked] no"),
         ("Smoking ☐, Pets ☑", "Smoking [not ticked]; Pets [ticked]"),
+        ("Yes ☒ No ☐", "Yes [ticked]; No [not ticked]"),
+        ("Yes ☒ No ☐ (tick one)", "Yes [ticked]; No [not ticked] (tick one)"),
+        ("Pets? ☐ yes ☒ no", "Pets? [not ticked] yes; [ticked] no"),
+        ("Pets  ☐ yes    ☒ no", "Pets  [not ticked] yes; [ticked] no"),
+        ("Yes ☒    No ☐    of all", "Yes [ticked]; No [not ticked] of all"),
+        ("Yes ☒ No ☐ of all", "Yes; [ticked]; No; [not ticked]; of all"),
+        (
+            "Yes ☒ No ☐ of all\nPets ☐",
+            "Yes [ticked]; No [not ticked] of all\nPets [not ticked]",
+        ),
+        (
+            "Room ☒ large ☐ small\n☐ pets",
+            "Room [ticked] large; [not ticked] small\n[not ticked] pets",
+        ),
+        (
+            "Yes ☒ No ☐ of all\n☐ pets\nGuests ☐",
+            "Yes; [ticked]; No; [not ticked]; of all\n[not ticked] pets\nGuests [not ticked]",
+        ),
         ("☑ pets\n☒ smoking\n☐ guests", "[ticked] pets\n[crossed, not ticked] smoking\n[not ticked] guests"),
         ("| smoking | ☐ | ☑ |", "| smoking | [not ticked] | [ticked] |"),
         (
@@ -181,3 +199,9 @@ def test_an_item_that_is_not_ticked_denies_it(sign: str) -> None:
     assert polarity("Is smoking allowed?", with_boxes(f"Rules: {sign} smoking allowed")) < 0
     assert polarity("Is smoking allowed?", with_boxes(f"{sign} smoking allowed ☑ pets allowed")) < 0
     assert polarity("Are pets allowed?", with_boxes(f"{sign} smoking allowed ☑ pets allowed")) > 0
+
+
+@pytest.mark.parametrize("line", ["Yes ☒ No ☐ of all", "Large ☐ small ☒ rooms"])
+def test_a_box_of_no_known_item_says_nothing_of_any(line: str) -> None:
+    text = with_boxes(line)
+    assert not any(polarity(question, text) < 0 for question in ("Is it small?", "Is it of all?", "Are rooms large?"))

@@ -100,6 +100,6 @@ def test_a_note_inside_of_a_table_names_its_row(tmp_path: Path) -> None:
             "</office:text></office:body></office:document-content>",
         )
     lines = text_of(tmp_path / "fees.odt").split("\n")
-    assert "Instrument: Violin | Fee: 310" in lines
+    assert "Instrument: Violin | Fee: 310 (Siblings pay 270)" in lines
     assert "Footnote 1 (Violin): Siblings pay 270." in lines
     assert "Footnote 2: By transfer." in lines
