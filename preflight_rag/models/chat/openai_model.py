@@ -1,4 +1,4 @@
-"""`ChatOpenAI` as a model is opened by its name: its streams say that it refused, and servers know its limit's name."""
+"""`ChatOpenAI` with two changes: streamed refusals are kept, and other servers get the limit under its older name."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ OPENAI = "api.openai.com"
 
 
 class OpenAIModel(ChatOpenAI):
-    """A model of OpenAI's API, as it is opened by its name.
+    """A model of OpenAI's API, opened by its name.
 
-    A streamed refusal, which LangChain drops, stands where a whole reply has it. A server of somebody's own is told the
-    limit of a reply as `max_tokens`: Ollama, for one, does not read OpenAI's newer `max_completion_tokens`, and says
-    nothing. One that refuses the old name is told the new one.
+    A streamed refusal, which LangChain drops, is put where a whole reply has it. Servers other than OpenAI's get the
+    limit of a reply as `max_tokens`: Ollama, for one, silently ignores OpenAI's newer `max_completion_tokens`. A server
+    that refuses the old name gets the new one.
 
     Attributes:
-        newer_limit: Whether a server of somebody's own has refused the old name.
-        always_streams: That replies are streamed whoever listens (`runnables.always_streams`).
+        newer_limit: Whether the server has refused the old name.
+        always_streams: That replies are streamed even if nobody listens (`runnables.always_streams`).
     """
 
     newer_limit: bool = False
