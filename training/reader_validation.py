@@ -1,7 +1,7 @@
-"""What a training is followed by: a few pairs of the validation parts, read by the averaged weights now and then.
+"""Monitor a training: the averaged weights read a few pairs of the validation parts from time to time.
 
-Small on purpose, so that measuring takes a few per cent of the time: these figures say whether it still improves, not
-how good the reader is, which `preflight eval reading` says.
+Small on purpose, so that measuring takes a few per cent of the time: these figures show whether the reader still
+improves, not how good it is, which `preflight eval reading` measures.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from training.reader_network import VERDICTS, ReaderNetwork
 
 BATCH = 16
 SPANS = {"squadshifts-new_wiki": 120, "xquad_en": 80}
-"""Questions with a marked answer, of each set."""
+"""Number of questions with a marked answer, by set."""
 ANSWERABLE = {"squad2": 120}
 VERDICT = {"boolq": 120}
 
 
 class Validation:
-    """The pairs that are measured on.
+    """The pairs for measuring.
 
     Args:
         data: Folder of the data sets.
@@ -70,7 +70,7 @@ class Validation:
 def _read(network: ReaderNetwork, pairs: Sequence[tuple[Window, Sample]], start: int) -> list[tuple[torch.Tensor, ...]]:
     """Return the network's outputs for a batch of pairs that begins at `start`."""
     batch = [window for window, _ in pairs[start : start + BATCH]]
-    # A bfloat16's error is far below what a hundred pairs tell apart.
+    # A bfloat16's error is far below differences that a hundred pairs can show.
     with torch.inference_mode(), torch.autocast("cpu", dtype=torch.bfloat16):
         outputs = network(**{name: torch.from_numpy(value) for name, value in padded(batch).items()})
     return [
