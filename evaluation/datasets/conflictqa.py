@@ -1,6 +1,6 @@
-"""ConflictQA (Xie et al. 2023): a passage for what a model believed, and one for the counter-answer.
+"""ConflictQA (Xie et al. 2023): a passage for a model's belief, and one for the counter-answer.
 
-What the paper COrg calls ConflictQA is another set, of Zhou et al. ("Context-faithful prompting", 2023).
+The set called ConflictQA in the COrg paper is another one, of Zhou et al. ("Context-faithful prompting", 2023).
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _NEGATION = re.compile(r"\b(?:not|no|never|cannot)\b|n['’]t\b")
 
 
 def questions(folder: Path, name: str) -> DataSet:
-    """ConflictQA: a passage for what a model believed, and one for the counter-answer.
+    """Return ConflictQA: a passage for a model's belief, and one for the counter-answer.
 
-    Every conflictQA-*.json or .jsonl of the folder, an object a line: `question`, `ground_truth` ["True" or "False"] of
-    StrategyQA's yes/no questions, a list of names of PopQA's; `memory_answer`, `counter_answer`, and the passages
-    `parametric_memory_aligned_evidence`, `counter_memory_aligned_evidence`, or where one of these is empty
-    `parametric_memory`, `counter_memory`. A yes/no passage's side follows from which of both answers is negated; where
-    that is not clear, it has no role.
+    Every conflictQA-*.json or .jsonl of the folder, one object on each line: `question`, `ground_truth` (["True" or
+    "False"] for StrategyQA's yes/no questions, a list of names for PopQA's); `memory_answer`, `counter_answer`, and the
+    passages `parametric_memory_aligned_evidence`, `counter_memory_aligned_evidence`, or if one of these is empty
+    `parametric_memory`, `counter_memory`. A yes/no passage's side follows from which of both answers is negated; if
+    that is unclear, it has no role.
     """
     files = tuple(sorted(folder.glob("conflictQA-*.json*")))
     if not files:
@@ -80,13 +80,13 @@ def _conflicting(record: dict[str, Any], place: str, name: str) -> Sample:
 
 
 def _sides(stated: list[str]) -> list[str]:
-    """Which of two opposite statements says yes and which no; nothing where it is not clear."""
+    """Return which of two opposite statements says yes and which no; empty if it is unclear."""
     negated = [bool(_NEGATION.search(statement)) for statement in stated]
     return ["", ""] if negated[0] == negated[1] else ["no" if no else "yes" for no in negated]
 
 
 def examples(folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sample]:
-    """ConflictQA's passages for and against the statement of a StrategyQA question."""
+    """Yield ConflictQA's passages for and against the statement of a StrategyQA question."""
     for model in ("gpt4", "chatgpt"):
         name = f"conflictQA-strategyQA-{model}.jsonl"
         for _, row in json_lines(find(folder, name, origin=SOURCE)):

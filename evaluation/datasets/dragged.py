@@ -13,7 +13,7 @@ LICENCE = "annotations Apache-2.0; the snippets are of third parties, measuring 
 
 
 def questions(folder: Path, name: str) -> DataSet:
-    """DRAGged into Conflicts (CONFLICTS): dated search results, and the type of conflict among them as the label.
+    """Return DRAGged into Conflicts (CONFLICTS): dated search results, and the type of conflict as the label.
 
     conflicts.jsonl as published: `question`, `conflict_type`, `correct_answer`, `search_results` [{`title`, `url`,
     `date`, `short_text`, `snippet`}] (the text is the first that is not empty); or sample.jsonl: `id`, `query`,

@@ -1,10 +1,11 @@
-"""Experiment `abstention`: does the model answer what its passages answer, and say so where they don't?
+"""Experiment `abstention`: does the model answer if its passages have the answer, and say so if they do not?
 
-A question is put to 16 passages, the nearest to it of its data set's. Where the data set has an answer, it is put
-twice: with a passage that gives it among them ("answerable"), and with all such passages taken away ("removed"; the
-rest is on the same subject). Questions that the data set calls unanswerable, as ClapNQ does, are put once
-("unanswerable"). Both ways to answer are asked: all passages at once, and partitions of four with their extracts put
-together.
+A question comes with 16 passages, the nearest to it in its data set. If the data set has an answer, it is asked twice:
+with a passage that gives it among them ("answerable"), and with all such passages removed ("removed"; the rest is on
+the
+same subject). Questions that the data set calls unanswerable, as in ClapNQ, are asked once ("unanswerable"). Both ways
+to
+answer are tested: all passages at once, and partitions of four with their extracts combined.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ from preflight_rag.state.reading import Source
 from preflight_rag.state.values import Document
 
 POOL = 64
-"""Least number of passages that questions are put to: their own, filled up with those of other questions (a guess)."""
+"""Least number of passages in the pool: the questions' own, filled up with those of other questions (a guess)."""
 POOL_SHARE = 4
-"""As many passages a question, where that is more (a guess)."""
+"""Passages for each question in the pool, if that is more (a guess)."""
 ANSWERING = ("gold", "support", "contradict")
 """Roles of passages that answer their question."""
 KINDS = {"answerable": True, "removed": False, "unanswerable": False}
