@@ -41,7 +41,7 @@ POOL_SHARE = 4
 ANSWERING = ("gold", "support", "contradict")
 """Roles of passages that answer their question."""
 KINDS = {"answerable": True, "removed": False, "unanswerable": False}
-"""Kind of case to whether it should be answered."""
+"""Whether a case of each kind should be answered."""
 PLAIN, REDUCED = "all at once", "in partitions"
 ALL = "all"
 
@@ -53,7 +53,7 @@ class VectorPool:
     Attributes:
         passages: Each once.
         vectors: Shape (n, d).
-        own: Question id to the places of its own passages.
+        own: Indices of each question's own passages, by its id.
     """
 
     passages: tuple[Context, ...]
@@ -61,7 +61,7 @@ class VectorPool:
     own: Mapping[str, frozenset[int]]
 
     def holding(self, question: Sample) -> frozenset[int]:
-        """Places of the passages that give an answer: those that are labelled so, or hold its words."""
+        """Return the indices of the passages that give an answer: those labelled so, or containing its words."""
         names = [name for answer in question.answers for name in answer]
         return frozenset(
             place
@@ -71,7 +71,7 @@ class VectorPool:
 
 
 def run(found: DataSet, run: ExperimentRun) -> Report:
-    """Put each question to its passages, with and without those that answer it."""
+    """Ask each question with its passages, with and without those that answer it."""
     questions = found.select(run.part, run.limit)
     with cached_embedder(run) as embedder:
         pool = open_pool(found, questions, embedder, run)
@@ -94,7 +94,7 @@ def open_pool(found: DataSet, questions: Sequence[Sample], embedder: CachedEmbed
     """Return the passages that come with the questions, else those of their documents, filled up with other questions'.
 
     Raises:
-        UsageError: There are not enough passages to put a question to.
+        UsageError: There are not enough passages for a question.
     """
     documents = {d.id: d for d in found.corpus()} if found.corpus and not any(q.given for q in questions) else {}
     splitter, least = SentenceSplitter(embedder), max(POOL, POOL_SHARE * len(questions))
@@ -131,7 +131,7 @@ def _split(document: Document, splitter: SentenceSplitter) -> list[Context]:
 def cases(
     questions: Sequence[Sample], pool: VectorPool, embedder: CachedEmbedder
 ) -> Iterator[tuple[Sample, tuple[Source, ...]]]:
-    """Yield each question as it is put, its id with the kind of case behind it, and the passages it is put to."""
+    """Yield each question once for each kind of case (the kind is appended to its id), with its passages."""
     for question in questions:
         near = (-(pool.vectors @ embedder.encode_query(question.question))).argsort(kind="stable").tolist()
         if not question.answers:
@@ -156,13 +156,13 @@ def _put(question: Sample, kind: str, places: Sequence[int], pool: VectorPool) -
 
 
 def decided(row: ScoreRow) -> bool:
-    """Return whether an arm answered what is answerable, whatever it said, or abstained from what is not."""
+    """Return whether an arm answered an answerable question, right or wrong, or abstained from another."""
     silent = any(row.details[name] for name in ("abstained", "refused", "unreadable", "error"))
     return silent != KINDS[row.condition]
 
 
 def decisions(rows: Sequence[ScoreRow], seed: int) -> tuple[Table, dict[str, Any], BarPlot]:
-    """Shares answered and abstained by kind of case, and the two ways compared on all of them."""
+    """Return shares answered and abstained by kind of case, and the two ways compared on all of them."""
     kept = complete(rows)
     kinds = {kind: [kind] for kind in KINDS if any(row.condition == kind for row in kept)}
     found = compare(

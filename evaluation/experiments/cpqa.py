@@ -1,12 +1,12 @@
-"""Experiments `cpqa`, `cpqa-sources` and `cpqa-splitters`: CPQA's query pipeline of its own parts (Tables III to V).
+"""Experiments `cpqa`, `cpqa-sources` and `cpqa-splitters`: CPQA's query pipeline with its own parts (Tables III to V).
 
 CPQA compares three methods with one reader: the model's own knowledge, step by step (baseline 1); the whole texts of
 the first five documents of semantic search (baseline 2); and its pipeline of rewriting, hybrid search, SEOS and a
-second stage. Here the pipeline without each of its parts stands beside it. What the parts are worth is asked of the
-questions that both baselines answer wrongly, CPQA's "negative" set: there also which kinds of documents are read (Table
-III), and which splitter goes with which retriever (Table IV). Only questions about cancer are asked: of PubMedQA those
-whose article has a heading of neoplasms, which the paper does not say, of others those that name one: by MeSH's tree
-where `PREFLIGHT_MESH` names its file, as in the paper, else by a list of words.
+second stage. Here the pipeline is also run without each of its parts. The value of the parts is measured on the
+questions that both baselines answer wrongly, CPQA's "negative" set, as is the choice of kinds of documents (Table III)
+and of splitter and retriever (Table IV). Only questions about cancer are asked: of PubMedQA those whose article has a
+heading of neoplasms, which the paper does not say, of others those that name one: by MeSH's tree if `PREFLIGHT_MESH`
+names its file, as in the paper, else by a list of words.
 """
 
 from __future__ import annotations
@@ -76,14 +76,14 @@ _CANCER = re.compile(
     r"|blastoma|metastas",
     re.IGNORECASE,
 )
-"""Names of neoplasms where `PREFLIGHT_MESH` names no file with MeSH's tree of them."""
+"""Names of neoplasms, used if `PREFLIGHT_MESH` names no file with MeSH's tree."""
 
 Passages = Mapping[str, Mapping[str, tuple[Source, ...]]]
-"""Arm to question id to the passages that it reads."""
+"""The passages that each arm reads, by question id, by arm."""
 
 
 def run(found: DataSet, run: ExperimentRun) -> Report:
-    """Both baselines and the pipeline on all questions; the pipeline without its parts on the negative ones."""
+    """Run both baselines and the pipeline on all questions, and the pipeline without its parts on the negative ones."""
     subject, filtered = on_subject(found)
     run = with_embedders(run)
     with open_bench(filtered, run, lambda _: of_kinds(filtered, run, CHOICES)) as bench, open_pipeline(bench) as made:
@@ -119,7 +119,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def sources(found: DataSet, run: ExperimentRun) -> Report:
-    """Which kinds of documents are read (Table III), on the negative questions."""
+    """Compare kinds of documents (Table III) on the negative questions."""
     subject, filtered = on_subject(found)
     run = with_embedders(run)
     with open_bench(filtered, run, lambda _: of_kinds(filtered, run, CHOICES)) as bench, open_pipeline(bench) as made:
@@ -149,7 +149,7 @@ def sources(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def splitting(found: DataSet, run: ExperimentRun) -> Report:
-    """Return each splitter with each retriever behind the same second stage (Table IV), on the negative questions."""
+    """Compare each splitter with each retriever, before the same second stage (Table IV), on the negative questions."""
     subject, filtered = on_subject(found)
     run = with_embedders(run, most=2)
     with open_bench(filtered, run, lambda _: of_kinds(filtered, run, CHOICES)) as bench, open_pipeline(bench) as made:
@@ -187,8 +187,8 @@ def with_embedders(run: ExperimentRun, *, most: int = 1) -> ExperimentRun:
     """Return the run with its two embedders set: `embedder` for documents, `passage_embedder` for passages.
 
     Args:
-        run: The run as its options give it; an embedder that they do not name is the run's own.
-        most: The number of embedders of passages that the experiment compares.
+        run: The run with its options; an embedder that they do not name is the run's own.
+        most: The number of passage embedders that the experiment compares.
 
     Raises:
         UsageError: The options name more embedders of passages.
@@ -206,13 +206,13 @@ def with_embedders(run: ExperimentRun, *, most: int = 1) -> ExperimentRun:
 
 
 def _read_by(made: QueryPipeline) -> str:
-    """Which models retrieve, in a sentence."""
+    """Return a sentence naming the models that retrieve."""
     by = ", ".join(f"{name}: {methods[OURS].embedder.name}" for name, methods in made.splitters.items())
     return f"Documents: {made.library.embedder.name}; chunks, {by}; second stage: {made.reranker.name}."
 
 
 def on_subject(found: DataSet) -> tuple[str, DataSet]:
-    """Return the questions about neoplasms, and how they were told, in words.
+    """Return the questions about neoplasms, and how they were selected, in words.
 
     Raises:
         UsageError: No question is about neoplasms.
@@ -234,7 +234,7 @@ def on_subject(found: DataSet) -> tuple[str, DataSet]:
 
 
 def negatives(bench: SearchBench, rows: Sequence[ScoreRow]) -> tuple[tuple[Sample, ...], str]:
-    """Return the questions that every baseline among the rows answers wrongly, with a description; else all."""
+    """Return the questions that every baseline in the rows answers wrongly, with a description; if none, all."""
     baselines = [row for row in complete(rows) if row.arm != PIPELINE]
     right = {row.sample for row in baselines if row.score}
     asked = {row.sample for row in baselines}
@@ -246,9 +246,9 @@ def negatives(bench: SearchBench, rows: Sequence[ScoreRow]) -> tuple[tuple[Sampl
 
 
 def averaged(rows: Sequence[ScoreRow], seed: int) -> dict[str, Estimate]:
-    """Accuracy, and precision, recall and F1 as unweighted means over the letters of the options.
+    """Return accuracy, and precision, recall and F1 as unweighted means over the letters of the options.
 
-    A letter counts that is right for some question; a reply that chooses nothing is a miss for its right letter.
+    Letters that are right for some question count; a reply without a choice is a miss for its right letter.
     """
     letters = [_letters(row) for row in rows]
     right, chosen = (np.array(column, dtype=int) for column in zip(*letters, strict=True)) if letters else ([], [])
@@ -261,11 +261,11 @@ def averaged(rows: Sequence[ScoreRow], seed: int) -> dict[str, Estimate]:
 
 
 def macro(right: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Accuracy, macro precision, recall and F1, each of shape (samples,).
+    """Return accuracy, macro precision, recall and F1, each of shape (samples,).
 
     Args:
-        right: Right options' places, shape (samples, n).
-        chosen: Chosen ones, −1 for none, of the same shape.
+        right: Indices of right options, shape (samples, n).
+        chosen: Indices of chosen ones, −1 for none, of the same shape.
     """
     precision, recall, f1, counted = (np.zeros(len(right)) for _ in range(4))
     for label in np.unique(right):
@@ -286,7 +286,7 @@ def _letters(row: ScoreRow) -> tuple[int, int]:
 
 
 def _headings(found: DataSet) -> dict[str, list[str]]:
-    """PMID to the MeSH headings of PubMedQA's file."""
+    """Return the MeSH headings in PubMedQA's file, by PMID."""
     return {
         pmid: [str(heading) for heading in record.get("MESHES") or ()]
         for _, pmid, record in pubmedqa.records(found.files[0].parent)
@@ -303,7 +303,7 @@ def _passages(
     arms: Mapping[str, PipelineParts],
     questions: Sequence[Sample] | None = None,
 ) -> dict[str, dict[str, tuple[Source, ...]]]:
-    """What each arm of the pipeline reads for each question."""
+    """Return the passages that each arm of the pipeline reads for each question."""
     given: dict[str, dict[str, tuple[Source, ...]]] = {name: {} for name in arms}
     chosen = bench.questions if questions is None else questions
     for question in bench.run.each(chosen, f"{bench.found.name}: searches"):
@@ -315,7 +315,7 @@ def _passages(
 def _asked(
     bench: SearchBench, given: Passages, questions: Sequence[Sample], *, baseline: bool = False
 ) -> list[ScoreRow]:
-    """Return the questions put to every arm with its own passages, and to the closed book where that is a baseline."""
+    """Ask every arm the questions with its own passages, and the closed book if that is a baseline."""
 
     def reads(name: str) -> Callable[[Sample, Sequence[Source]], Sequence[Source]]:
         return lambda question, _: given[name][question.id]
@@ -333,12 +333,12 @@ def _baselines(bench: SearchBench, made: QueryPipeline) -> list[ScoreRow]:
 
 
 def _before_reading(bench: SearchBench, given: Passages, seed: int) -> Table:
-    """Return a table of how often a prompt holds text of an answering document, where the data set names one."""
+    """Return a table of how often a prompt contains text of an answering document, if the data set names one."""
     rows = []
     for question in bench.questions:
         gold = bench.searched.documents(question)
         for name, passages in given.items() if gold else ():
-            # A whole document has its own id, a chunk that of its document and its place.
+            # A whole document has its own id, a chunk that of its document and its offset.
             ids = [source.passage_id for source in passages[question.id]]
             held = not {*ids, *(name.rpartition(":")[0] for name in ids)}.isdisjoint(gold)
             rows.append(ScoreRow(question.id, arm=name, measure=FOUND, score=float(held)))
@@ -349,7 +349,7 @@ def _before_reading(bench: SearchBench, given: Passages, seed: int) -> Table:
 
 
 def subset(label: str) -> str:
-    """Return the name that CPQA's Table V has for a set, by its name or a question's label; empty for another one."""
+    """Return the name of a set in CPQA's Table V, by its name or a question's label; "" for other sets."""
     # "pubmedqa" ends like "medqa".
     return next((SUBSETS[name] for name in sorted(SUBSETS, key=len, reverse=True) if name in label.lower()), "")
 

@@ -2,9 +2,9 @@
 
 BriefContext, Fig. 3 and Supplementary Table 3. All arms but the closed book read the passages that a turn retrieves;
 `auto route` is a whole turn, whose preflight chooses the way of reading. With `--order dense` the others read the first
-passages of the dense ranking, in its order, as in the paper; a turn's own stay as they are. Where a set has several
-subsets, the limit is spread over them evenly. The paper takes three of MIRAGE's and the mean of their accuracies, which
-stands in a table of its own.
+passages of the dense ranking, in its order, as in the paper; a turn's own are unchanged. If a set has several subsets,
+the limit is spread over them evenly. The paper uses three of MIRAGE's and the mean of their accuracies, which is in a
+table of its own.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def mean_of_sets(strict: Comparison, seed: int) -> dict[str, Estimate]:
-    """Of each arm the mean of its accuracies on the paper's three sets; empty where one of these was not asked."""
+    """Return the mean of each arm's accuracies on the paper's three sets; empty if one of these was not asked."""
     if not set(OF_THE_PAPER) <= set(strict.columns):
         return {}
     return {
@@ -93,9 +93,9 @@ def _mean_table(mean: dict[str, Estimate]) -> tuple[Table, ...]:
 
 
 def spread(found: DataSet, run: ExperimentRun) -> tuple[Sample, ...]:
-    """Return the part's questions that a rule can score, of each label as many as the limit divided by the labels.
+    """Return the part's questions that a rule can score, with equal shares of the limit for each label.
 
-    What a small label leaves of its share, and what does not divide, goes to the labels that are first by name.
+    The unused part of a small label's share, and any remainder, go to the first labels by name.
     """
     found = replace(found, samples=tuple(question for question in found.samples if question.kind in KEYED))
     chosen = found.select(run.part)
@@ -110,12 +110,12 @@ def spread(found: DataSet, run: ExperimentRun) -> tuple[Sample, ...]:
 
 
 def subset_name(question: Sample) -> str:
-    """Return a subset as MIRAGE's tables name it."""
+    """Return a subset's name in MIRAGE's tables."""
     return MIRAGE_PARTS.get(question.label, question.label or ALL)
 
 
 def _parts(questions: Sequence[Sample]) -> dict[str, list[str]]:
-    """Return the columns: each subset in MIRAGE's order, then by name, and all of them; of one subset only all."""
+    """Return the columns: each subset in MIRAGE's order, then by name, and "all"; with a single subset only "all"."""
     order = list(MIRAGE_PARTS.values())
     names = sorted(
         {subset_name(question) for question in questions},
@@ -125,7 +125,7 @@ def _parts(questions: Sequence[Sample]) -> dict[str, list[str]]:
 
 
 def _evidence(strict: Comparison, parts: dict[str, list[str]], evidence: dict[str, bool]) -> str:
-    """For how many questions a document that answers is in the corpus."""
+    """Return a sentence on how many questions have an answering document in the corpus."""
     counts = []
     for part in parts:
         samples = list(strict.scores[RAG][part])
@@ -134,7 +134,7 @@ def _evidence(strict: Comparison, parts: dict[str, list[str]], evidence: dict[st
 
 
 def _routes(strict: Comparison, arms: Sequence[str], seed: int) -> tuple[Table, dict[str, Any]]:
-    """Which routes `auto` ended on, and how every arm does on those questions."""
+    """Return the routes on which `auto` ended, with every arm's result on those questions."""
     taken = {row.sample: row.details["route"] or "no answer" for row in strict.rows if row.arm == AUTO}
     by_route: list[ScoreRow] = [replace(row, condition=taken[row.sample]) for row in strict.rows]
     found = compare(by_route, by="arm", columns=arms, pairs={}, seed=seed)

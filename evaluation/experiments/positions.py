@@ -1,10 +1,10 @@
-"""Experiment `positions`: does an answer get lost where the key passage stands in the middle?
+"""Experiment `positions`: does an answer get lost if the key passage is in the middle?
 
 BriefContext, Fig. 2 and Supplementary Table 1: the key passage is put at the 0th, 25th, 50th, 75th and 100th percentile
 of 8 and of 16 passages; plain RAG and BriefContext's map/reduce read identical passages. The others are those that the
 corpus' search ranks highest for the question and that do not answer it; by the dense ranking alone, as in the paper,
-with `--order dense`. `--repeats` puts every question to the model so often, and gives the standard deviation. The two
-arms are compared at each place and, as the journal's p values are, by the mean of a question's five.
+with `--order dense`. With `--repeats` every question is asked repeatedly, which gives the standard deviation. The two
+arms are compared at each place and, as for the journal's p-values, by the mean of a question's five.
 """
 
 from __future__ import annotations
@@ -90,17 +90,17 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def place_of(percentile: int, count: int) -> int:
-    """Where a percentile is among `count` passages, from 0; halves are rounded up."""
+    """Return the index of a percentile among `count` passages; halves are rounded up."""
     return int(percentile * (count - 1) / 100 + 0.5)
 
 
 def condition(size: int, percentile: int) -> str:
-    """Names a condition."""
+    """Return the name of a condition."""
     return f"k={size},{percentile}%"
 
 
 def placed(bench: SearchBench, sizes: Sequence[int]) -> dict[str, dict[str, tuple[Source, ...]]]:
-    """Sample id and condition to passages: the same key passage at each percentile among so many, best others first."""
+    """Return passages by sample id and condition: the same key passage at each percentile, best others first."""
     return {question.id: _placed(bench, question, sizes) for question in bench.in_turn()}
 
 

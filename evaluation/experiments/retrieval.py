@@ -69,7 +69,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def _agreement(rankings: dict[str, dict[str, Sequence[Hit]]]) -> list[ScoreRow]:
-    """How alike two rankings are: whether the first passage is the same, and the IoU of the first ones."""
+    """Return rows on the similarity of two rankings: same first passage or not, and IoU of the first ones."""
     rows = []
     for one, other in (("dense", "BM25"), ("dense", "fused"), ("BM25", "fused")):
         for name, ranking in rankings[one].items():

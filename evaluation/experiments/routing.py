@@ -1,18 +1,18 @@
-"""Experiment `routing`: which questions need COrg, and how well the router's signals tell them from others.
+"""Experiment `routing`: which questions need COrg, and how well the router's signals recognise them.
 
-One library holds the documents of all data sets. A question is put to 16 passages: the nearest of its own documents,
-then what search finds; once more to the 16 that search finds by itself. It needs COrg when RAMDocs gives it several
-right answers or a wrong one, and when DRAGged gives it any type of conflict; complementary information counts, since
-its answers belong side by side. It does not when RAMDocs gives it one right answer and no wrong one, nor in PubMedQA,
-NQ-Open and XQuAD. Two comparisons stay within the data sets of conflicts, so that telling data sets apart earns
-nothing: with their own questions that need no COrg, and with each RAMDocs question that needs it, put once more with
-the documents of one right answer and the noise, the others kept from it. BioASQ's questions come with several
-documents that agree; they count in training and for the threshold, and are compared by themselves.
+One library holds the documents of all data sets. A question comes with 16 passages: the nearest of its own documents,
+then other search results; and once more with the 16 that the search finds by itself. It needs COrg if RAMDocs gives it
+several right answers or a wrong one, and if DRAGged gives it any type of conflict; complementary information counts,
+since its answers belong side by side. It does not if RAMDocs gives it one right answer and no wrong one, nor in
+PubMedQA, NQ-Open and XQuAD. Two comparisons stay within the data sets of conflicts, so that recognising a data set does
+not help: with their own questions that need no COrg, and with each RAMDocs question that needs it, asked once more with
+only the documents of one right answer and the noise. BioASQ's questions come with several documents that agree; they
+count in training and for the threshold, and are compared separately.
 
-Without a reader (`--extractive-reader none`) questions fall into halves by the first byte of the SHA-256 of their text:
-even is the development half, on which weights and threshold are set (`python -m training.routing`); odd is the test
-half. With one, its own parts count, because it says too much of what it was trained on: weights and threshold are set
-on the validation part; tables are of the test part, of questions that are in the test half besides.
+Without a reader (`--extractive-reader none`) questions are split into halves by the first byte of the SHA-256 of their
+text: even is the development half, on which weights and threshold are set (`python -m training.routing`); odd is the
+test half. With one, its own parts are used, because it is overconfident on its training data: weights and threshold are
+set on the validation part; tables are of those questions of the test part that are also in the test half.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from preflight_rag.state.schema import PassageRef
 from preflight_rag.state.values import Document
 
 NAME = "conflicts-and-others"
-"""What `--dataset` calls the six data sets, which are measured as one."""
+"""The name in `--dataset` for the six data sets, which are measured as one."""
 SETS = {
     "RAMDocs": "ramdocs",
     "DRAGged": "dragged_conflicts",
@@ -55,17 +55,18 @@ SETS = {
     "XQuAD": "xquad_en",
 }
 EXPERT, EXPERTS = "BioASQ", 120
-"""The sixth, and how many of its questions are taken; each brings its documents into the library."""
+"""The sixth set, and how many of its questions are used; each adds its documents to the library."""
 MIXED = ("RAMDocs", "DRAGged")
-"""Sets that hold questions of both classes."""
+"""Sets that have questions of both classes."""
 NEGATIVES = ("PubMedQA", "NQ-Open", "XQuAD")
 PASSAGES = 16
 SAMPLE, READ_SAMPLE = 300, 100
-"""Questions of each set without one that needs COrg, by the hashes of their texts; of a part, where a reader reads."""
+"""Questions of each set without any that need COrg, by the hashes of their texts; the second number with a reader, for
+each part."""
 DEPTH = 1000
-"""How deep a question's own documents are looked for."""
+"""Depth of the ranking in which a question's own documents are looked for."""
 FALSE_ALARMS = 0.05
-"""Share of questions without need that may go to COrg, in the mean over the sets: what the threshold was set for."""
+"""Largest share of questions without need that may go to COrg, averaged over the sets, for choosing the threshold."""
 PENALTY = 1.0
 """L2 penalty on the weights, whose features lie in [0, 1]; a guess."""
 SEED = 0
@@ -74,7 +75,7 @@ Passages: TypeAlias = tuple[list[PassageRef], list[Source]]
 
 
 NEEDS, PLAIN = "COrg", "plain"
-"""What a case is to be read by: its `right`. Its label: its data set, behind a slash that set's own class of it."""
+"""The classes of a case, its `right`. Its label is its data set and, after a slash, that set's own class."""
 
 
 def set_of(case: Sample) -> str:
@@ -83,12 +84,12 @@ def set_of(case: Sample) -> str:
 
 
 def needs(case: Sample) -> bool:
-    """Return whether it needs COrg."""
+    """Return whether a case needs COrg."""
     return case.right == NEEDS
 
 
 def parts(found: DataSet, *, read: bool) -> tuple[list[Sample], list[Sample]]:
-    """Training and test cases, set by set: halves, or with a reader its validation and test parts."""
+    """Return training and test cases, set by set: halves, or with a reader its validation and test parts."""
     training: list[Sample] = []
     test: list[Sample] = []
     for name in dict.fromkeys(map(set_of, found.samples)):
@@ -104,7 +105,7 @@ def parts(found: DataSet, *, read: bool) -> tuple[list[Sample], list[Sample]]:
 
 
 def few(cases: Sequence[Sample], most: int) -> list[Sample]:
-    """Return all cases of the sets that hold questions of both classes, the first `most` by hash of the others."""
+    """Return all cases of the sets with questions of both classes, and the first `most` by hash of the others."""
     if any(map(needs, cases)):
         return list(cases)
     return sorted(cases, key=lambda case: digest(case.question))[:most]
@@ -140,7 +141,7 @@ def open_dataset(name: str, data: Path | None) -> DataSet:
 
 
 def _cases(dataset: str, samples: Sequence[Sample]) -> Iterator[Sample]:
-    """Yield one case a question; each of RAMDocs that needs COrg once more, with one answer left."""
+    """Yield one case for each question; for each of RAMDocs that needs COrg a second one with only one answer left."""
     for sample in samples:
         ids, key = [passage.id for passage in sample.given], "" if dataset in MIXED else sample.key
         if dataset != "RAMDocs":
@@ -158,7 +159,7 @@ def _cases(dataset: str, samples: Sequence[Sample]) -> Iterator[Sample]:
 def _case(
     sample: Sample, dataset: str, differs: bool, documents: Iterable[str], kind: str = "", key: str = ""
 ) -> Sample:
-    """Return a question with its own documents; those of its passages that are none of them are kept from it."""
+    """Return a question with its own documents; passages from other documents are removed."""
     return replace(
         sample,
         label=f"{dataset}/{kind}",
@@ -169,7 +170,7 @@ def _case(
 
 
 def _experts(data: Path) -> tuple[list[Sample], list[Document]]:
-    """BioASQ's first questions by hash, with the documents of their gold snippets, which agree with each other."""
+    """Return BioASQ's first questions by hash, with the documents of their gold snippets, which agree."""
     found = datasets.open_dataset("bioasq", data)
     chosen = sorted(found.samples, key=lambda sample: digest(sample.question))[:EXPERTS]
     own = {sample.id: found.relevant(sample.id) for sample in chosen}
@@ -210,7 +211,7 @@ def _passages(library: Library, ids: Sequence[str], cosines: Mapping[str, float]
 
 @dataclass(frozen=True)
 class MeasuredCase:
-    """A case with the signals' scores: of the passages it was put to, and of those that search finds by itself."""
+    """A case with the signals' scores: for the passages with its own documents first, and for the search's own."""
 
     case: Sample
     scores: dict[str, float]
@@ -227,7 +228,7 @@ def measured(case: Sample, library: Library, extractive: ExtractiveReader | None
 
 
 def run(found: DataSet, run: ExperimentRun) -> Report:
-    """Measure the signals of a part's questions; models that lack a signal are fitted on the training ones."""
+    """Measure the signals of a part's questions; models without one signal are fitted on the training ones."""
     check_selection(run.part, run.limit)
     extractive = open_extractive_reader(run.extractive_reader)
     training, test = (_limited(cases, run.limit) for cases in parts(found, read=extractive is not None))
@@ -279,9 +280,9 @@ def _limited(cases: Sequence[Sample], limit: int | None) -> list[Sample]:
 
 
 def fit(rows: Sequence[MeasuredCase], names: Sequence[str] = SIGNALS) -> Model:
-    """Logistic regression in which both classes weigh the same; weights have an L2 penalty.
+    """Return a logistic regression with equal weight for both classes; weights have an L2 penalty.
 
-    A signal whose weight would be negative is left out and the others are fitted anew: that passages differ must not
+    A signal whose weight would be negative is left out and the others are fitted anew: differing passages must not
     speak against COrg. Without rows of both classes, all weights are 0.
     """
     from sklearn.linear_model import LogisticRegression
@@ -307,7 +308,7 @@ def choose_threshold(rows: Sequence[MeasuredCase], model: Model) -> float:
 
 
 def contrasts(rows: Sequence[MeasuredCase]) -> dict[str, list[MeasuredCase]]:
-    """Return the comparisons by name: questions that need COrg, each time against others that don't."""
+    """Return the comparisons by name: questions that need COrg, each time against others that do not."""
     needing = [row for row in rows if needs(row.case)]
     plain = [row for row in rows if not needs(row.case)]
 
@@ -326,7 +327,7 @@ def contrasts(rows: Sequence[MeasuredCase]) -> dict[str, list[MeasuredCase]]:
 
 
 def area(rows: Sequence[MeasuredCase], model: Model, *, by_search: bool = False) -> str:
-    """Area under the ROC curve with its bootstrap interval."""
+    """Return the area under the ROC curve with its bootstrap interval."""
     scores = [model.score(row.searched if by_search else row.scores) for row in rows]
     return number(roc_area(scores, [needs(row.case) for row in rows], seed=SEED))
 
@@ -341,7 +342,7 @@ def compared(
 
 
 def _beside(test: Sequence[MeasuredCase], model: Model) -> Table:
-    """Return the model without a reader on the same questions, and what the reader adds to it, paired."""
+    """Return the model without a reader on the same questions, and the reader's paired gain."""
     plain = trained()[NO_READER]
     cells = []
     for name, rows in contrasts(test).items():
