@@ -94,7 +94,7 @@ def plain_text(text: str) -> str:
 
 
 def judge(asking: Asking, answers: dict[tuple[str, str], str], judged: dict[str, PairPreference]) -> Arm:
-    """Return an arm that judges the answers of `ARMS` in both orders. A missing answer loses against an existing one."""
+    """Return an arm that judges the answers of `ARMS` in both orders; a missing answer loses to an existing one."""
 
     async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
         first, second = (answers.get((question.id, name), "") for name in ARMS)
