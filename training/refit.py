@@ -92,7 +92,7 @@ STEPS = (
     ),
     Step("relations", _module("relations", *DATA), (READER, CALIBRATION), (RELATIONS,), ("ramdocs",)),
     Step(
-        "routing", _module("routing", *DATA, *CACHE), (READER, CALIBRATION, RELATIONS), (SIGNALS,),
+        "signals", _module("signals", *DATA, *CACHE), (READER, CALIBRATION, RELATIONS), (SIGNALS,),
         ("ramdocs", "conflictqa", "bioasq", "biomix", "nq_open_oracle", "scifact"),
     ),
     Step(

@@ -10,7 +10,7 @@ only the documents of one right answer and the noise. BioASQ's questions come wi
 count in training and for the threshold, and are compared separately.
 
 Without a reader (`--extractive-reader none`) questions are split into halves by the first byte of the SHA-256 of their
-text: even is the development half, on which weights and threshold are set (`python -m training.routing`); odd is the
+text: even is the development half, on which weights and threshold are set (`python -m training.signals`); odd is the
 test half. With one, its own parts are used, because it is overconfident on its training data: weights and threshold are
 set on the validation part; tables are of those questions of the test part that are also in the test half.
 """

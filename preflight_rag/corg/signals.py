@@ -12,7 +12,7 @@ each a score in [0, 1]:
 - answers, with an extractive reader: the probability of the second answer that it finds, in another document.
 
 Only passages that are relevant to the question count. A logistic model combines the signals into one score: one model
-of four signals and one of all five. The weights are in `signals.json` and are set by `python -m training.routing`,
+of four signals and one of all five. The weights are in `signals.json` and are set by `python -m training.signals`,
 the numbers below by hand on the same development questions.
 """
 

@@ -48,7 +48,7 @@ class PruningSaver(BaseCheckpointSaver[str]):
 
 
 @contextmanager
-def damage_named(thread_id: str, database: str) -> Iterator[None]:
+def damaged_checkpoint_errors(thread_id: str, database: str) -> Iterator[None]:
     """Raise `DatabaseCorrupt` for any error that reading a damaged checkpoint causes, without quoting the conversation.
 
     Raises:
@@ -84,7 +84,7 @@ def check_keep_turns(keep_turns: int) -> None:
         raise UsageError(f"keep_turns must be 0 or more, not {keep_turns!r}")
 
 
-def whole_results(writes: Sequence[tuple[str, Any]]) -> Sequence[tuple[str, Any]]:
+def results_or_error(writes: Sequence[tuple[str, Any]]) -> Sequence[tuple[str, Any]]:
     """Return the values that a stage wrote; if the stage failed or was stopped, only its error.
 
     A stage may be stopped after it has written its results, but not yet where the turn goes next. LangGraph hands over
@@ -95,7 +95,7 @@ def whole_results(writes: Sequence[tuple[str, Any]]) -> Sequence[tuple[str, Any]
     return [(channel, value) for channel, value in writes if channel in WRITES_IDX_MAP or channel == _FAILED_NODE]
 
 
-def in_written_order(
+def sorted_by_writing(
     found: Sequence[CheckpointTuple],
     written: Mapping[tuple[str, str, str], int],
     config: RunnableConfig | None,

@@ -73,7 +73,7 @@ async def thread_lock(folder: str | Path, thread_id: str, *, wait: float) -> Asy
     """
     path = _lock_file(Path(folder), thread_id)
     locks = _local.setdefault(asyncio.get_running_loop(), WeakValueDictionary())
-    async with in_order(locks.setdefault(path, asyncio.Lock()), thread_id, wait=wait) as deadline:
+    async with event_loop_lock(locks.setdefault(path, asyncio.Lock()), thread_id, wait=wait) as deadline:
         lock = await _acquire(path, thread_id, wait=wait, deadline=deadline)
         try:
             yield
@@ -82,7 +82,7 @@ async def thread_lock(folder: str | Path, thread_id: str, *, wait: float) -> Asy
 
 
 @asynccontextmanager
-async def in_order(local: asyncio.Lock, thread_id: str, *, wait: float) -> AsyncIterator[float]:
+async def event_loop_lock(local: asyncio.Lock, thread_id: str, *, wait: float) -> AsyncIterator[float]:
     """Hold the event loop's lock of a thread, which serves waiters in order, while the lock across processes is tried.
 
     Yields the time on the loop's clock until which the caller may wait for the other lock.

@@ -36,9 +36,9 @@ from preflight_rag.threads.checkpoints import (
     PruningSaver,
     check_keep_turns,
     check_shape,
-    damage_named,
-    in_written_order,
-    whole_results,
+    damaged_checkpoint_errors,
+    results_or_error,
+    sorted_by_writing,
 )
 
 _LATEST_ID = """
@@ -150,7 +150,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
         thread_id = str(config["configurable"]["thread_id"]) if config else None
         async with self._saver(thread_id) as (saver, connection):
             row = await (await connection.execute(_CLOCK_WENT_BACK, [thread_id])).fetchone()
-            with damage_named(str(thread_id), self.name), translated_errors(self.name):
+            with damaged_checkpoint_errors(str(thread_id), self.name), translated_errors(self.name):
                 if not (row and row["went_back"]):
                     found = [each async for each in saver.alist(config, filter=filter, before=before, limit=limit)]
                 else:
@@ -159,7 +159,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
                     written = {
                         (row["thread_id"], row["checkpoint_ns"], row["checkpoint_id"]): row["written"] for row in rows
                     }
-                    found = in_written_order(everything, written, config, before, limit)
+                    found = sorted_by_writing(everything, written, config, before, limit)
         for each in found:
             yield each
 
@@ -175,7 +175,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
                     return None
                 id = row["checkpoint_id"]
             own = {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": id}
-            with damage_named(thread_id, self.name), translated_errors(self.name):
+            with damaged_checkpoint_errors(thread_id, self.name), translated_errors(self.name):
                 found = await saver.aget_tuple({"configurable": own})
                 if found is not None:
                     check_shape(found)
@@ -199,7 +199,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
     ) -> None:
         """Store what a stage wrote as LangGraph's saver does; of a failed stage only its error."""
         async with self._saver(str(config["configurable"]["thread_id"])) as (saver, _):
-            await saver.aput_writes(config, whole_results(writes), task_id, task_path)
+            await saver.aput_writes(config, results_or_error(writes), task_id, task_path)
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Remove a thread's checkpoints and writes."""

@@ -25,7 +25,7 @@ from preflight_rag.databases.postgres import (
 )
 from preflight_rag.state.errors import LibraryError
 from preflight_rag.threads.ledger import Ledger, Turn
-from preflight_rag.threads.locks import POLL_SECONDS, busy, in_order
+from preflight_rag.threads.locks import POLL_SECONDS, busy, event_loop_lock
 from preflight_rag.threads.postgres_checkpoints import PostgresCheckpointer
 from preflight_rag.threads.postgres_database import OTHER_CONNECTIONS, WRITE_BEHIND, PostgresDatabase
 
@@ -64,7 +64,7 @@ class PostgresThreadStore:
     async def lock(self, thread_id: str, *, wait: float) -> AsyncIterator[None]:
         """Hold a thread's advisory lock on the connection through which the turn then writes."""
         local = self._local.setdefault(thread_id, asyncio.Lock())
-        async with in_order(local, thread_id, wait=wait) as deadline:
+        async with event_loop_lock(local, thread_id, wait=wait) as deadline:
             with translated_errors(self.saver.name):
                 connection = await self._acquire(thread_id, wait=wait, deadline=deadline)
             try:

@@ -33,16 +33,16 @@ from preflight_rag.threads.checkpoints import (
     PruningSaver,
     check_keep_turns,
     check_shape,
-    damage_named,
-    in_written_order,
-    whole_results,
+    damaged_checkpoint_errors,
+    results_or_error,
+    sorted_by_writing,
 )
 from preflight_rag.threads.sqlite_database import (
     BUSY_SECONDS,
     WriteAheadLog,
     begin_writing,
-    bring_log_in,
     make_database,
+    merge_log,
     translated_errors,
 )
 
@@ -187,22 +187,15 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         async with self.lock:
             async with self.conn.execute(_CLOCK_WENT_BACK, (thread_id,)) as cursor:
                 [went_back] = await cursor.fetchone() or [0]
-            written = (
-                {}
-                if not went_back
-                else {
-                    (str(thread), str(namespace), str(id)): int(number)
-                    for thread, namespace, id, number in await self.conn.execute_fetchall(_WRITTEN_ORDER, (thread_id,))
-                }
-            )
-        if not went_back:
-            with self._as_written(str(thread_id)):
+            rows = await self.conn.execute_fetchall(_WRITTEN_ORDER, (thread_id,)) if went_back else []
+        with self._translated_errors(str(thread_id)):
+            if not went_back:
                 found = [each async for each in super().alist(config, filter=filter, before=before, limit=limit)]
-        else:
-            # The base class sorts and cuts by id, so where ids do not follow the order of writing, both are done here.
-            with self._as_written(str(thread_id)):
+            else:
+                # The base class sorts and cuts by id; where ids do not follow the order of writing, both are done here.
                 everything = [each async for each in super().alist(config, filter=filter)]
-            found = in_written_order(everything, written, config, before, limit)
+                written = {(str(thread), str(namespace), str(id)): int(at) for thread, namespace, id, at in rows}
+                found = sorted_by_writing(everything, written, config, before, limit)
         for each in found:
             yield each
 
@@ -225,7 +218,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
             row = connection.execute(_GET, key).fetchone()
             return row and (row, connection.execute(_GET_WRITES.format(self._task_path), key).fetchall())
 
-        with self._as_written(thread_id):
+        with self._translated_errors(thread_id):
             async with self.lock:
                 found = await self.conn._execute(read)  # type: ignore[no-untyped-call]
             if found is None:
@@ -266,7 +259,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         """Store a stage's writes as the base class does, in one call of the database's thread."""
-        writes, names = whole_results(writes), config["configurable"]
+        writes, names = results_or_error(writes), config["configurable"]
         key = (str(names["thread_id"]), str(names["checkpoint_ns"]), str(names["checkpoint_id"]), task_id, task_path)
         rows = [
             (*key, WRITES_IDX_MAP.get(channel, number), channel, *self.serde.dumps_typed(value))
@@ -274,7 +267,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         ]
         # An earlier error or interrupt is replaced; results that a task already has stay.
         again = "REPLACE" if all(channel in WRITES_IDX_MAP for channel, _ in writes) else "IGNORE"
-        put = partial(_all_rows, rows=rows, statement=_PUT_WRITES, name=again)
+        put = partial(_run_over_rows, rows=rows, statement=_PUT_WRITES, name=again)
         await self.write(put)
 
     async def write(self, work: Work) -> None:
@@ -291,7 +284,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
             with self.conn._conn as connection:  # commits, or rolls back after an error
                 begin_writing(connection)
                 work(connection)
-            self.log.bring_in_if_long(connection)
+            self.log.merge_if_long(connection)
 
         async with self.lock:
             writing = asyncio.ensure_future(self.conn._execute(run))  # type: ignore[no-untyped-call]
@@ -304,8 +297,8 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
                 raise
 
     @contextmanager
-    def _as_written(self, thread_id: str) -> Iterator[None]:
-        with damage_named(thread_id, str(self.path)), translated_errors(self.path):
+    def _translated_errors(self, thread_id: str) -> Iterator[None]:
+        with damaged_checkpoint_errors(thread_id, str(self.path)), translated_errors(self.path):
             yield
 
     async def setup(self) -> None:
@@ -382,7 +375,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
                     if "statements in progress" not in str(error):
                         raise
                 else:
-                    await self._bring_log_in(int(1000 * BUSY_SECONDS))
+                    await self._merge_log(int(1000 * BUSY_SECONDS))
                     return
             await asyncio.sleep(VACUUM_SECONDS)
 
@@ -391,15 +384,15 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         async with self.lock:
             try:
                 with suppress(sqlite3.Error):  # such as a full disk, on which the log stays as it is
-                    await self._bring_log_in(CLOSING_BUSY_MILLISECONDS)
+                    await self._merge_log(CLOSING_BUSY_MILLISECONDS)
             finally:
                 await self.conn.close()
                 # the database's thread has finished its last task, but may not have ended yet
                 self.conn._thread.join(1.0)
 
-    async def _bring_log_in(self, milliseconds: int) -> None:
+    async def _merge_log(self, milliseconds: int) -> None:
         """Merge the write-ahead log into the database file."""
-        await self.conn._execute(lambda: bring_log_in(self.conn._conn, milliseconds))  # type: ignore[no-untyped-call]
+        await self.conn._execute(lambda: merge_log(self.conn._conn, milliseconds))  # type: ignore[no-untyped-call]
 
     async def _remove(self, query: str, values: Sequence[Any]) -> int:
         """Delete the checkpoints whose keys the query selects, and their writes; return the number of checkpoints."""
@@ -407,7 +400,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
 
         def remove(connection: sqlite3.Connection) -> None:
             nonlocal removed
-            removed = _removed(connection, query, values)
+            removed = _delete_selected(connection, query, values)
 
         await self.write(remove)
         return removed
@@ -420,7 +413,7 @@ def pruning(thread_id: str, keep_turns: int) -> Work:
         UsageError: `keep_turns` is negative.
     """
     query, values = _steps_before(thread_id, keep_turns)
-    return lambda connection: _removed(connection, query, values)
+    return lambda connection: _delete_selected(connection, query, values)
 
 
 def _steps_before(thread_id: str, keep_turns: int) -> tuple[str, list[Any]]:
@@ -430,15 +423,15 @@ def _steps_before(thread_id: str, keep_turns: int) -> tuple[str, list[Any]]:
     return _BEFORE.format(query), [thread_id, *values]
 
 
-def _removed(connection: sqlite3.Connection, query: str, values: Sequence[Any]) -> int:
+def _delete_selected(connection: sqlite3.Connection, query: str, values: Sequence[Any]) -> int:
     """Delete the checkpoints whose keys the query selects, and their writes; return the number of checkpoints."""
     keys = connection.execute(query, values).fetchall()
     for table in ("writes", "checkpoints"):
-        _all_rows(connection, keys, _REMOVE, table)
+        _run_over_rows(connection, keys, _REMOVE, table)
     return len(keys)
 
 
-def _all_rows(connection: sqlite3.Connection, rows: Sequence[Sequence[Any]], statement: str, name: str) -> None:
+def _run_over_rows(connection: sqlite3.Connection, rows: Sequence[Sequence[Any]], statement: str, name: str) -> None:
     """Run a statement over all rows in as few calls as SQLite's limit of values allows.
 
     Each call gives up the interpreter's lock and may wait up to 5 ms to get it back from busy threads, while the file

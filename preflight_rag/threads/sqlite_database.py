@@ -91,7 +91,7 @@ class WriteAheadLog:
         """Switch off SQLite's own merging of the log after a commit of this connection."""
         connection.execute("pragma wal_autocheckpoint = 0")
 
-    def bring_in_if_long(self, connection: sqlite3.Connection) -> None:
+    def merge_if_long(self, connection: sqlite3.Connection) -> None:
         """Merge the log into the file if it has grown long; the connection must have no transaction."""
         try:
             length = self._log.stat().st_size
@@ -99,12 +99,12 @@ class WriteAheadLog:
             return
         if length < self._long:
             return
-        done = bring_log_in(connection, LOG_BUSY_MILLISECONDS)
+        done = merge_log(connection, LOG_BUSY_MILLISECONDS)
         # If somebody is reading, wait for the log to grow instead of trying again after each commit.
         self._long = LOG_BYTES if done else length + LOG_BYTES
 
 
-def bring_log_in(connection: sqlite3.Connection, milliseconds: int) -> bool:
+def merge_log(connection: sqlite3.Connection, milliseconds: int) -> bool:
     """Merge the write-ahead log into its file under the write lock, and return whether all of it was merged.
 
     Args:
@@ -182,7 +182,7 @@ class SqliteDatabase:
         with self._lock, translated_errors(self.path):
             yield self._connection
             if not self._connection.in_transaction:
-                self._log.bring_in_if_long(self._connection)
+                self._log.merge_if_long(self._connection)
 
     @contextmanager
     def writing(self, thread_id: str = "") -> Iterator[sqlite3.Connection]:

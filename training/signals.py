@@ -1,6 +1,6 @@
 """Fit the weights of the signals that decide which questions need COrg: `preflight_rag/corg/signals.json`.
 
-    python -m training.routing --data DIR [--library-cache DIR] [--extractive-reader none]
+    python -m training.signals --data DIR [--library-cache DIR] [--extractive-reader none]
 
 Cases, parts and the fit are those of `preflight eval routing`, which shows how accurate the signals are. With a reader,
 the intercept is moved so that the threshold in use, `Settings.corg_threshold`, keeps false alarms rare; without one,
@@ -51,7 +51,7 @@ def write(name: str, model: Model, path: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure the training questions, fit, and write the weights."""
-    parser = argparse.ArgumentParser(prog="python -m training.routing", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m training.signals", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="the folder that holds a folder of each data set")
     parser.add_argument("--library-cache", type=Path, help="where the library is kept")
     parser.add_argument("--extractive-reader", default=BUNDLED, help="what reads the passages; none: four signals")
