@@ -84,6 +84,7 @@ def search(
 
 
 def _best(tried: dict[tuple[float, int | None], float]) -> tuple[float, int | None]:
+    """Return the setting (α, w) with the highest value; of equal ones, that with the larger α, then the larger w."""
     return max(tried, key=lambda setting: (tried[setting], setting[0], setting[1] or float("inf")))
 
 

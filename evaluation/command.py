@@ -184,6 +184,7 @@ def _described(rows: Sequence[ScoreRow]) -> Iterator[str]:
 
 
 def _passages(title: str, passages: Sequence[Mapping[str, Any]] | None) -> Iterator[str]:
+    """Yield the lines that print passages under a title; none if there are no passages."""
     if passages:
         yield f"\n{title}:"
     for n, passage in enumerate(passages or (), 1):
@@ -410,6 +411,7 @@ def _model(experiment: str, name: str | None) -> str:
 
 
 def _run(experiment: str, data: Path | None, datasets: list[str], settings: ExperimentRun) -> list[Report]:
+    """Run an experiment; if its budget is used up, say how many cases were answered."""
     from evaluation.experiments import run
 
     try:
@@ -441,6 +443,7 @@ def _deliver(reports: list[Report], settings: ExperimentRun, out: Path | None) -
 
 
 def _unfinished(budget: Budget) -> BudgetUsedUp:
+    """Return the error for a run that its budget stopped, with the number of answered cases."""
     return budget.refusal(f"{budget.answered} of {budget.cases} cases answered; the budget is used up")
 
 

@@ -342,14 +342,14 @@ def compare(
     else:
         taken = {name: {name} for name in columns}
     names = lines if lines is not None else list(dict.fromkeys(str(getattr(row, line_field)) for row in kept))
-    scores = {line: {name: _scores(kept, line_field, line, by, taken[name]) for name in taken} for line in names}
     shares = set(taken) if wilson is True else set(wilson or ())
-    estimates = {
-        line: {
-            name: (share if name in shares else average)(list(found.values()), seed=seed) for name, found in row.items()
-        }
-        for line, row in scores.items()
-    }
+    scores: dict[str, dict[str, dict[str, float]]] = {}
+    estimates: dict[str, dict[str, Estimate]] = {}
+    for line in names:
+        scores[line], estimates[line] = {}, {}
+        for name, wanted in taken.items():
+            found = scores[line][name] = _scores(kept, line_field, line, by, wanted)
+            estimates[line][name] = (share if name in shares else average)(list(found.values()), seed=seed)
     if pairs is None:
         pairs = [(a, b) for b, a in combinations(names, 2)]
         if baseline is not None:
@@ -410,6 +410,7 @@ def _pairs(chosen: Sequence[tuple[str, str]], columns: Sequence[str]) -> dict[st
 
 
 def _test(first: Scores, second: Scores, seed: int) -> PairedScores:
+    """Return the paired comparison of two score lists over the samples that both have."""
     both = [sample for sample in first if sample in second]
     return paired([first[sample] for sample in both], [second[sample] for sample in both], seed=seed)
 

@@ -84,6 +84,7 @@ def shared_name(question: Sample) -> str:
 
 
 def _name_of_things(question: Sample) -> str:
+    """Return the words of the question that occur in the names of most of its things, e.g. `Apple`."""
     entities = dict.fromkeys(given.entity for given in question.given if given.entity)
     found: dict[str, set[str]] = {}
     for entity in entities:
@@ -171,6 +172,7 @@ class Grader:
         return fmean(self._disambig(known, text)) if known else None
 
     def _disambig(self, known: Sequence[PossibleReferent], text: str) -> list[float]:
+        """Return, for each possible referent, the F1 of the answer that the reader finds to its sub-question."""
         passage = " ".join(MARKS.sub("", text).split())
         if not passage:
             return [0.0] * len(known)
@@ -256,12 +258,8 @@ def graded(
     kept = complete(rows)
     measured = measure_rows(kept, asked, grader)
     lines = list(dict.fromkeys(row.arm for row in kept))
-    pairs = {
-        f"{line} − {baseline}, {name}": ((line, name), (baseline, name))
-        for line in lines
-        if line != baseline
-        for name in HEADLINE
-    }
+    others = [line for line in lines if line != baseline]
+    pairs = {f"{line} − {baseline}, {name}": ((line, name), (baseline, name)) for line in others for name in HEADLINE}
     compared = compare(measured, by="measure", columns=tuple(MEASURES.values()), lines=lines, pairs=pairs, seed=seed,
                        wilson=False)  # fmt: skip
     wrong = [replace(row, measure=WRONG, score=float(row.details["wrong"])) for row in kept if asked[row.sample].wrong]

@@ -24,7 +24,7 @@ import warnings
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
+from itertools import chain, combinations
 from typing import TypeAlias
 
 import numpy as np
@@ -206,11 +206,13 @@ class SystemArms:
         return self._arm(name, lambda asked, question: self._corg(asked, question, chosen))
 
     async def _corg(self, asked: SystemQuestion, name: str, settings: Settings) -> list[Draft]:
+        """Answer with COrg, and record its groups and its text for the systems that take them from it."""
         draft, self.organised[name] = await answered(asked, settings)
         self._texts[name] = text_of([draft])
         return [draft]
 
     def _made(self, name: str) -> OrganisedContexts:
+        """Return the groups that COrg made for a question."""
         if name not in self.organised:
             raise BadReply("COrg made no groups whose number could be taken", help="Its own error says why.")
         return self.organised[name]
@@ -223,6 +225,7 @@ class SystemArms:
         return await asked.answers([[asked.sources[at] for at in picked]])
 
     async def _summarize(self, asked: SystemQuestion, _: str) -> list[Draft]:
+        """Summarize all contexts first, and answer from the summary."""
         summary = (await asked.reader.extract(question=asked.question, sources=asked.sources)).value
         if not summary.text:
             return [Draft("", found=False)]
@@ -230,12 +233,14 @@ class SystemArms:
         return await asked.answers([[Source(1, "summary", "Summary", text)]])
 
     async def _by_chance(self, asked: SystemQuestion, name: str) -> list[Draft]:
+        """Answer from as many groups as COrg made, filled at random."""
         count = len(self._made(name).groups)
         by_chance = random.Random(f"{self._seed} {asked.question}")  # noqa: S311
         shuffled = by_chance.sample(asked.sources, len(asked.sources))
         return await asked.answers(shuffled[i::count] for i in range(count))
 
     async def _clustered(self, asked: SystemQuestion, name: str) -> list[Draft]:
+        """Answer from as many groups as COrg made, clustered by similarity."""
         return await asked.answers(self.clusters(asked, len(self._made(name).groups)))
 
     async def _drawn_out(self, asked: SystemQuestion, name: str) -> list[Draft]:
@@ -269,7 +274,9 @@ class SystemArms:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # contexts with equal text make fewer clusters
             found = KMeans(count, init=vectors[chosen], n_init=1, max_iter=KMEANS_STEPS).fit(vectors)
-        groups = [[source for source, at in zip(sources, found.labels_, strict=True) if at == i] for i in range(count)]
+        groups: list[list[Source]] = [[] for _ in range(count)]
+        for source, group in zip(sources, found.labels_, strict=True):
+            groups[group].append(source)
         return [group for group in groups if group]
 
     def _vector(self, question: str, source: Source) -> np.ndarray:
@@ -281,6 +288,8 @@ class SystemArms:
         return best.score if best else 0.0
 
     def _arm(self, name: str, system: System) -> Arm:
+        """Return the arm that answers with a system; it has as many groups as COrg if it takes them from COrg."""
+
         async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
             reader = OnePrompt(unremembering(self._reader) if self._forgetful else self._reader)
             drafts = await system(SystemQuestion(reader, question.question, tuple(sources)), question.id)
@@ -307,6 +316,7 @@ async def organised(asked: SystemQuestion, settings: Settings = ONE_AT_A_TIME) -
 
 
 def _organised(state: State, reader: MeteredReader) -> OrganisedContexts:
+    """Return COrg's notes, relations, groups and cost from the state at the end of a turn."""
     return OrganisedContexts(
         tuple(map(ContextNote.load, state["contexts"])),
         tuple(Relation[int].model_validate(row) for row in state["relations"]),
@@ -318,13 +328,14 @@ def _organised(state: State, reader: MeteredReader) -> OrganisedContexts:
 
 def text_of(drafts: Sequence[Draft]) -> str:
     """Return the texts of the drafts that found something, concatenated."""
-    return "\n".join(line for draft in drafts if draft.found for line in draft.text.split("\n") if line.strip())
+    text = "\n".join(draft.text for draft in drafts if draft.found)
+    return "\n".join(line for line in text.split("\n") if line.strip())
 
 
 def arm_answer(drafts: Sequence[Draft], reader: MeteredReader, made: int | None = None) -> ArmAnswer:
     """Return a system's answer with its cost; `made` is the number of groups, if not one for each draft."""
     text, groups = text_of(drafts), len(drafts) if made is None else made
-    quotes = tuple(quote for draft in drafts if draft.found for quote in draft.quotes)
+    quotes = tuple(chain.from_iterable(draft.quotes for draft in drafts if draft.found))
     route = f"{groups} groups" if groups != 1 else "1 group"
     return ArmAnswer(text, quotes=quotes, usage=reader.usage, route=route, abstained=not text)
 

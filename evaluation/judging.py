@@ -166,4 +166,5 @@ def judge_summaries(
 
 
 def _fenced(text: str) -> str:
+    """Return a text in which neither the prompt's fences nor the judge's own tags can occur."""
     return _TAG.sub("< ", fences.fenced(text))

@@ -228,6 +228,7 @@ def in_words(plot: Plot) -> str:
 
 
 def _listed(name: str, places: Iterable[str | float], values: Iterable[Value], measure: PlotAxis) -> str:
+    """Return a series of values in words, for readers who do not see the plot."""
     pairs = zip(places, values, strict=True)
     return f"{name}: " + ", ".join(f"{_place(place)} {_with_interval(value, measure)}" for place, value in pairs)
 
@@ -242,12 +243,14 @@ def _trace_in_words(trace: Trace, x: PlotAxis, measure: PlotAxis) -> str:
 
 
 def _with_interval(value: Value, measure: PlotAxis) -> str:
+    """Return a value with its interval in brackets, if it has one."""
     known = estimate(value)
     shown = measure.shown(known.value)
     return f"{shown} [{measure.shown(known.low)}, {measure.shown(known.high)}]" if isfinite(known.low) else shown
 
 
 def _place(place: str | float) -> str:
+    """Return a place on the x axis as text."""
     return place if isinstance(place, str) else f"{place:g}"
 
 
@@ -370,6 +373,7 @@ def _draw_traces(axes: Axes, plot: LinePlot | Curves, width: int) -> None:
 
 
 def _scaled(end: float | None, scale: float) -> float | None:
+    """Return the scaled end of an interval; None stays None."""
     return None if end is None else end * scale
 
 

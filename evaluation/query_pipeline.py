@@ -134,6 +134,7 @@ class QueryPipeline:
         return tuple(Source.of(candidate.passage, n) for n, candidate in enumerate(order[:TOP], 1))
 
     def _semantic(self, question: Sample, count: int) -> list[str]:
+        """Return the documents nearest to a question by dense retrieval, nearest first."""
         found = semantic_candidates(self.library, question.question, count)
         return list(dict.fromkeys(candidate.passage.document_id for candidate in found))
 

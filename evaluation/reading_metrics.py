@@ -148,6 +148,7 @@ def rouge(text: str, reference: str, *, stemmed: bool = True) -> dict[str, float
 
 @cache
 def _scorer(stemmed: bool) -> Any:
+    """Return a ROUGE scorer of the package rouge_score."""
     require_extra("eval", "ROUGE", ["rouge_score"])
     from rouge_score.rouge_scorer import RougeScorer
 

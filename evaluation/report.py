@@ -51,8 +51,7 @@ class Table:
     @property
     def columns_of_words(self) -> set[int]:
         """Return the indices of the columns in which not every cell is a number."""
-        places = range(len(self.columns))
-        return {at for at in places if not all(_NUMBER.match(row[at]) for row in self.rows if at < len(row))}
+        return {at for row in self.rows for at, cell in enumerate(row[: len(self.columns)]) if not _NUMBER.match(cell)}
 
 
 @dataclass(frozen=True)
@@ -160,14 +159,11 @@ def page(reports: Sequence[Report], manifest: Mapping[str, Any]) -> str:
     )
     environment.filters |= {"split_interval": _split_interval, "flat": _flat, "line": _line}
     several = len({report.experiment for report in reports}) > 1
-    sections = [
-        {
-            "report": report,
-            "heading": f"{report.experiment}: {report.dataset}" if several else report.dataset,
-            "inputs": {name: value for name, value in given.items() if name not in _NOT_INPUTS},
-        }
-        for report, given in zip(reports, manifest["reports"], strict=True)
-    ]
+    sections = []
+    for report, given in zip(reports, manifest["reports"], strict=True):
+        heading = f"{report.experiment}: {report.dataset}" if several else report.dataset
+        inputs = {name: value for name, value in given.items() if name not in _NOT_INPUTS}
+        sections.append({"report": report, "heading": heading, "inputs": inputs})
     summaries = dict.fromkeys(report.summary for report in reports if report.summary)
     shown = environment.get_template("report.html.jinja").render(
         title=", ".join(dict.fromkeys(report.experiment for report in reports)),
@@ -270,4 +266,5 @@ def _markdown(report: Report) -> Iterator[str]:
 
 
 def _json_line(row: dict[str, Any]) -> str:
+    """Return a row as one line of JSON."""
     return json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n"

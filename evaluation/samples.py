@@ -239,15 +239,16 @@ def sampled(found: DataSet, wanted: Iterable[str], count: int | None) -> DataSet
     answering = [name for name in names if name in asked]
     kept = frozenset([*answering, *(name for name in names if name not in asked)][: max(count, len(answering))])
     drawn = digest("\n".join(sorted(kept))).hex()[:8]
+    relevance = {}
+    for query, grades in found.relevance.items():
+        kept_grades = {name: grade for name, grade in grades.items() if name in kept}
+        if kept_grades:
+            relevance[query] = kept_grades
     return replace(
         found,
         corpus=lambda: (document for document in found.documents() if document.id in kept),
         samples=tuple(sample for sample in found.samples if sample.documents & kept or not found.relevance),
-        relevance={
-            query: judged
-            for query, grades in found.relevance.items()
-            if (judged := {name: grade for name, grade in grades.items() if name in kept})
-        },
+        relevance=relevance,
         library=f"{found.library or found.name} {len(kept)} {drawn}",
     )
 

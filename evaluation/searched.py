@@ -125,6 +125,7 @@ class SearchedLibrary:
         return texts
 
     def _ranking(self, question: Sample) -> list[Passage]:
+        """Return the first `DEPTH` passages for a question, in the bench's order: dense or fused."""
         found = self.library.search(SearchQuery(question.question, k=DEPTH, candidates=DEPTH))
         ranked = found.dense if self.order == "dense" else found.fused
         return self.library.passages([hit.passage_id for hit in ranked])

@@ -120,4 +120,5 @@ def described(collection: DataSet, embedder: Embedder, **settings: Any) -> dict[
 
 
 def _shown(name: str, progress: Progress) -> Callable[[IngestEvent], None]:
+    """Return a function that shows the events of an ingestion as progress."""
     return lambda event: progress(f"{name}: {event.stage}", event.done, event.total or 0)

@@ -128,6 +128,7 @@ class MeteredReader:
                 raise failure
 
     async def _count(self, name: str, asked: Awaitable[Reply[T]], given: Iterable[str]) -> Reply[T]:
+        """Await a reply, and count its calls, cost and failure under a stage's name."""
         started = perf_counter()
         self.calls[name] += 1
         try:
@@ -150,6 +151,7 @@ class MeteredReader:
         return reply
 
     def _add(self, name: str, usage: Usage) -> None:
+        """Add a cost to the total and to a stage."""
         self.usage = self.usage + usage
         self.spent[name] = self.spent.get(name, Usage()) + usage
 
@@ -272,6 +274,7 @@ class TurnStages:
         return Draft.load((await reduce_context(state, self._runtime))["draft"])
 
     def _refs(self, ranks: Iterable[int]) -> list[PassageRef]:
+        """Return references to the sources with these numbers, as the graph's state has them."""
         tokens = self.reader.reader.count_tokens
         return [
             PassageRef(

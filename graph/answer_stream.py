@@ -112,6 +112,7 @@ class AnswerStream(BaseCallbackHandler):
         self._push(not_shown(self._streamed.text, str(answer.text)))
 
     def _show(self, text: str) -> None:
+        """Show a text, or keep it if the answer is not shown yet; a second text begins a new paragraph."""
         if self._kept is not None:
             self._kept += text
             return
@@ -122,6 +123,7 @@ class AnswerStream(BaseCallbackHandler):
             self._push(text)
 
     def _push(self, text: str) -> None:
+        """Send a text to the stream, and append it to the recorded answer."""
         if text:
             self._streamed.text += text
             self._context.run(push_message, AIMessageChunk(content=text, id=self._streamed.id), state_key=None)
@@ -226,6 +228,7 @@ def _tails(shown: str, bare: str) -> Iterator[str]:
 
 
 def _bare(text: str) -> str:
+    """Return a text without the characters that do not count when answer and stream are compared."""
     return _UNCOUNTED.sub("", text)
 
 

@@ -87,6 +87,7 @@ class Narrator:
             yield TokenEvent(str(message.text))
 
     def _updates(self, payload: Mapping[str, Any]) -> Iterator[Event]:
+        """Yield an event for each stage that has finished; an interrupt sets the question to the user instead."""
         for stage, update in payload.items():
             if stage == INTERRUPT:
                 self.question = update[0].value if update else None

@@ -86,11 +86,13 @@ def own_place(environ: Mapping[str, str] | None = None) -> Path | LibraryPlace:
 
 
 def _refused(what: str, name: str, offered: Iterable[str], variable: str) -> UsageError:
+    """Return the error for a name that the server does not offer."""
     help = f"Choose one of: {', '.join(offered)}. {variable} offers others, where the server is started."
     return UsageError(f"the {what} {name[:80]!r} is not offered here", help=help)
 
 
 def _listed(environ: Mapping[str, str]) -> list[tuple[str, Path | LibraryPlace]]:
+    """Return name and place of each library that the environment lists."""
     found = []
     for entry in _entries(environ, LIBRARIES):
         name, equals, given = (part.strip() for part in entry.partition("="))
@@ -101,17 +103,21 @@ def _listed(environ: Mapping[str, str]) -> list[tuple[str, Path | LibraryPlace]]
 
 
 def _place(given: str) -> Path | LibraryPlace:
+    """Return the folder or the database address that a text names."""
     place = LibraryPlace.read(given)
     return Path(given) if place.url is None else place
 
 
 def _name(place: Path | LibraryPlace) -> str:
+    """Return the default name of a library: that of its folder."""
     return (place if isinstance(place, Path) else place.folder).absolute().name
 
 
 def _identity(place: Path | LibraryPlace) -> Path | str:
+    """Return the absolute folder or the address, to recognise a library that is listed twice."""
     return place.absolute() if isinstance(place, Path) else place.given
 
 
 def _entries(environ: Mapping[str, str], variable: str) -> list[str]:
+    """Return the entries of an environment variable, which are separated by semicolons."""
     return [part.strip() for part in environ.get(variable, "").split(";") if part.strip()]

@@ -147,13 +147,14 @@ def receipt_of(
 
 
 def _saved(state: Mapping[str, Any], reader: Reader, settings: Settings) -> Saved:
+    """Return the calls and tokens that the turn's route saved, estimated against the dearer way."""
     tokens = {ref["rank"]: ref["tokens"] for ref in state["passage_refs"]}
     related = []
     for note in state.get("contexts") or []:
         related.append(sum(tokens[n] for n in note.get("ranks") or [note["rank"]]))
     if related:
         rows = [row for row in state["spent"] if row["stage"] == "relate_contexts"]
-        calls, spent = (sum(row[name] for row in rows) for name in ("calls", "input_tokens"))
+        calls, spent = sum(row["calls"] for row in rows), sum(row["input_tokens"] for row in rows)
         return saved_pairs(reader, state["standalone_question"], related, calls, spent)
     if state.get("escalations"):
         return Saved(why="both routes were taken")
@@ -166,6 +167,7 @@ def _saved(state: Mapping[str, Any], reader: Reader, settings: Settings) -> Save
 
 
 def _stage(rows: list[Mapping[str, Any]]) -> StageReceipt:
+    """Return the cost of one stage from its rows; overlapping calls count once in the seconds."""
     return StageReceipt(
         calls=sum(row["calls"] for row in rows),
         input_tokens=sum(row["input_tokens"] for row in rows),

@@ -23,10 +23,12 @@ COUNTED = 1024
 
 
 def _reading(state: Mapping[str, Any]) -> str:
+    """Return the progress note of reading the passages at once."""
     return f"reading {_counted(len(state['passage_refs']), 'passage')}"
 
 
 def _reducing(state: Mapping[str, Any]) -> str:
+    """Return the progress note of reducing the partitions' extracts."""
     return f"putting together what {_counted(len(state['extracts']), 'partition')} gave"
 
 
@@ -94,16 +96,20 @@ def ended(stage: str, state: Mapping[str, Any], update: Mapping[str, Any], runti
 
 
 def _decided(decision: Mapping[str, Any]) -> str:
+    """Return the progress note of the preflight's decision."""
     return f"preflight: {DECIDED[decision['name']]}"
 
 
 def _parts_note(stage: str, done: int, total: int) -> str:
+    """Return the progress note of a stage that runs in parts."""
     return f"reading partitions: {done} of {total}" if stage == "map_context" else f"answering {done} of {total} groups"
 
 
 def _counted(count: int, noun: str) -> str:
+    """Return a number with its noun, e.g. `1 passage`, `2 passages`."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _step(runtime: Runtime[Any]) -> str:
+    """Return the id of the graph's current step; empty outside a run."""
     return runtime.execution_info.checkpoint_id if runtime.execution_info else ""

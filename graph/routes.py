@@ -158,6 +158,7 @@ def _first_partition(state: Onward) -> Chosen:
 
 
 def _partitions(state: Routed | Onward) -> list[Send]:
+    """Return the calls of `map_context`, one for each partition."""
     question, refs, parts = state["standalone_question"], state["passage_refs"], state["partitions"]
     options = state.get("options") or []
     return [
@@ -182,5 +183,6 @@ def _passages(contexts: list[int], state: Organised) -> list[int]:
 
 
 def _of(ranks: list[int], refs: list[PassageRef]) -> list[PassageRef]:
+    """Return the references with these ranks, by rank."""
     by_rank = {ref["rank"]: ref for ref in refs}
     return [by_rank[rank] for rank in sorted(ranks)]

@@ -268,6 +268,7 @@ class RunningTurn:
         return [*self.start.spent, *_spent_so_far(snapshot, self.start.turn, error)]
 
     async def _context(self) -> Context:
+        """Return the run's context: settings within the time limit, the readers, and the connection to PubMed."""
         start = self.start
         settings, use = within_time(start.ask.settings, start.reader), start.ask.use
         pubmed = self._pubmed() if self._pubmed is not None and settings.pubmed else None

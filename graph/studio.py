@@ -180,6 +180,7 @@ def _reader(
     context_window: int | None,
     form: ReplyForm,
 ) -> Reader:
+    """Return the reader for a model, cached by all its arguments."""
     return open_reader(
         model or None,
         library.embedder,
@@ -194,6 +195,7 @@ def _reader(
 
 @lru_cache(maxsize=1)
 def _entrez() -> EntrezClient:
+    """Return the connection to NCBI as the environment sets it up."""
     return EntrezClient.of_environment(os.environ)
 
 

@@ -129,6 +129,7 @@ def _tracer() -> Tracer | None:
 
 
 def _content() -> bool:
+    """Return whether the environment asks for texts in traces."""
     return os.environ.get(CONTENT, "").strip().lower() == "true"
 
 

@@ -287,6 +287,7 @@ class Turns:
     async def _reopened(
         self, turn: Turn, given: Callable[[Ask], Question | Command[Any] | None], purses: Sequence[SharedBudget]
     ) -> TurnStart:
+        """Reopen a turn in the ledger, and return its start with what goes on from there."""
         ask = replace(Ask.of(turn), use=ModelUse(purses=purses))
         reader = await asyncio.to_thread(self.reader, ask.model)
         await asyncio.to_thread(self.ledger.reopen, turn.id)
@@ -350,6 +351,7 @@ class Turns:
 
 
 def _choices(turn: Turn) -> list[Choice]:
+    """Return the choices that a turn's clarification offered."""
     return [Choice.model_validate(choice) for choice in (turn.clarification or {}).get("choices") or []]
 
 

@@ -85,6 +85,7 @@ class StreamedStatements:
         return text
 
     def _take(self, char: str) -> str:
+        """Take the next character of the JSON, and return the text that becomes visible by it."""
         if self._over:
             return ""
         if self._in_string:
@@ -111,6 +112,7 @@ class StreamedStatements:
         return ""
 
     def _take_in_string(self, char: str) -> str:
+        """Take the next character within a string, and return the text that becomes visible by it."""
         is_statement = self._is_value and self._key == "statement"
         if self._escape or char == "\\":
             self._escape += char

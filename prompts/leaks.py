@@ -103,6 +103,7 @@ class LeakGuard:
         return self._release(self._length)
 
     def _add(self, letter: str, place: int) -> None:
+        """Take the next letter; a run of letters that stands in the secret goes on or ends."""
         if self._is_run and self._run + letter not in self._secret:
             self._end_run()
         self._run += letter
@@ -112,6 +113,7 @@ class LeakGuard:
             self._is_run = self._run in self._grams
 
     def _end_run(self) -> None:
+        """End a run; one that is long enough and not public is cut out."""
         if self._is_run and len(self._run) >= LEAK and not self._is_known(self._run[LOOSE:-LOOSE]):
             self.cuts.append((self._places[0], self._places[-1] + 1))
             self._run, self._places = "", []
@@ -119,6 +121,7 @@ class LeakGuard:
         self._is_run = False
 
     def _is_known(self, run: str) -> bool:
+        """Return whether a run of letters stands in a text that may be shown."""
         if self._known is None:
             self._known = "\n".join(map(_letters, (ABOUT, *self._given)))
         return run in self._known
@@ -149,4 +152,5 @@ def _secret(own: str) -> tuple[str, frozenset[str]]:
 
 
 def _letters(text: str) -> str:
+    """Return the letters of a text in lower case."""
     return _NO_LETTERS.sub("", text.casefold())

@@ -238,6 +238,7 @@ def parse(reply: str, count: int) -> RelationReply:
 
 
 def _read_lines(lines: Sequence[str], count: int, into: RelationReply) -> None:
+    """Read a reply of free text, line by line, into notes and relations."""
     heading: list[int] = []
     bare: list[tuple[int | None, str]] = []
     for line in lines:
@@ -281,6 +282,7 @@ def _reference(line: str, count: int) -> tuple[list[int] | None, str]:
 
 
 def _numbers(reference: str) -> list[int]:
+    """Return the numbers that a reference names, e.g. 2, 3 and 4 for "2-4"."""
     found: list[int] = []
     for match in re.finditer(r"(\d{1,3})(?:\s*[-–]\s*(\d{1,3}))?", reference):
         first, last = int(match[1]), int(match[2] or match[1])
@@ -307,6 +309,7 @@ def _read_entry(into: RelationReply, numbers: Sequence[int], rest: str) -> None:
 
 
 def _cells(rest: str) -> list[str]:
+    """Return the fields of a line: separated by bars, or each with its name."""
     if "|" in rest:
         return rest.split("|")
     parts = re.split(r"[;,]\s*(?=(?:entity|name|descriptor|description|answer|short answer)\s*[:=])", rest, flags=re.I)
@@ -314,16 +317,19 @@ def _cells(rest: str) -> list[str]:
 
 
 def _note(into: RelationReply, number: int, entity: str, descriptor: str, answer: str) -> None:
+    """Store the note of a context."""
     name, described, stated = (_value(cell) for cell in (entity, descriptor, answer))
     into.notes[number] = ContextNote(number, name or "", described, stated)
 
 
 def _value(cell: str) -> str | None:
+    """Return a field's value without its name and quotation marks; None for words such as "none"."""
     value = _FIELD.sub("", cell.strip()).strip().strip("\"'“”*`").strip()
     return None if value.casefold().strip(" .()") in _NULL else value
 
 
 def _set_kind(into: RelationReply, numbers: Sequence[int], kind: str) -> None:
+    """Store a kind of relation for contexts; irrelevant ones lose their answer."""
     for n in numbers:
         if kind == "irrelevant":
             into.notes[n] = ContextNote(n, into.notes[n].entity if n in into.notes else "", None, None)
@@ -366,11 +372,13 @@ def _kind(text: str, *, strict: bool = False) -> str | None:
 
 
 def _exact(word: str) -> str | None:
+    """Return the relation that a word stands for; None if it is no such word."""
     word = word.casefold().strip(" .")
     return (KINDS[word] or "irrelevant") if word in KINDS else None
 
 
 def _one_kind(word: str) -> str | None:
+    """Return the relation that a word stands for, a misspelt one included."""
     close = get_close_matches(word, KINDS, n=1, cutoff=_CLOSEST) if len(word) > 5 else []
     return _exact(word) or (_exact(close[0]) if close else None)
 
@@ -404,6 +412,7 @@ _KEYS = ("context", "id", "number", "n", "index", "name", "context_id", "context
 
 
 def _read_record(into: RelationReply, numbers: Sequence[int], named: dict[str, Any]) -> None:
+    """Read one record of a JSON reply into notes and relations."""
     named_kinds = [named[name] for name in ("relation", "relationship", "type", "kind", "label") if name in named]
     kind = _kind(str(named_kinds[0])) if named_kinds and named_kinds[0] is not None else None
     if kind:

@@ -131,10 +131,12 @@ def _sections(reply: str) -> tuple[list[str], dict[str, list[str]]]:
 
 
 def _kind(label: str) -> str:
+    """Return which field a line's label names: part, concept, search, kind or question."""
     if label.startswith(("sub", "part")):
         return "part"
     return next((kind for kind in ("concept", "search", "kind") if kind in label), "question")
 
 
 def _unquoted(text: str) -> str:
+    """Return a text without quotation marks and markup around it."""
     return text.strip().strip("\"'“”*` ").strip()

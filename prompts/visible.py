@@ -98,6 +98,7 @@ class VisibleText:
             self._inert = InertText()
 
     def _settled(self, reply: str) -> str:
+        """Return the part of an unfinished reply that cannot become hidden by what follows."""
         text = self._before_quotes(reply)
         if text.rstrip().endswith("<") or re.search(r"</?[a-z]*$", text, re.IGNORECASE):
             text = text[: text.rindex("<")]
@@ -109,6 +110,7 @@ class VisibleText:
         return _OPEN_MARK.sub("", "".join(lines)).rstrip()
 
     def _may_hide_last(self, lines: list[str]) -> bool:
+        """Return whether the last line may turn out to be one that is hidden."""
         return not self._is_continued(lines) and _may_be_hidden(lines[-1])
 
     def _is_continued(self, lines: list[str]) -> bool:
@@ -116,6 +118,7 @@ class VisibleText:
         return self._is_inside_line and len(lines) == 1
 
     def _before_quotes(self, text: str) -> str:
+        """Return a reply up to the heading of its quotes."""
         lines = text.splitlines(keepends=True)
         first = 1 if self._is_inside_line else 0
         headings = (
@@ -124,6 +127,7 @@ class VisibleText:
         return "".join(lines[: next(headings, len(lines))])
 
     def _release(self, text: str) -> str:
+        """Return the newly shown text, its citation marks renumbered in the order of appearance."""
         fresh = separate_marks(text[self._shown :])
         self._shown = max(self._shown, len(text))
         self._has_begun = self._has_begun or bool(fresh)

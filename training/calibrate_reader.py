@@ -18,6 +18,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -115,26 +116,29 @@ def put_cases(
     put: list[tuple[bool, list[tuple[str, str, str]]]] = []
     for example in chosen:
         nearest = (-(vectors @ embedder.encode_query(example.question))).argsort(kind="stable").tolist()
-        theirs = {
-            (other.passage.title, other.passage.text) for other in found if other.id == example.id and other.answerable
-        }
-        gold = [answer for other in found if other.id == example.id for answer in other.names]
+        same_question = [other for other in found if other.id == example.id]
+        theirs = {(other.passage.title, other.passage.text) for other in same_question if other.answerable}
+        gold = list(chain.from_iterable(other.names for other in same_question))
         others = [passages[i] for i in nearest if passages[i] not in theirs and not holds(passages[i][1], gold)]
         for answerable in (True, False):
             first = [(example.passage.title, example.passage.text)] if answerable else []
             put.append((answerable, [(example.question, *text) for text in [*first, *others][:PASSAGES]]))
     distinct = list(dict.fromkeys(pair for _, pairs in put for pair in pairs))
     known = dict(zip(distinct, logits_of(reader, distinct, f"{name}, {PASSAGES} passages a question"), strict=True))
-    return [ValidationCase(name, answerable, tuple(known[pair] for pair in pairs)) for answerable, pairs in put]
+    cases = []
+    for answerable, pairs in put:
+        cases.append(ValidationCase(name, answerable, tuple(known[pair] for pair in pairs)))
+    return cases
 
 
 def shares(cases: Sequence[ValidationCase], calibration: Calibration, threshold: float) -> tuple[float, float]:
     """Return the shares of answerable and of unanswerable questions that are answered, averaged over the sets."""
     found = []
     for answerable in (True, False):
-        sets = {case.dataset for case in cases if case.answerable == answerable}
-        answered = {name: [c.probability(calibration) >= threshold for c in cases if c.dataset == name and
-                       c.answerable == answerable] for name in sets}  # fmt: skip
+        answered: dict[str, list[bool]] = {}
+        for case in cases:
+            if case.answerable == answerable:
+                answered.setdefault(case.dataset, []).append(case.probability(calibration) >= threshold)
         found.append(fmean(fmean(values) for _, values in sorted(answered.items())))
     return found[0], found[1]
 

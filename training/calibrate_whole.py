@@ -73,10 +73,15 @@ def of_event(cases: Sequence[router.RoutingCase], event: str) -> list[router.Rou
 
 def without(cases: Cases, left: str, event: str) -> RiskModel:
     """Return the shipped weights with offset and slope from the other collections' development questions."""
-    groups = [(name, case) for name in cases if name != left for case in of_event(cases[name]["development"], event)]
-    values, truth = [case.values for _, case in groups], [happened(case, event) for _, case in groups]
+    names, values, truth = [], [], []
+    for name in cases:
+        if name != left:
+            for case in of_event(cases[name]["development"], event):
+                names.append(name)
+                values.append(case.values)
+                truth.append(happened(case, event))
     first = replace(shipped_model(), event=event)
-    return recalibrate(first, values, truth, evenly([name for name, _ in groups]), prior=NO_PRIOR)
+    return recalibrate(first, values, truth, evenly(names), prior=NO_PRIOR)
 
 
 def judge(model: RiskModel, cases: Sequence[router.RoutingCase], event: str, *, seed: int = 0) -> RiskJudgement:

@@ -86,11 +86,13 @@ def _of_model(path: Path) -> dict[str, np.ndarray]:
 
 
 def _of_checkpoint(path: Path) -> dict[str, np.ndarray]:
+    """Return the weights of a NumPy checkpoint."""
     with np.load(path, allow_pickle=False) as file:
         return {name: file[name].astype(np.float32) for name in file.files}
 
 
 def _of_state(path: Path) -> dict[str, np.ndarray]:
+    """Return the averaged weights of an interrupted training."""
     state = torch.load(path, map_location="cpu", weights_only=True)
     return {name: value.float().numpy() for name, value in state["average"].items()}
 

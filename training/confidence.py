@@ -21,6 +21,7 @@ import random
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -151,11 +152,12 @@ def of_trust(data: Path) -> list[LibraryQuestion]:
     """Return the development questions of `eval trust` that passages, or no documents, answer."""
     found = trust.open_dataset(trust.NAME, data)
     kinds = {"fact", "number", "table", "comparison", *trust.SILENT}
-    return [
-        LibraryQuestion(asked.question, tuple(name for names in asked.answers for name in names), asked.answerable)
-        for asked in found.select("development")
-        if asked.kind in kinds and not asked.given and not asked.before
-    ]
+    questions = []
+    for asked in found.select("development"):
+        if asked.kind in kinds and not asked.given and not asked.before:
+            names = tuple(chain.from_iterable(asked.answers))
+            questions.append(LibraryQuestion(asked.question, names, asked.answerable))
+    return questions
 
 
 def gather(app: Preflight, questions: Sequence[LibraryQuestion], first: int) -> Iterator[CandidateAnswer]:

@@ -37,12 +37,11 @@ _TYPED = 0.7
 
 def training_texts(data: Path, rng: random.Random) -> list[SourcePassage]:
     """Return passages of the training parts, from every set with running text, in a random order."""
-    found = {
-        (passage.title, passage.text)
-        for name in SUPERVISED
-        for passage in (sample.passage for sample in examples(name, data, "train"))
-        if len(passage.text) > 200
-    }
+    found = set()
+    for name in SUPERVISED:
+        for sample in examples(name, data, "train"):
+            if len(sample.passage.text) > 200:
+                found.add((sample.passage.title, sample.passage.text))
     texts = [SourcePassage(*item) for item in sorted(found)]
     rows = [
         row for _, row in json_lines(find(data / "medquad", "qa_pairs.jsonl", origin=medquad.SOURCE)) if row["answer"]
@@ -63,6 +62,7 @@ def training_texts(data: Path, rng: random.Random) -> list[SourcePassage]:
 
 
 def _words(text: str) -> str:
+    """Return the first 170 words of a text."""
     return " ".join(text.split()[:170])
 
 
@@ -106,6 +106,7 @@ def _question(text: SourcePassage, span: Span, rng: random.Random) -> Sample | N
 def _example(
     text: SourcePassage, question: str, passage: str, answers: tuple[Span, ...], value: SentenceValue
 ) -> Sample:
+    """Return a cloze question about a passage as a training sample."""
     return pair(text.title, question, text.title, passage, answers, bool(answers), gold=(value.text,))
 
 

@@ -115,10 +115,12 @@ def network(model: Path) -> Any:
 
 
 def _inputs() -> list[str]:
+    """Return the inputs of the graph; it takes no attention mask."""
     return [name for name in INPUTS if name != "attention_mask"]
 
 
 def _embeddings(graph: Graph) -> str:
+    """Add the embeddings to the graph, and return the name of their output."""
     prefix = "encoder.embeddings."
     words = graph.add("Gather", graph.weight(f"{prefix}word_embeddings.rows"), "input_ids")
     scales = graph.add("Gather", graph.weight(f"{prefix}word_embeddings.scale"), "input_ids")
@@ -140,11 +142,13 @@ def _first_rows(graph: Graph, table: str) -> str:
 
 
 def _norm(graph: Graph, values: str, name: str) -> str:
+    """Add a layer normalisation, and return the name of its output."""
     weight, bias = graph.weight(f"{name}.weight"), graph.weight(f"{name}.bias")
     return graph.add("LayerNormalization", values, weight, bias, axis=-1, epsilon=EPSILON)
 
 
 def _layer(graph: Graph, layer: int, hidden: str) -> str:
+    """Add a layer of the encoder, and return the name of its output."""
     prefix = f"encoder.encoder.layer.{layer}."
     parts = [f"{prefix}attention.self.{name}" for name in ("query", "key", "value")]
     sides = graph.constant("sides", np.array([HIDDEN] * 3))
@@ -200,15 +204,18 @@ def _first_token(graph: Graph, factor: float) -> str:
 
 
 def _joined(graph: Graph, names: Sequence[str]) -> str:
+    """Return the name of the weights, several ones concatenated."""
     found = [graph.weight(name) for name in names]
     return graph.add("Concat", *found, axis=0) if len(found) > 1 else found[0]
 
 
 def _last(graph: Graph) -> str:
+    """Return the name of the constant -1, the last axis."""
     return graph.constant("last", np.array([-1]))
 
 
 def _heads(graph: Graph, hidden: str) -> None:
+    """Add the scores of tokens and of pairs, the graph's outputs."""
     matrix = graph.add("Transpose", graph.weight("tokens.weight"), perm=[1, 0])
     each = graph.add("Add", graph.add("MatMul", hidden, matrix), graph.weight("tokens.bias"))
     ones = graph.constant("ones", np.array([1] * 4))

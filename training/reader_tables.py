@@ -80,6 +80,7 @@ def _trials(data: Path) -> list[tuple[tuple[str, str], list[str]]]:
 
 
 def _label(text: str) -> str:
+    """Return a text as a label, without the characters that separate cells."""
     return " ".join(text.replace("|", " ").replace(":", " ").split()).strip(" .")
 
 

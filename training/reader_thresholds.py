@@ -68,8 +68,11 @@ def clear_level(found: Sequence[Sequence[CheckedStatement]], threshold: float) -
     The share is averaged over the sets in which any are shown.
     """
     for level in SUPPORT_GRID:
-        shown = [[item for item in each if item.scores[USED] < threshold and item.against >= level] for each in found]
-        shares = [sum(item.case.passage.verdict == "no" for item in each) / len(each) for each in shown if each]
+        shares = []
+        for statements in found:
+            shown = [item for item in statements if item.scores[USED] < threshold and item.against >= level]
+            if shown:
+                shares.append(sum(item.case.passage.verdict == "no" for item in shown) / len(shown))
         if shares and round(sum(shares) / len(shares), 6) >= CLEAR:
             return level
     return 1.0

@@ -73,19 +73,23 @@ def _read(network: ReaderNetwork, pairs: Sequence[tuple[Window, Sample]], start:
     # A bfloat16's error is far below differences that a hundred pairs can show.
     with torch.inference_mode(), torch.autocast("cpu", dtype=torch.bfloat16):
         outputs = network(**{name: torch.from_numpy(value) for name, value in padded(batch).items()})
-    return [
-        (*(side[i, : len(window.ids)].float() for side in outputs[:-1]), outputs[-1][i].float())
-        for i, window in enumerate(batch)
-    ]
+    *of_tokens, of_pairs = outputs
+    read = []
+    for i, window in enumerate(batch):
+        unpadded = [scores[i, : len(window.ids)].float() for scores in of_tokens]
+        read.append((*unpadded, of_pairs[i].float()))
+    return read
 
 
 def _span(window: Window, example: Sample, outputs: Sequence[torch.Tensor]) -> str:
+    """Return the text of the best answer span; empty if there is none."""
     scores = [(outputs[0].numpy(), outputs[1].numpy())]
     spans = answer_spans(example.passage.title, example.passage.text, [window], scores)
     return spans[0].text if spans else ""
 
 
 def _answerable(outputs: Sequence[torch.Tensor]) -> float:
+    """Return the score of a pair being answerable."""
     return float(outputs[-1][0])
 
 

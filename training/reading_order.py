@@ -134,6 +134,7 @@ def places_of(order: ReadingOrder, asked: Sequence[ReadQuestion]) -> list[tuple[
 
 
 def _first(right: Sequence[bool]) -> float:
+    """Return the place of the first answering passage; infinity if there is none."""
     return right.index(True) + 1 if True in right else math.inf
 
 
@@ -142,7 +143,8 @@ def gains(order: ReadingOrder, asked: Sequence[ReadQuestion], *, seed: int = 0) 
     places = places_of(order, asked)
     cells = []
     for most in FIRST:
-        before, after = (np.array([place[by] <= most for place in places], dtype=float) for by in (0, 1))
+        before = np.array([place <= most for place, _ in places], dtype=float)
+        after = np.array([place <= most for _, place in places], dtype=float)
         gain = number(bootstrap(mean, after - before, seed=seed), percent=True, signed=True)
         cells.append(f"{before.mean() * 100:.1f} / {after.mean() * 100:.1f} ({gain})")
     return " | ".join([str(len(asked)), *cells])

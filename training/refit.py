@@ -24,6 +24,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,7 @@ class Measure:
 
 
 def _module(name: str, *arguments: str) -> tuple[str, ...]:
+    """Return the command that runs a module of this package."""
     return ("-m", f"training.{name}", *arguments)
 
 
@@ -214,23 +216,24 @@ class Refit:
 
     def _installed(self, measure: Measure) -> str:
         """Return a hash of the parts of the package that a measure depends on."""
-        parts = [part for step in self.steps for part in step.writes if part not in (ANSWERS,)]
+        written = chain.from_iterable(step.writes for step in self.steps)
+        parts = [part for part in written if part != ANSWERS]
         return _digest([measure.command, self._hashes([READER, *parts])])
 
     def _fingerprint(self, step: Step) -> str:
         """Return a hash of everything that a step's result depends on: code, inputs, and data by name and size."""
         named = [argument for argument in step.command if argument.startswith("training.")]
         code = [self.root / f"{name.replace('.', '/')}.py" for name in named]
-        sizes = [
-            (str(file.relative_to(self.data)), file.stat().st_size)
-            for folder in step.data
-            for file in sorted((self.data / folder).rglob("*"))
-            if file.is_file()
-        ]
+        sizes = []
+        for folder in step.data:
+            for file in sorted((self.data / folder).rglob("*")):
+                if file.is_file():
+                    sizes.append((str(file.relative_to(self.data)), file.stat().st_size))
         sources = [file_sha256(file) for file in code if file.is_file()]
         return _digest([step.name, step.command, self._hashes(step.reads), sizes, sources])
 
     def _hashes(self, parts: Sequence[str]) -> dict[str, str]:
+        """Return the hash of each part of the package."""
         return {part: _digest(_value(self.root, part)) for part in parts}
 
     def _run(self, name: str, command: Sequence[str]) -> float:
@@ -301,6 +304,7 @@ def _value(root: Path, part: str) -> Any:
 
 
 def _content(path: Path) -> str | None:
+    """Return a file's text; None if there is no file."""
     return path.read_text(encoding="utf-8") if path.is_file() else None
 
 
@@ -353,16 +357,19 @@ def write_report(
 
 
 def _both(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    """Return each name with its old and its new value."""
     return [(name, old.get(name), new.get(name)) for name in dict.fromkeys([*old, *new])]
 
 
 def _shown(value: Any) -> str:
+    """Return a value as a short text for a table."""
     if value is None:
         return "none"
     return f"{value:.4g}" if isinstance(value, float) else str(value).replace("|", "/")[:80]
 
 
 def _difference(old: Any, new: Any) -> str:
+    """Return the difference of two numbers with its sign; empty for other values."""
     numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in (old, new))
     return f"{new - old:+.4g}" if numbers else ""
 

@@ -75,6 +75,7 @@ def fit(name: str, examples: Sequence[Example]) -> dict[str, float]:
 
 
 def _fitted(examples: Sequence[Example], names: Sequence[str]) -> dict[str, float]:
+    """Return the weights of a logistic regression on the named features, with its bias."""
     from sklearn.linear_model import LogisticRegression
 
     x = [[features[name] for name in names] for features, _ in examples]

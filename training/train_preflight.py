@@ -74,6 +74,7 @@ def train(
 def _fitted(
     cases: Mapping[str, Sequence[CalibrationCase]], embedder: str, leave: str, start: Mapping[str, Any] | None
 ) -> RiskModel:
+    """Fit the risk model on all collections but those of one left out."""
     chosen = {name: rows for name, rows in cases.items() if TRAINING[name] != leave}
     count = len({TRAINING[name] for name in chosen})
     number = NUMBERS[count - 2] if count > 1 else "one"

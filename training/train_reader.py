@@ -153,6 +153,7 @@ def stages(
 
 
 def _some(found: Sequence[Sample], most: int, rng: random.Random) -> list[Sample]:
+    """Return at most so many samples, drawn at random."""
     return rng.sample(found, min(most, len(found)))
 
 
@@ -297,7 +298,8 @@ class Trainer:
 
     def loss(self, batch: Sequence[PreparedExample], precision: str) -> torch.Tensor:
         """Return the loss of a batch."""
-        feed = {name: value.to(self.device) for name, value in feed_of([item.window for item in batch]).items()}
+        padded_batch = feed_of([item.window for item in batch])
+        feed = {name: value.to(self.device) for name, value in padded_batch.items()}
         self.network.train()
         with torch.autocast(self.device, dtype=PRECISIONS[precision], enabled=PRECISIONS[precision] is not None):
             outputs = self.network(**feed)
@@ -328,6 +330,7 @@ class Trainer:
         return left
 
     def _average(self, decay: float) -> None:
+        """Move the average of the weights towards the learned ones."""
         with torch.no_grad():
             for name, value in self.learned.items():
                 self.average[name].lerp_(value, 1 - decay)

@@ -155,9 +155,9 @@ def train(examples: Examples, report: Callable[[str], object]) -> dict[str, dict
         for name in FUSIONS:
             fusions[name][fold] = _fusion_weight(name, [examples[group] for group in sorted(groups)])
         report(f"{fold}: nDCG@10 by penalty { ({p: round(v, 4) for p, v in scores.items()}) }")
-    table = {
-        name: {fold: round(float(values[i]), 3) for fold, values in weights.items()} for i, name in enumerate(FEATURES)
-    }
+    table = {}
+    for i, name in enumerate(FEATURES):
+        table[name] = {fold: round(float(values[i]), 3) for fold, values in weights.items()}
     return {"weights": table, "penalties": penalties, "fusions": fusions}
 
 
@@ -171,7 +171,7 @@ def folds(groups: Iterable[str]) -> Iterator[tuple[str, frozenset[str]]]:
 
 def as_json(trained: Mapping[str, Mapping[str, Any]], examples: Examples) -> str:
     """Return the text of the file: a heading, then one line for each feature."""
-    counts = {group: sum(len(questions) for questions in found) for group, found in sorted(examples.items())}
+    counts = {group: sum(map(len, found)) for group, found in sorted(examples.items())}
     about = (
         "Weights of feature_reranker.py, set by training/train_reranker.py on development parts. "
         "'all' is in use; the others were trained without the group that they are named after."
@@ -200,6 +200,7 @@ def _dcg(grades: Sequence[float]) -> float:
 
 
 def _gathered(data: Path, cache: Path | None, questions: int, progress: Progress) -> Examples:
+    """Return the examples of the development questions, by group of collections."""
     run = ExperimentRun(part="development", limit=questions, library_cache=cache, progress=progress)
     found: dict[str, list[list[Example]]] = {}
     for name in GROUPS:

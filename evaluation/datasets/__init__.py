@@ -215,6 +215,7 @@ def in_beir_form(folder: Path) -> bool:
 
 
 def _no_folder(name: str, folder: str, source: str) -> UsageError:
+    """Return the error for a missing folder of a data set."""
     return UsageError(
         f"no folder with the data set {name!r}",
         help=f"Give --data DIR or PREFLIGHT_DATA, where DIR/{folder} holds the files of {source}.",

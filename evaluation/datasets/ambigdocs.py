@@ -25,6 +25,7 @@ def questions(folder: Path, name: str) -> DataSet:
 
 
 def _same_name(record: dict[str, Any], place: str) -> Sample:
+    """Return the question of a record about several things with one name, each with its own document."""
     name = field(record, place, "qid")
     given = tuple(
         Context(

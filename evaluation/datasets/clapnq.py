@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -42,23 +43,22 @@ def selected_sentences(folder: Path) -> dict[str, tuple[str, ...]]:
 
     Unanswerable questions have none.
     """
+    selected: dict[str, tuple[str, ...]] = {}
     with as_published("clapnq"):
-        return {
-            field(record, place, "id"): tuple(
-                sentence
-                for output in entries(record, place, "output")
-                for sentence in output.get("selected_sentences") or ()
-                if answerable
-            )
-            for place, record, answerable in records(folder)
-        }
+        for place, record, answerable in records(folder):
+            outputs = entries(record, place, "output")
+            sentences = chain.from_iterable(output.get("selected_sentences") or () for output in outputs)
+            selected[field(record, place, "id")] = tuple(sentences) if answerable else ()
+    return selected
 
 
 def _files(folder: Path) -> tuple[Path, ...]:
+    """Return the files of the answerable and of the unanswerable questions."""
     return tuple(find(folder, f"clapnq_dev_{kind}.jsonl", origin=SOURCE) for kind in ("answerable", "unanswerable"))
 
 
 def _grounded(record: dict[str, Any], place: str, answerable: bool) -> Sample:
+    """Return the question of a record with the passage that answers it, or one that does not."""
     name, text = field(record, place, "id"), field(record, place, "input")
     answers = tuple(field(output, place, "answer") for output in entries(record, place, "output"))
     if answerable and not any(answers):

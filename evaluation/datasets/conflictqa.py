@@ -47,6 +47,7 @@ def questions(folder: Path, name: str) -> DataSet:
 
 
 def _conflicting(record: dict[str, Any], place: str, name: str) -> Sample:
+    """Return the question of a record with one context for the model's memory and one against it."""
     truth = tuple(listed(record, place, "ground_truth"))
     if not truth:
         raise UnreadableDocument(f"{place}: ground_truth is empty", help="Fix the line.")
@@ -106,4 +107,5 @@ def examples(folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sam
 
 
 def _stem(path: Path) -> str:
+    """Return the part of a file's name that tells the subset, e.g. `popQA` for `conflictQA-popQA-chatgpt.json`."""
     return path.name.removeprefix("conflictQA-").partition(".")[0]

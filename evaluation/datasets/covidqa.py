@@ -72,6 +72,7 @@ def _release(path: Path) -> tuple[list[tuple[str, Sample]], dict[str, str]]:
 
 
 def _on_article(name: str, text: str, article: str, names: tuple[str, ...]) -> Sample:
+    """Return a question about one article; without answers it is unanswerable."""
     answers = (names,) if names else ()
     return Sample(
         name, text, "short", answers=answers, answerable=bool(names), documents=frozenset({article}), key=article
@@ -103,15 +104,13 @@ def units(folder: Path, name: str) -> DataSet:
             )
         places[article] = sentence_spans(whole[article])
         sentences[article] = units_of(article, (whole[article][start:end] for start, end in places[article]))
-    relevance = {
-        question.id: {
-            sentences[question.document][at].id: 1
-            for ((start, end),) in question.spans
-            for at, (a, b) in enumerate(places[question.document])
-            if a < end and start < b
-        }
-        for question in questions
-    }
+    relevance: dict[str, dict[str, int]] = {question.id: {} for question in questions}
+    for question in questions:
+        units = list(zip(sentences[question.document], places[question.document], strict=True))
+        for ((start, end),) in question.spans:
+            for sentence, (begin, stop) in units:
+                if begin < end and start < stop:
+                    relevance[question.id][sentence.id] = 1
     title, files, samples = "COVID-QA, sentences of an article", (articles, path), judged(questions, relevance)
     documents = partial(chain.from_iterable, sentences.values())
     return DataSet(name, title, SOURCE, LICENCE, files, samples, documents, relevance)

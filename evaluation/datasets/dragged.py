@@ -26,6 +26,7 @@ def questions(folder: Path, name: str) -> DataSet:
 
 
 def _dated(record: dict[str, Any], place: str, position: str) -> Sample:
+    """Return the question of a record with its search results as dated contexts."""
     name = field(record, place, "id", default=position)
     answer = field(record, place, "ref_answer", "correct_answer", default="").strip()
     listing = "search_results" if "search_results" in record else "docs"

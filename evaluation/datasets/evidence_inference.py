@@ -69,6 +69,7 @@ def examples(folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sam
 
 
 def _prompt(row: dict[str, Any], article: Document, spans: list[Span], rng: random.Random) -> Iterator[Sample]:
+    """Yield examples about an intervention's effect: with the marked evidence, and often with another passage."""
     marked = next((item for item in row["annotations"] if item["valid_label"] and item["evidence"].strip()), None)
     if marked is None or not 20 < len(marked["evidence"]) < 900:
         return

@@ -243,6 +243,7 @@ def unique(ids: Sequence[tuple[str, str]]) -> None:
 
 
 def _lines(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield each line of a text file, before it its place for error messages, e.g. `dev.jsonl line 3`."""
     with _opened(path) as file:
         for number, line in enumerate(file, 1):
             yield f"{path.name} line {number}", line
@@ -250,6 +251,7 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[IO[str]]:
+    """Open a text file, compressed or not; errors while it is read become `UnreadableDocument`."""
     opener = gzip.open if path.suffix == ".gz" else open
     try:
         with cast("IO[str]", opener(path, "rt", encoding="utf-8-sig")) as file:
@@ -303,11 +305,14 @@ def in_sentences(found: DataSet) -> DataSet:
         units += own
         for sample in asked.get(document.id, ()):
             marked = [span for stretches in sample.spans for span in stretches]
-            relevance[sample.id] = {
-                unit.id: 1
-                for unit, (start, end) in zip(own, places, strict=True)
-                if any(a < end and start < b for a, b in marked) or (not marked and holds(unit.text, sample.names))
-            }
+            relevance[sample.id] = {}
+            for unit, (start, end) in zip(own, places, strict=True):
+                if marked:
+                    answers = any(begin < end and start < stop for begin, stop in marked)
+                else:
+                    answers = holds(unit.text, sample.names)
+                if answers:
+                    relevance[sample.id][unit.id] = 1
     samples, title = judged(found.samples, relevance), f"{found.title}, sentences of a document"
     return replace(found, title=title, samples=samples, corpus=lambda: iter(units), relevance=relevance)
 
@@ -341,8 +346,12 @@ def collected(read: Iterable[tuple[str, Sample]], path: Path) -> tuple[Sample, .
 
 def judged(samples: Iterable[Sample], relevance: Mapping[str, Mapping[str, int]]) -> tuple[Sample, ...]:
     """Return the samples that have a relevant document, each with those documents."""
-    graded = ((s, frozenset(name for name, grade in relevance.get(s.id, {}).items() if grade > 0)) for s in samples)
-    return tuple(replace(sample, documents=documents) for sample, documents in graded if documents)
+    found = []
+    for sample in samples:
+        documents = frozenset(name for name, grade in relevance.get(sample.id, {}).items() if grade > 0)
+        if documents:
+            found.append(replace(sample, documents=documents))
+    return tuple(found)
 
 
 def about_documents(

@@ -71,12 +71,13 @@ def spans(folder: Path, name: str) -> DataSet:
 
     def located(ids: Collection[str]) -> Iterator[tuple[Document, Mapping[str, Spans]]]:
         for filing, document in filings(pdfs, ids):
-            found = {
-                question.id: [on_page(document, *quote) for quote in quotes]
-                for question, quotes in asked
-                if question.document == filing
-            }
-            yield document, {key: (tuple(filter(None, at)),) for key, at in found.items() if None not in at}
+            found: dict[str, Spans] = {}
+            for question, quotes in asked:
+                if question.document == filing:
+                    spans = [on_page(document, *quote) for quote in quotes]
+                    if None not in spans:
+                        found[question.id] = (tuple(filter(None, spans)),)
+            yield document, found
 
     samples = [question for question, _ in asked]
     names = list(dict.fromkeys(question.document for question in samples))

@@ -38,6 +38,7 @@ def summaries(folder: Path, name: str) -> DataSet:
 
 
 def _of(name: str, report: str, summary: str) -> Sample:
+    """Return a sample that asks for the summary of a report."""
     return summarised(name, QUESTION, report, {"abstractive": summary})
 
 
@@ -46,13 +47,14 @@ def _published(path: Path) -> Sample:
     record = mapping(json_file(path), path.name)
     name = field(record, path.name, "id")
     if "report" in record:
-        report, summary = (
-            "\n".join(line for section in entries(record, path.name, part) for line in _lines(section, path.name))
-            for part in ("report", "highlight")
-        )
-        return _of(name, report, summary)
+        return _of(name, _text(record, "report", path.name), _text(record, "highlight", path.name))
     report = "\n".join(_lines(mapping(record.get("reports"), path.name), path.name))
     return _of(name, report, "\n".join(listed(record, path.name, "summary")))
+
+
+def _text(record: dict[str, Any], part: str, place: str) -> str:
+    """Return the lines of all sections of a part of a record."""
+    return "\n".join(line for section in entries(record, place, part) for line in _lines(section, place))
 
 
 def _lines(section: dict[str, Any], place: str) -> Iterator[str]:

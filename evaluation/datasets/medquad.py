@@ -80,6 +80,7 @@ def questions(folder: Path, name: str) -> DataSet:
 
 
 def _health_question(name: str, text: str, answers: list[Document]) -> Sample:
+    """Return a question with its answering documents; its part is the strictest one of their topics."""
     return Sample(
         id=name,
         question=text,
@@ -116,6 +117,7 @@ def _released_pairs(paths: Iterable[Path]) -> list[tuple[str, str, list[Document
 
 
 def _parsed(path: Path) -> _Element:
+    """Return the root element of an XML file."""
     try:
         return parse_xml(path.read_bytes())
     except (OSError, XMLSyntaxError) as error:
@@ -143,6 +145,7 @@ def examples(folder: Path, part: ReaderPart, rng: random.Random, most: int = 200
 
 
 def _opening(text: str, rng: random.Random) -> str:
+    """Return the beginning of a text, cut at a sentence to a random length."""
     spans = sentence_spans(text)
     begin, end = window(text, spans, spans[0], rng)
     return " ".join(text[begin:end].split())

@@ -39,6 +39,7 @@ def questions(folder: Path, name: str) -> DataSet:
 
 
 def _records(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield place, subset and record of each question, from MIRAGE's JSON or from a file of JSON lines."""
     if ".jsonl" in path.name:
         for place, record in json_lines(path):
             yield place, field(record, place, "dataset"), record
@@ -50,6 +51,7 @@ def _records(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def _multiple_choice(record: dict[str, Any], place: str, part: str) -> Sample:
+    """Return the multiple-choice question of a record."""
     options = mapping(record.get("options"), f"{place}: options")
     letter, name = field(record, place, "answer"), field(record, place, "id")
     if letter not in options:

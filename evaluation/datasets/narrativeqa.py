@@ -54,4 +54,5 @@ def units(folder: Path, name: str) -> DataSet:
 
 
 def _story(folder: Path, name: str) -> Path:
+    """Return the path of a story's text."""
     return folder / "tmp" / f"{name}.content"

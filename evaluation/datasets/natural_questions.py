@@ -75,6 +75,7 @@ def _page(record: dict[str, Any], place: str) -> tuple[str, list[Span]]:
 
 
 def _short_answers(record: dict[str, Any], place: str, tokens: list[Span]) -> Iterator[Span]:
+    """Yield the character spans of a record's short answers."""
     for annotation in entries(record, place, "annotations"):
         for answer in entries(annotation, place, "short_answers"):
             first, last = whole_number(answer, place, "start_token"), whole_number(answer, place, "end_token") - 1

@@ -37,6 +37,7 @@ def lost_in_the_middle(path: Path, name: str) -> DataSet:
 
 
 def _open_question(record: dict[str, Any], place: str, name: str) -> Sample:
+    """Return the question of a record with its contexts: the gold one and noise."""
     contexts = entries(record, place, "ctxs")
     given = tuple(
         Context(

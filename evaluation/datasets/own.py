@@ -98,6 +98,7 @@ def _with_gold(question: Sample) -> Sample:
 
 
 def _own_question(record: dict[str, Any], place: str) -> Sample:
+    """Return the question of a record in the project's own format."""
     if unknown := sorted(record.keys() - set(FIELDS)):
         raise UnreadableDocument(f"{place} has an unknown field {unknown[0]!r}", help=f"Known are {', '.join(FIELDS)}.")
     name = field(record, place, "id")
@@ -151,6 +152,7 @@ def _options(record: dict[str, Any], place: str) -> tuple[tuple[str, ...], str |
 
 
 def _answers(record: dict[str, Any], place: str) -> tuple[tuple[str, ...], ...]:
+    """Return a record's answers: each a tuple of its names."""
     if "answer" in record and "answers" in record:
         raise UnreadableDocument(f"{place} has both 'answer' and 'answers'", help="Leave one of them.")
     if record.get("answer") is not None:
@@ -166,6 +168,7 @@ def _answers(record: dict[str, Any], place: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _context(value: Any, place: str, name: str) -> Context:
+    """Return a context of a record: a mapping with its fields, or only its text."""
     record = {"text": value} if isinstance(value, str) else mapping(value, f"{place}: a context")
 
     def stated(key: str) -> str:

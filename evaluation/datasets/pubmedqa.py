@@ -43,6 +43,7 @@ def records(folder: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def _on_abstract(pmid: str, record: dict[str, Any], place: str) -> Sample:
+    """Return the question of a record with its abstract as the context."""
     abstract = Context(
         id=f"pubmedqa/{pmid}",
         title="",

@@ -93,6 +93,7 @@ def meetings(path: Path) -> Iterator[Meeting]:
 
 
 def _spans(asked: dict[str, Any], place: str, last_turn: int) -> tuple[tuple[int, int], ...]:
+    """Return the spans of turns (first, last) that answer a query."""
     try:
         spans = [(int(first), min(int(last), last_turn)) for first, last in asked.get("relevant_text_span", ())]
     except (TypeError, ValueError):
@@ -128,6 +129,7 @@ def _queries(meeting: Meeting, document: str) -> Iterator[Sample]:
 
 
 def _about_meeting(name: str, asked: MeetingQuery, document: str, given: tuple[Context, ...], label: str) -> Sample:
+    """Return a query about a meeting with the turns that answer it."""
     return Sample(
         id=name,
         question=asked.text,

@@ -6,6 +6,7 @@ import random
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ def questions(folder: Path, name: str) -> DataSet:
 
 
 def _ambiguous(record: dict[str, Any], place: str, name: str) -> Sample:
+    """Return the ambiguous question of a record with its documents, each with its role and what it is about."""
     gold = tuple(dict.fromkeys(listed(record, place, "gold_answers")))
     entities = tuple(listed(record, place, "disambig_entity"))
     of_answer = dict(zip(gold, entities, strict=False))
@@ -84,20 +86,15 @@ def answers(folder: Path, name: str) -> DataSet:
         ids.setdefault(passage.text, []).append(passage.id)
     samples: dict[str, Sample] = {}
     for asked in found.samples:
-        evidence = tuple(
-            frozenset(
-                name
-                for passage in asked.given
-                if passage.role == "gold" and passage.answer in names
-                for name in ids[passage.text]
-            )
-            for names in asked.answers
-        )
+        evidence = []
+        for names in asked.answers:
+            giving = [passage for passage in asked.given if passage.role == "gold" and passage.answer in names]
+            evidence.append(frozenset(chain.from_iterable(ids[passage.text] for passage in giving)))
         samples[asked.question] = replace(
             asked,
             id=asked.question,
             documents=frozenset[str]().union(*evidence),
-            evidence=evidence,
+            evidence=tuple(evidence),
             label="several answers" if len(asked.answers) > 1 else "one answer",
         )
 

@@ -72,6 +72,7 @@ def questions(folder: Path, name: str) -> DataSet:
 
 
 def _claim(record: dict[str, Any], place: str, given: tuple[Context, ...]) -> Sample:
+    """Return a record's claim with the passages that support or contradict it."""
     roles = {passage.role for passage in given}
     right = OPTIONS[0 if "support" in roles else 1 if "contradict" in roles else 2]
     name = field(record, place, "id")

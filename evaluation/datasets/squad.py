@@ -36,6 +36,7 @@ def squad(path: Path, name: str) -> DataSet:
 
 
 def _squad_questions(path: Path, prefix: str) -> Iterator[tuple[str, Sample]]:
+    """Yield each question of a file in SQuAD's format, before it its place."""
     for number, position, article, paragraph in paragraphs(path):
         title = field(article, path.name, "title", default="")
         key = title or field(article["paragraphs"][0], path.name, "context")[:40]

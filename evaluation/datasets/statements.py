@@ -34,13 +34,10 @@ def made(folder: Path, name: str) -> DataSet:
     """Return statements made from the passages' sentences by rule: true, with a changed value, or not in them."""
 
     def read(part: ReaderPart, rng: random.Random) -> Iterator[Sample]:
-        found = {
-            (given.title, given.text)
-            for name in RUNNING
-            for sample in examples(name, folder.parent, part)
-            for given in sample.given
-            if len(given.text) > 200
-        }
+        found = set()
+        for name in RUNNING:
+            for sample in examples(name, folder.parent, part):
+                found |= {(given.title, given.text) for given in sample.given if len(given.text) > 200}
         texts = [SourcePassage(*item) for item in sorted(found)]
         rng.shuffle(texts)
         for sample in by_rule(texts, rng):
@@ -60,7 +57,11 @@ def answers(folder: Path, name: str) -> DataSet:
             right = passage.text[slice(*passage.spans[0])]
             known = [gold.casefold() for gold in (right, *sample.names)]
             others = [item.text for item in candidates(passage.text) if item.kind != "phrase"]
-            wrong = [other for other in others if not any(o in t or t in o for o in [other.casefold()] for t in known)]
+            wrong = []
+            for other in others:
+                folded = other.casefold()
+                if not any(folded in gold or gold in folded for gold in known):
+                    wrong.append(other)
             if rng.random() < 0.5:
                 yield statement(sample.question, right, passage, "yes", part)
             elif wrong:
@@ -88,6 +89,7 @@ def statement_set(
 
 
 def _sources(names: Iterable[str]) -> str:
+    """Return the publishers of data sets as one text."""
     return ", ".join(adapter_of(TRAINING[name]).SOURCE for name in names)
 
 
@@ -151,4 +153,5 @@ def by_rule(texts: Sequence[SourcePassage], rng: random.Random) -> Iterator[Samp
 
 
 def _thinned(sentence: str, rng: random.Random) -> str:
+    """Return a sentence without about every twelfth word, drawn at random."""
     return " ".join(token for token in sentence.split() if rng.random() > 0.08)

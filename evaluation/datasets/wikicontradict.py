@@ -27,6 +27,7 @@ def questions(folder: Path, name: str) -> DataSet:
 
 
 def _contradicting(record: dict[str, Any], place: str, name: str) -> Sample:
+    """Return the question of a record with two contexts that contradict each other."""
     given = tuple(
         Context(
             id=f"{name}/{side}",

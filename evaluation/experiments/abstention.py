@@ -124,6 +124,7 @@ def open_pool(found: DataSet, questions: Sequence[Sample], embedder: CachedEmbed
 
 
 def _split(document: Document, splitter: SentenceSplitter) -> list[Context]:
+    """Return the passages of a document."""
     passages = splitter.split(document)
     return [Context(f"{document.id}#{n}", passage.title, passage.text) for n, passage in enumerate(passages)]
 
@@ -147,6 +148,7 @@ def cases(
 
 
 def _put(question: Sample, kind: str, places: Sequence[int], pool: VectorPool) -> tuple[Sample, tuple[Source, ...]]:
+    """Return a question of a kind, and the passages of the pool at the given places that it is asked with."""
     shown = [pool.passages[place] for place in places]
     holding = pool.holding(question) if KINDS[kind] else frozenset()
     given = tuple(replace(p, role="gold" if at in holding else "noise") for p, at in zip(shown, places, strict=True))

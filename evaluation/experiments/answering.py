@@ -102,6 +102,7 @@ async def _ask_all(
     systems: dict[str, tuple[OfflineReader, Settings]],
     run: ExperimentRun,
 ) -> list[dict[str, Turn]]:
+    """Ask all questions with every system, and return for each question the turn of each system."""
     graph: Any = build_graph().compile()
     found = []
     for query in run.each(queries, f"{collection.name}: questions"):
@@ -175,10 +176,12 @@ def _supported(names: Sequence[str], cited: Sequence[tuple[str, str]], among: Co
 
 
 def _lines(answer: Answer) -> list[str]:
+    """Return the lines of an answer that are not empty."""
     return [line for line in answer.answer.splitlines() if line.strip()] or [""]
 
 
 def _words(answer: Answer) -> int:
+    """Return the number of words of an answer, citation marks left out."""
     return sum(not word.startswith("[") for word in answer.answer.split())
 
 

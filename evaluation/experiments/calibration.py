@@ -126,6 +126,7 @@ def run(collection: DataSet, run: ExperimentRun) -> Report:
 
 
 def _group(collection: DataSet) -> str:
+    """Return the group of collections to which a collection belongs."""
     return GROUPS.get(collection.name, collection.name)
 
 
@@ -135,6 +136,7 @@ def reader_order(collection: str) -> Settings:
 
 
 def _asked(library: Library, query: Sample, relevant: frozenset[str], settings: Settings) -> CalibrationQuestion:
+    """Return a question's features and whether it is an issue, measured on the passages that a turn would read."""
     question = normalised(query.question)
     refs, sources = turn_passages(library, settings)(question)
     tokens = [ref["tokens"] for ref in refs]
@@ -174,6 +176,7 @@ def _models(collection: DataSet, library: Library) -> dict[str, RiskModel]:
 
 
 def _development(collection: DataSet) -> list[KnownQuestion]:
+    """Return questions of the development part with their relevant documents."""
     return [
         KnownQuestion(normalised(query.question), collection.relevant(query.id))
         for query in collection.select("development", SAMPLE)
@@ -181,10 +184,12 @@ def _development(collection: DataSet) -> list[KnownQuestion]:
 
 
 def _by_iou(asked: Sequence[CalibrationQuestion], threshold: float) -> RuleVerdicts:
+    """Return the verdicts of the paper's rule: at risk is a question with an IoU of at most the threshold."""
     return RuleVerdicts(IOU, [1 - item.iou for item in asked], [item.iou <= threshold for item in asked])
 
 
 def _by_model(asked: Sequence[CalibrationQuestion], name: str, model: RiskModel) -> RuleVerdicts:
+    """Return the verdicts of a risk model."""
     risks = [model.risk(item.case.values) for item in asked]
     return RuleVerdicts(name, risks, [risk >= model.threshold for risk in risks])
 
@@ -192,6 +197,7 @@ def _by_model(asked: Sequence[CalibrationQuestion], name: str, model: RiskModel)
 def _rules(
     asked: Sequence[CalibrationQuestion], judged: Sequence[RuleVerdicts], seed: int
 ) -> tuple[Table, dict[str, Any]]:
+    """Return a table with precision, recall and ROC area of each rule, the first compared with the others."""
     issue = [item.case.issue for item in asked]
     rows, numbers = [], {}
     for rule in judged:
@@ -232,10 +238,15 @@ def reliability(risks: Sequence[float], issue: Sequence[bool]) -> list[tuple[int
     bins: dict[int, list[tuple[float, bool]]] = {}
     for risk, truth in zip(risks, issue, strict=True):
         bins.setdefault(min(BINS - 1, int(risk * BINS)), []).append((risk, truth))
-    return [(len(b), fmean(risk for risk, _ in b), fmean(truth for _, truth in b)) for _, b in sorted(bins.items())]
+    found = []
+    for _, pairs in sorted(bins.items()):
+        risks_in_bin, issues_in_bin = zip(*pairs, strict=True)
+        found.append((len(pairs), fmean(risks_in_bin), fmean(issues_in_bin)))
+    return found
 
 
 def _reliability(asked: Sequence[CalibrationQuestion], judged: Sequence[RuleVerdicts]) -> tuple[Table, dict[str, Any]]:
+    """Return a table of mean risk and share of issues by bin, for each rule."""
     issue = [item.case.issue for item in asked]
     rows, numbers = [], {}
     for rule in judged:
@@ -313,6 +324,7 @@ def _not_reranked(
 
 
 def _cell(value: float | None, scale: int, form: str) -> str:
+    """Return a table's cell: the value times `scale` in a format, or a dash."""
     return "–" if value is None else f"{value * scale:{form}}"
 
 

@@ -74,17 +74,15 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
     groups = {"all": list(counts_of.values())}
     for name, counts in counts_of.items():
         groups.setdefault(answers[name].route.name.replace("_", "/"), []).append(counts)
-    shares = {
-        name: {
-            measure: ratio([item[part] for item in items], [item[whole] for item in items], seed=run.seed)
-            for measure, (part, whole) in MEASURES.items()
-        }
-        for name, items in groups.items()
-    }
-    numbers: dict[str, Any] = {
-        name: {"answers": len(items), "statements": sum(item["judged"] for item in items), **figures(shares[name])}
-        for name, items in groups.items()
-    }
+    shares: dict[str, dict[str, Estimate]] = {}
+    numbers: dict[str, Any] = {}
+    for name, items in groups.items():
+        shares[name] = {}
+        for measure, (part, whole) in MEASURES.items():
+            parts, wholes = [item[part] for item in items], [item[whole] for item in items]
+            shares[name][measure] = ratio(parts, wholes, seed=run.seed)
+        stated = sum(item["judged"] for item in items)
+        numbers[name] = {"answers": len(items), "statements": stated, **figures(shares[name])}
     numbers["abstained or failed"] = silent = len(rows) - len(counts_of)
     about = (
         f"{len(bench.questions):,} questions ({run.part} part), model {bench.model}; {len(counts_of):,} answers, "
@@ -148,18 +146,13 @@ def _sentences(text: str) -> list[str]:
 
 def _table(shares: Mapping[str, Mapping[str, Estimate]], numbers: Mapping[str, Any]) -> Table:
     """Return the shares over all answers and by route."""
-    lines = tuple(
-        (
-            name,
-            str(numbers[name]["answers"]),
-            str(numbers[name]["statements"]),
-            *(number(estimate, percent=True) for estimate in row.values()),
-        )
-        for name, row in shares.items()
-    )
+    lines = []
+    for name, row in shares.items():
+        counts = (str(numbers[name]["answers"]), str(numbers[name]["statements"]))
+        lines.append((name, *counts, *(number(estimate, percent=True) for estimate in row.values())))
     note = (
         "Percent of all statements, quotes, documents or sentences of the answers, abstentions aside [95 %: "
         "bootstrap over answers]. Supported: word for word in a cited passage, or by the extractive reader's verdict; "
         "contradicted by that verdict."
     )
-    return Table("Answers held to what they cite", ("route", "answers", "statements", *MEASURES), lines, note)
+    return Table("Answers held to what they cite", ("route", "answers", "statements", *MEASURES), tuple(lines), note)

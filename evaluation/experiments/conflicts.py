@@ -135,6 +135,7 @@ def _opened(found: DataSet, run: ExperimentRun) -> Iterator[tuple[Bench, Mapping
 
 
 def _some(found: DataSet, run: ExperimentRun, chosen: Sequence[Sample]) -> tuple[Sample, ...]:
+    """Return the first questions up to the run's limit; UsageError if there are none."""
     if not chosen:
         raise UsageError(
             f"{found.name} has no question in its {run.part} part with passages that could disagree",
@@ -232,6 +233,7 @@ def by_conflict(rows: Sequence[ScoreRow], noted: QuestionNotes) -> list[ScoreRow
 
 
 def _asked(row: ScoreRow) -> Asked:
+    """Return the key under which a row's question and passages are noted."""
     return row.sample, tuple(passage["id"] for passage in row.details["passages"])
 
 
@@ -266,7 +268,7 @@ def grid(rows: Sequence[ScoreRow], seed: int) -> tuple[Table, dict[str, Any], di
             for arm in (RAG, MAP_REDUCE)
         }
         cases = list(right[MAP_REDUCE])
-        ours, theirs = ([right[arm][case] for case in cases] for arm in (MAP_REDUCE, RAG))
+        ours, theirs = [right[MAP_REDUCE][case] for case in cases], [right[RAG][case] for case in cases]
         outcomes = [a - b for a, b in zip(ours, theirs, strict=True)]
         counts = {"win": outcomes.count(1), "tie": outcomes.count(0), "lose": outcomes.count(-1), "resolved": sum(ours)}
         numbers[name] = {"conflicts": len(cases), **counts}
@@ -292,9 +294,9 @@ def count(
     """Return the numbers of conflicts and of their outcomes; `where` names the origin of the passages."""
     of_arm = {arm: [row for row in compared.rows if row.arm == arm] for arm in ARMS}
     conflicts = [row for row in of_arm[MAP_REDUCE] if row.condition.startswith(CONFLICT)]
-    resolved = {
-        arm: sum(resolves(row) for row in rows if row.condition.startswith(CONFLICT)) for arm, rows in of_arm.items()
-    }
+    resolved = {}
+    for arm, rows in of_arm.items():
+        resolved[arm] = sum(resolves(row) for row in rows if row.condition.startswith(CONFLICT))
     right = sum(noted.right(questions[row.sample], _asked(row)) for row in conflicts)
     counts = {
         "partitions disagree": (len(conflicts), len(of_arm[MAP_REDUCE])),

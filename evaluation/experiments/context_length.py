@@ -78,4 +78,5 @@ def named(k: int) -> str:
 
 
 def _line(row: ScoreRow) -> str:
+    """Return the name of a row's line in the tables: its arm and number of passages."""
     return f"{row.arm}, {named(int(row.condition.removeprefix('k=').split(',')[0]))}" if row.condition else row.arm

@@ -150,7 +150,8 @@ def cost(found: DataSet, run: ExperimentRun) -> Report:
 
 def in_order(rows: Sequence[ScoreRow], names: Sequence[str]) -> list[ScoreRow]:
     """Return the rows of each sample with its arms in the order of the tables."""
-    places = {sample: place for place, sample in enumerate(dict.fromkeys(row.sample for row in rows))}
+    samples = dict.fromkeys(row.sample for row in rows)
+    places = {sample: place for place, sample in enumerate(samples)}
     return sorted(rows, key=lambda row: (places[row.sample], names.index(row.arm)))
 
 
@@ -208,7 +209,9 @@ def _group_table(groups: Mapping[str, Estimate], title: str) -> Table:
 
 def _cost_table(spent: Comparison, measured: GradedAnswers, title: str) -> tuple[Table]:
     """Return a table with one line for each system: its cost, as a share of Separate's, and its accuracy."""
-    names = tuple(name for key, value in SPENT.items() for name in (value, ALONE.get(key, "")) if name)
+    names = []
+    for key, name in SPENT.items():
+        names += [name, ALONE[key]] if ALONE.get(key) else [name]
     forms = {name: ".3f" if name == SPENT["seconds"] else ".2f" if "calls" in name else ",.0f" for name in names}
     shared = (SPENT["calls"], SPENT["input_tokens"])
     dearest = spent.estimates[SEPARATE]

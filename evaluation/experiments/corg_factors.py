@@ -214,6 +214,7 @@ def growing(questions: Sequence[Sample]) -> Iterator[Sample]:
 
 
 def _case(question: Sample, alone: SingleRelationContexts, label: str) -> Sample:
+    """Return a question asked only of contexts with a single relation; right are the answers that these give."""
     answers = tuple((answer,) for answer in dict.fromkeys(given.answer for given in alone.given))
     return replace(
         question,
@@ -332,17 +333,17 @@ def growth_table(found: Comparison, name: str) -> Table:
     """Return a table with one row for each relation, one column for each number of contexts (Fig. 2)."""
     (row,) = found.estimates.values() or ({},)
     counts = range(1, MOST_CONTEXTS + 1)
-    lines = tuple(
-        (relation, *(number(row[cell], percent=True) if (cell := f"{relation}, {n}") in row else "–" for n in counts))
-        for relation in RELATIONS
-    )
+    lines = []
+    for relation in RELATIONS:
+        found_at = [row.get(f"{relation}, {n}") for n in counts]
+        lines.append((relation, *("–" if share is None else number(share, percent=True) for share in found_at)))
     note = (
         "Base, shown the first so many contexts of each case; wanted are the answers that these give. Questions with "
         "fewer contexts are in the first columns only. Of ambiguous cases one context is undescribed; the others are "
         "distracting to each other. [95 %: bootstrap.]"
     )
     head = ("relation", *(f"{n} contexts" if n > 1 else "1 context" for n in counts))
-    return Table(f"Answer recall % by number of contexts, {name}", head, lines, note)
+    return Table(f"Answer recall % by number of contexts, {name}", head, tuple(lines), note)
 
 
 def relation_table(found: Comparison, measure: str, title: str, left_out: str) -> Table:

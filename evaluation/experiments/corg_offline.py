@@ -139,19 +139,18 @@ def is_named(entity: str, question: str, lines: Sequence[str]) -> bool:
 def set_beside(question: Sample, quotes: Sequence[tuple[int, str]], against: Pairs) -> frozenset[str]:
     """Return wrong answers quoted from contexts that contradict one quoted with a right answer."""
     right = {n for n, quote in quotes if holds(quote, question.names)}
-    return frozenset(
-        answer
-        for answer in question.wrong
-        if any(
-            holds(quote, [answer]) and any(frozenset((n, other)) in against for other in right) for n, quote in quotes
-        )
-    )
+    found = set()
+    for n, quote in quotes:
+        if any(frozenset((n, other)) in against for other in right):
+            found |= {answer for answer in question.wrong if holds(quote, [answer])}
+    return frozenset(found)
 
 
 def _tables(measured: Sequence[ScoreRow], reader: str, seed: int) -> tuple[tuple[Table, Table], dict[str, Any]]:
     """Return a table with one line for each system, and one of COrg's paired differences in answer recall."""
-    pairs = {f"{name} {column}": ((CORG, column), (name, column)) for name in SHOWN if name != CORG
-             for column in (RECALL, QUOTED)}  # fmt: skip
+    others = [name for name in SHOWN if name != CORG]
+    columns = (RECALL, QUOTED)
+    pairs = {f"{name} {column}": ((CORG, column), (name, column)) for name in others for column in columns}
     found = compare(measured, by="measure", columns=MEASURES, lines=SHOWN, pairs=pairs, seed=seed, wilson=False)
     sums: dict[tuple[str, str], float] = {}
     for row in measured:

@@ -200,10 +200,10 @@ def composed(parts: Sequence[Composition], *, seed: int = 0) -> dict[str, Any]:
         with_one = wilson(sum(part.kinds[kind] > 0 for part in parts), len(parts))
         kinds[kind] = {**average(shares, seed=seed).as_json(), "of_questions": with_one.as_json()}
     fours = [(part, sum(part.kinds[kind] for kind in FOUR)) for part in having]
-    of_four = {
-        kind: average([part.kinds[kind] / count for part, count in fours if count], seed=seed).as_json()
-        for kind in FOUR
-    }
+    of_four = {}
+    for kind in FOUR:
+        shares = [part.kinds[kind] / count for part, count in fours if count]
+        of_four[kind] = average(shares, seed=seed).as_json()
     asked = [(part.unreadable, part.unreadable + len(part.pairs)) for part in parts]
     unread = average([missing / count for missing, count in asked if count], seed=seed)
     covered = [part.covered for part in parts if part.covered is not None]
@@ -245,20 +245,13 @@ def kinds_table(numbers: Mapping[str, dict[str, Any]], name: str) -> Table:
 
 def contexts_table(numbers: Mapping[str, dict[str, Any]]) -> Table:
     """Return a table by origin: how many contexts answer, how many pairs they make, and the cost of relating them."""
-    rows = tuple(
-        (
-            way,
-            f"{counted['questions']:,}",
-            f"{counted['with_pairs']:,}",
-            *(
-                f"{counted[part] / max(1, counted['questions']):.2f}"
-                for part in ("contexts", "relevant", "pairs", "calls")
-            ),
-        )
-        for way, counted in numbers.items()
-    )
+    rows = []
+    for way, counted in numbers.items():
+        questions = counted["questions"]
+        means = [counted[part] / max(1, questions) for part in ("contexts", "relevant", "pairs", "calls")]
+        rows.append((way, f"{questions:,}", f"{counted['with_pairs']:,}", *(f"{mean:.2f}" for mean in means)))
     head = ("contexts", "questions", "with pairs", "contexts", "that answer", "pairs", "calls")
-    return Table("For one question", head, rows)
+    return Table("For one question", head, tuple(rows))
 
 
 def row(question: Sample, way: str, found: Composition | None, error: str = "") -> ScoreRow:

@@ -89,14 +89,14 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
     table, by_model, _ = _costs(title, spent, lengths, run)
     tables, numbers = [table], {**compared.figures, "planned": by_model, "written": asdict(written)}
     if not bench.offline:
-        spent = {
-            arm.name: {
-                "calls": [row.calls for row in compared.rows if row.arm == arm.name],
-                "input_tokens": [row.tokens[0] for row in compared.rows if row.arm == arm.name],
-                "output_tokens": [row.tokens[1] for row in compared.rows if row.arm == arm.name],
+        spent = {}
+        for arm in arms:
+            of_arm = [row for row in compared.rows if row.arm == arm.name]
+            spent[arm.name] = {
+                "calls": [row.calls for row in of_arm],
+                "input_tokens": [row.tokens[0] for row in of_arm],
+                "output_tokens": [row.tokens[1] for row in of_arm],
             }
-            for arm in arms
-        }
         table, numbers["measured"], _ = _costs("As asked", spent, "As if no reply had been cached.", run)
         tables.append(table)
     title = f"By the cost model, of the first {RECORDS} passages as in the paper"
@@ -156,7 +156,11 @@ def plan(
 
 def _planned(costs: Sequence[Mapping[str, Cost]], arms: Sequence[str]) -> Columns:
     """Return the cost model's values for each question, by arm and measure."""
-    return {arm: {name: [getattr(one[arm], name) for one in costs] for name in MEASURES} for arm in arms}
+    found: dict[str, dict[str, list[float]]] = {}
+    for arm in arms:
+        of_arm = [one[arm] for one in costs]
+        found[arm] = {name: [getattr(cost, name) for cost in of_arm] for name in MEASURES}
+    return found
 
 
 def saved(spent: Sequence[float], instead: Sequence[float], seed: int) -> Estimate:
@@ -196,5 +200,6 @@ def _amount(estimate: Estimate, digits: int) -> str:
 
 
 def _routes(plans: Sequence[PlannedCost]) -> str:
+    """Return a sentence with the routes that the router chose, and how often."""
     counts = Counter(plan.route.replace("_", "/") for plan in plans)
     return "The router chose " + ", ".join(f"{route} {count:,} times" for route, count in counts.most_common()) + "."

@@ -127,7 +127,7 @@ def sources(found: DataSet, run: ExperimentRun) -> Report:
         rows = _asked(bench, _passages(bench, made, SOURCES, negative), negative)
         kinds = {kind: sum(origin == kind for origin in made.origins.values()) for kind in ("D1", "D2", "D3")}
     measured = {arm: averaged([row for row in complete(rows) if row.arm == arm], run.seed) for arm in SOURCES}
-    lines = tuple((arm, *(number(one, percent=True) for one in row.values())) for arm, row in measured.items())
+    lines = [(arm, *(number(one, percent=True) for one in row.values())) for arm, row in measured.items()]
     note = (
         f"On {told}. Precision, recall and F1: unweighted means over the options' letters. Documents: "
         + ", ".join(f"{kind} {count:,}" for kind, count in kinds.items())
@@ -137,7 +137,7 @@ def sources(found: DataSet, run: ExperimentRun) -> Report:
     return bench.report(
         "cpqa-sources",
         (
-            Table("Kinds of documents", ("%", ACCURACY, PRECISION, RECALL, F1), lines, note),
+            Table("Kinds of documents", ("%", ACCURACY, PRECISION, RECALL, F1), tuple(lines), note),
             *beside("cpqa-sources", measured, here=_here(bench)),
             compared.differences("Right answers, paired"),
         ),
@@ -155,12 +155,11 @@ def splitting(found: DataSet, run: ExperimentRun) -> Report:
     with open_bench(filtered, run, lambda _: of_kinds(filtered, run, CHOICES)) as bench, open_pipeline(bench) as made:
         negative, told = negatives(bench, _baselines(bench, made))
         retrievers = [by for by in RETRIEVERS if by != SECOND or SECOND in made.splitters]
-        named = {
-            f"{name} | {by}": PipelineParts(splitter=name, retriever=by)
-            for name in SPLITTERS
-            for by in retrievers
-            if name in made.splitters[SECOND if by == SECOND else DENSE]
-        }
+        named = {}
+        for name in SPLITTERS:
+            for by in retrievers:
+                if name in made.splitters[SECOND if by == SECOND else DENSE]:
+                    named[f"{name} | {by}"] = PipelineParts(splitter=name, retriever=by)
         rows = _asked(bench, _passages(bench, made, named, negative), negative)
     cells = [
         replace(row, arm=splitter, condition=retriever)
@@ -280,6 +279,7 @@ def macro(right: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def _letters(row: ScoreRow) -> tuple[int, int]:
+    """Return the indices of the right and of the chosen option; -1 if none was chosen."""
     options = list(row.details["options"])
     chosen = row.details.get("choice")
     return options.index(row.details["right"]), options.index(chosen) if chosen in options else -1
@@ -294,6 +294,7 @@ def _headings(found: DataSet) -> dict[str, list[str]]:
 
 
 def _read(bench: SearchBench, passages: Callable[[Sample], tuple[Source, ...]]) -> dict[str, tuple[Source, ...]]:
+    """Return the passages of each question by its id."""
     return {question.id: passages(question) for question in bench.in_turn()}
 
 
@@ -329,6 +330,7 @@ def _asked(
 
 
 def _baselines(bench: SearchBench, made: QueryPipeline) -> list[ScoreRow]:
+    """Ask all questions with the naive pipeline."""
     return _asked(bench, {NAIVE: _read(bench, made.naive)}, bench.questions, baseline=True)
 
 
@@ -355,12 +357,15 @@ def subset(label: str) -> str:
 
 
 def _others(rows: Sequence[ScoreRow]) -> list[str]:
+    """Return the arms of the rows other than the whole pipeline."""
     return [name for name in dict.fromkeys(row.arm for row in rows) if name != PIPELINE]
 
 
 def _here(bench: SearchBench) -> str:
+    """Return a description of this run, for comparison with the paper's figures."""
     return f"{bench.found.title}, {len(bench.questions):,} questions; {bench.model} reads; no live NCBI"
 
 
 def _about(bench: SearchBench, subject: str) -> str:
+    """Return the report's sentence on questions, part, subject and model."""
     return f"{len(bench.questions):,} questions ({bench.run.part} part), {subject}; model {bench.model}."

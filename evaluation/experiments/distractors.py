@@ -46,6 +46,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def _passages(searched: SearchedLibrary, question: Sample) -> dict[str, tuple[Source, ...]]:
+    """Return the key passage among retrieved and among random passages, by condition."""
     key = searched.key(question)
     place = place_of(50, SIZE)
     return {
@@ -55,4 +56,5 @@ def _passages(searched: SearchedLibrary, question: Sample) -> dict[str, tuple[So
 
 
 def _named(row: ScoreRow) -> str:
+    """Return the name of a row's line in the tables: its arm and condition."""
     return f"{row.arm}, {row.condition}"

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -199,6 +200,7 @@ def candidates(collection: DataSet, run: ExperimentRun) -> Iterator[tuple[CasesO
 
 
 def _units(collection: DataSet, embedder: Embedder, run: ExperimentRun) -> tuple[CasesOf, dict[str, Any]]:
+    """Return the cases over the units (e.g. the sentences) of single documents, and how they were made."""
     units: dict[str, list[Document]] = {}
     for unit in collection.documents():
         units.setdefault(unit.source, []).append(unit)
@@ -315,6 +317,7 @@ def _by_similarity(case: SelectionCase, k: int | None, budget: int | None) -> li
 
 
 def _by_fusion(case: SelectionCase, k: int | None, budget: int | None) -> list[int]:
+    """Select from the fused ranking in its order."""
     return within_budget(case.tokens, budget, k=k, fill=case.fill)
 
 
@@ -339,6 +342,7 @@ def _by_mmr(alpha: float, window: int | None, *, fused: bool = False) -> Pick:
 
 
 def _by_fps(alpha: float, window: int | None = None) -> Pick:
+    """Return the selector by farthest points (FPS) with the given α and window."""
     return lambda case, k, budget: fps(
         case.vectors, case.asked, alpha=alpha, window=window, k=k, tokens=case.tokens, budget=budget, fill=case.fill
     )
@@ -496,6 +500,7 @@ def _preset_at(presets: Sequence[str], limit: SelectionLimit) -> str:
 
 
 def _shown_preset(name: str) -> str:
+    """Return a preset of the paper in words, e.g. `α 0.5, w 10 (name)`."""
     preset = PAPER_PRESETS[name]
     return f"α {preset.alpha:g}, w {preset.window} ({name})"
 
@@ -510,10 +515,12 @@ def _shown_settings(tuned: Lengths) -> str:
 
 
 def _setting(best: BestSetting) -> str:
+    """Return a setting in words, e.g. `α 0.7, w ∞`."""
     return f"α {best.alpha:g}, w {best.window or '∞'}"
 
 
 def _base(name: str) -> str:
+    """Return the name of the ranking from which a selection starts."""
     return FUSED if "fused" in name else SIMILARITY
 
 
@@ -552,10 +559,10 @@ def _passages(found: DataSet, cases: Sequence[SelectionCase], systems: Mapping[s
     rows = []
     for name, pick in systems.items():
         picked = {case.query.id: pick(case, PASSAGES, None) for case in cases}
-        ranked = {
-            case.query.id: list(dict.fromkeys(case.documents[index] for index in picked[case.query.id]))
-            for case in cases
-        }
+        ranked = {}
+        for case in cases:
+            documents = [case.documents[index] for index in picked[case.query.id]]
+            ranked[case.query.id] = list(dict.fromkeys(documents))
         measured = measure_rankings(found.relevance or {}, ranked, ("nDCG@10",))["nDCG@10"]
         for case in cases:
             picks = picked[case.query.id]
@@ -589,10 +596,10 @@ def _passage_table(found: Comparison) -> Table:
 def _orderings(cases: Sequence[SelectionCase], systems: Mapping[str, Pick], seed: int) -> tuple[Table, dict[str, Any]]:
     """Return how far relevant passages are from the nearer end of the prompt."""
     pick = systems.get(FUSED, systems[SIMILARITY])
-    estimates = {
-        ordering: average([d for case in cases if (d := _distance(case, pick, ordering)) is not None], seed=seed)
-        for ordering in ORDERINGS
-    }
+    estimates = {}
+    for ordering in ORDERINGS:
+        distances = [_distance(case, pick, ordering) for case in cases]
+        estimates[ordering] = average([distance for distance in distances if distance is not None], seed=seed)
     note = (
         f"Passages between a relevant one and the nearer end, mean over the relevant ones among the first {PASSAGES} "
         "of the ranking, then over questions with one. What it does to answers takes a language model to judge."
@@ -604,7 +611,7 @@ def _orderings(cases: Sequence[SelectionCase], systems: Mapping[str, Pick], seed
 def _distance(case: SelectionCase, pick: Pick, ordering: str) -> float | None:
     """Return the mean distance of the relevant passages in the selection from the nearer end; None without one."""
     picks = pick(case, PASSAGES, None)
-    first = {text: at for at, text in reversed(list(enumerate(case.texts[index] for index in picks)))}
+    first = _first_places([case.texts[index] for index in picks])
     order = arrange(picks, ordering, place=lambda index: (first[case.texts[index]], case.places[index]))
     found = [
         distance_to_end(at, len(order))
@@ -668,11 +675,11 @@ def as_in_the_paper(
         tuned = tuned_for_answers([case for case in tuning if case.query.answers] or asked, limits, selectors)
         names = selections(tuned)
         reported = as_reported(presets)
-        picks = {
-            (paper, limit.name): {case.query.id: made(limit)(case, None, limit.budget(case)) for case in asked}
-            for paper, made in (names | reported).items()
-            for limit in limits
-        }
+        picks: dict[tuple[str, str], dict[str, list[int]]] = {}
+        for paper, made in (names | reported).items():
+            for limit in limits:
+                pick = made(limit)
+                picks[paper, limit.name] = {case.query.id: pick(case, None, limit.budget(case)) for case in asked}
         rows = [
             ScoreRow(case.query.id, f"{of}{limit}", paper, case.present(chosen[case.query.id]), measure=PRESENT,
                 details=case.details)
@@ -696,14 +703,12 @@ def as_in_the_paper(
         estimates: dict[str, dict[str, Estimate]] = {name: dict(row) for name, row in before.estimates.items()}
         model = ""
         for limit in limits if asking.chat_model is not None else ():
-            shown = {
-                f"{paper} ({SORTS.get(ordering, ordering)})": {
-                    case.query.id: _sources(case, _arranged(case, picks[paper, limit.name][case.query.id], ordering))
-                    for case in asked
+            shown: dict[str, dict[str, tuple[Source, ...]]] = {}
+            for paper, ordering in product(names, ORDERINGS):
+                picked = picks[paper, limit.name]
+                shown[f"{paper} ({SORTS.get(ordering, ordering)})"] = {
+                    case.query.id: _sources(case, _arranged(case, picked[case.query.id], ordering)) for case in asked
                 }
-                for paper in names
-                for ordering in ORDERINGS
-            }
             read = read_selections(
                 shown, questions, asking, baseline=f"{base} (sort)", title=f"After reading, {of}{limit.name}",
                 condition=f"{of}{limit.name}",
@@ -725,12 +730,21 @@ def _question(case: SelectionCase) -> Sample:
     return Sample(case.query.id, case.query.question, "long", answers=case.query.answers, given=given)
 
 
+def _first_places(texts: Sequence[str]) -> dict[str, int]:
+    """Return the index at which each text stands for the first time."""
+    places: dict[str, int] = {}
+    for at, text in enumerate(texts):
+        places.setdefault(text, at)
+    return places
+
+
 def _arranged(case: SelectionCase, picks: Sequence[int], ordering: str) -> list[int]:
     """Return the picks in another order; all places in one text count as one document's."""
-    first = {text: at for at, text in reversed(list(enumerate(case.texts[index] for index in picks)))}
+    first = _first_places([case.texts[index] for index in picks])
     order = arrange(list(picks), ordering, place=lambda index: (first[case.texts[index]], case.places[index]))
     return [picks[at] for at in order]
 
 
 def _sources(case: SelectionCase, picks: Sequence[int]) -> tuple[Source, ...]:
+    """Return the selected units as numbered sources."""
     return tuple(Source(n, case.documents[index], "", case.shown[index]) for n, index in enumerate(picks, 1))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain, zip_longest
 from typing import Any
 
 from evaluation.bench import open_bench
@@ -51,7 +52,8 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
         rows = bench.ask(arms, lambda question: {subset_name(question): retrieved[question.id]})
     names = [arm.name for arm in arms]
     parts = _parts(bench.questions)
-    pairs = {f"{part}: {arm} − {RAG}": ((arm, part), (RAG, part)) for part in parts for arm in names if arm != RAG}
+    others = [arm for arm in names if arm != RAG]
+    pairs = {f"{part}: {arm} − {RAG}": ((arm, part), (RAG, part)) for part in parts for arm in others}
     pairs |= {f"{ALL}: {AUTO} − {MAP_REDUCE}": ((AUTO, ALL), (MAP_REDUCE, ALL))}
     strict = compare(rows, columns=parts, pairs=pairs, seed=run.seed)
     loose = compare([replace(row, score=row.details.get("fallback")) for row in rows], columns=parts, pairs={},
@@ -87,6 +89,7 @@ def mean_of_sets(strict: Comparison, seed: int) -> dict[str, Estimate]:
 
 
 def _mean_table(mean: dict[str, Estimate]) -> tuple[Table, ...]:
+    """Return a table of each arm's mean over the paper's three sets; none if there is no mean."""
     lines = tuple((arm, number(estimate, percent=True)) for arm, estimate in mean.items())
     note = f"Of {', '.join(OF_THE_PAPER)}, each set counting the same. [95 %: bootstrap within each set.]"
     return (Table("The mean of the paper's three sets", ("right %", MEAN), lines, note),) if mean else ()
@@ -102,11 +105,11 @@ def spread(found: DataSet, run: ExperimentRun) -> tuple[Sample, ...]:
     found.select(run.part, run.limit)
     if run.limit is None or run.limit >= len(chosen):
         return chosen
-    queues = {label: [q for q in chosen if q.label == label] for label in sorted({q.label for q in chosen})}
-    turns = [
-        question for turn in range(len(chosen)) for queue in queues.values() for question in queue[turn : turn + 1]
-    ]
-    return tuple(turns[: run.limit])
+    queues: dict[str, list[Sample]] = {label: [] for label in sorted({question.label for question in chosen})}
+    for question in chosen:
+        queues[question.label].append(question)
+    in_turn = chain.from_iterable(zip_longest(*queues.values()))
+    return tuple([question for question in in_turn if question is not None][: run.limit])
 
 
 def subset_name(question: Sample) -> str:

@@ -203,16 +203,16 @@ def area_between(positive: Sequence[float], negative: Sequence[float]) -> float:
 
 def choose_threshold(outcomes: Sequence[RankedSentences]) -> float:
     """Return the highest threshold, in steps of 0.01, that keeps `KEPT` of the answerable questions."""
-    by_set = {
-        name: [outcome.best() for outcome in outcomes if (outcome.sample.label, outcome.kind) == (name, "answerable")]
-        for name in SETS
-    }
-    steps = [step / 100 for step in range(100)]
-    return max(
-        step
-        for step in steps
-        if fmean(fmean(score >= step for score in scores) for scores in by_set.values() if scores) >= KEPT
-    )
+    by_set: dict[str, list[float]] = {}
+    for outcome in outcomes:
+        if outcome.sample.label in SETS and outcome.kind == "answerable":
+            by_set.setdefault(outcome.sample.label, []).append(outcome.best())
+    found = []
+    for step in (step / 100 for step in range(100)):
+        shares = [fmean(score >= step for score in scores) for scores in by_set.values()]
+        if fmean(shares) >= KEPT:
+            found.append(step)
+    return max(found)
 
 
 def run(found: DataSet, run: ExperimentRun) -> Report:
@@ -273,8 +273,11 @@ def _weights(outcomes: Sequence[RankedSentences]) -> tuple[Table, ...]:
     answerable = [outcome for outcome in outcomes if outcome.kind == "answerable"]
 
     def recall(margin: float, weight: float) -> str:
-        sets = [[o.holds(o.quoted(margin, weight)) for o in answerable if o.sample.label == name] for name in SETS]
-        return f"{fmean(fmean(found) for found in sets if found):.3f}"
+        by_set: dict[str, list[bool]] = {}
+        for outcome in answerable:
+            if outcome.sample.label in SETS:
+                by_set.setdefault(outcome.sample.label, []).append(outcome.holds(outcome.quoted(margin, weight)))
+        return f"{fmean(fmean(found) for found in by_set.values()):.3f}"
 
     def area(weight: float, *kinds: str) -> str:
         without = [outcome.best(weight) for outcome in outcomes if outcome.kind in kinds]
@@ -284,10 +287,10 @@ def _weights(outcomes: Sequence[RankedSentences]) -> tuple[Table, ...]:
         (f"{weight}", recall(0.0, weight), area(weight, "removed", "unanswerable"), area(weight, "other"))
         for weight in WEIGHTS
     ]
-    by_margin = [
-        (f"{margin}", recall(margin, SIMILARITY_WEIGHT), f"{fmean(len(o.quoted(margin)) for o in answerable):.2f}")
-        for margin in MARGINS
-    ]
+    by_margin = []
+    for margin in MARGINS:
+        sentences = fmean(len(outcome.quoted(margin)) for outcome in answerable)
+        by_margin.append((f"{margin}", recall(margin, SIMILARITY_WEIGHT), f"{sentences:.2f}"))
     head = ("similarity weight", "best sentence holds answer", "ROC area, same subject", "other subject")
     return (
         Table("Development half: weight of similarity", head, tuple(by_weight)),

@@ -87,6 +87,7 @@ def is_refused(answer: Answer) -> bool:
 
 
 def _row(sample: Sample, answer: Answer) -> ScoreRow:
+    """Return whether an answer refuses an off-topic question and keeps an answerable one, as a row."""
     refused = is_refused(answer)
     details = {
         "question": sample.question,
@@ -100,6 +101,7 @@ def _row(sample: Sample, answer: Answer) -> ScoreRow:
 
 
 def _table(rows: list[ScoreRow]) -> tuple[Table, dict[str, object]]:
+    """Return the shares of refused off-topic questions and of kept answerable ones."""
     lines: list[tuple[str, ...]] = []
     figures: dict[str, object] = {}
     for kind, words in ((OFF_TOPIC, "refused"), (ANSWERABLE, "kept")):

@@ -51,10 +51,10 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
     answered = compare(rows, pairs={}, seed=run.seed)
     rated = similarity([row for row in answered.rows if row.arm in ARMS], {q.id: q for q in bench.questions})
     likeness = compare(rated, by="measure", baseline=RAG, seed=run.seed)
-    words = {
-        arm: fmean(len(plain_text(row.details["reply"]).split()) for row in answered.rows if row.arm == arm)
-        for arm in ARMS
-    }
+    words = {}
+    for arm in ARMS:
+        replies = [plain_text(row.details["reply"]) for row in answered.rows if row.arm == arm]
+        words[arm] = fmean(len(reply.split()) for reply in replies)
     lengths = ", ".join(f"{arm} {mean:.0f}" for arm, mean in words.items())
     note = f"F1 of stemmed words with the nearest wording of the reference answer. {bench.searched.where}"
     tables = [
@@ -113,10 +113,9 @@ def similarity(rows: Sequence[ScoreRow], questions: dict[str, Sample]) -> list[S
     for row in rows:
         text = plain_text(row.details["reply"])
         wordings = [rouge(text, name) for name in questions[row.sample].names]
-        found += [
-            ScoreRow(row.sample, arm=row.arm, measure=measure, score=max(one[measure] for one in wordings))
-            for measure in wordings[0]
-        ]
+        for measure in wordings[0]:
+            best = max(one[measure] for one in wordings)
+            found.append(ScoreRow(row.sample, arm=row.arm, measure=measure, score=best))
     return found
 
 

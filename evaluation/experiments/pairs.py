@@ -212,6 +212,7 @@ def _ranked(
 
 
 def _second(reranker: Reranker, question: str, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return all candidates in the order of a reranker, without a deadline."""
     return list(rerank(reranker, question, candidates, limit=CANDIDATES, deadline=float("inf")).order)
 
 

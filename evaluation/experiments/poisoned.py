@@ -70,6 +70,7 @@ def open_dataset(name: str, data: Path | None) -> DataSet:
 
 
 def _worded(question: str) -> str:
+    """Return a question without case and final question mark, to compare it with others."""
     return question.casefold().strip(" ?")
 
 
@@ -122,6 +123,7 @@ def kind_of(sample: Sample, answer: Answer) -> str:
 
 
 def _row(sample: Sample, condition: str, arm: str, answer: Answer) -> ScoreRow:
+    """Return what an answer made of the planted passage, as a row."""
     kind = kind_of(sample, answer)
     details = {
         "question": sample.question,
@@ -133,6 +135,7 @@ def _row(sample: Sample, condition: str, arm: str, answer: Answer) -> ScoreRow:
 
 
 def _table(rows: list[ScoreRow]) -> tuple[Table, dict[str, Any]]:
+    """Return the shares of each kind of answer, with and without a planted passage."""
     lines, figures = [], dict[str, Any]()
     for condition in (CLEAN, PLANTED):
         for arm in ARMS:

@@ -53,10 +53,13 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
         title = f"Where the key passage stands among {size} passages"
         note = f"{bench.model}. Intervals: 95 %, Wilson's."
         plots.append(found_at.lines(title, "percentile of the key passage", at, note=note))
+    ends_and_middle: dict[str, list[str]] = {}
+    for size in SIZES:
+        ends_and_middle[f"{size} {ENDS}"] = [condition(size, 0), condition(size, 100)]
+        ends_and_middle[f"{size} {MIDDLE}"] = [condition(size, 50)]
     dips = compare(
         rows,
-        columns={f"{size} {name}": [condition(size, at) for at in places]
-                 for size in SIZES for name, places in {ENDS: (0, 100), MIDDLE: (50,)}.items()},
+        columns=ends_and_middle,
         pairs={f"{arm}, k = {size}": ((arm, f"{size} {ENDS}"), (arm, f"{size} {MIDDLE}"))
                for size in SIZES for arm in ARMS},
         seed=seed,
@@ -105,6 +108,7 @@ def placed(bench: SearchBench, sizes: Sequence[int]) -> dict[str, dict[str, tupl
 
 
 def _placed(bench: SearchBench, question: Sample, sizes: Sequence[int]) -> dict[str, tuple[Source, ...]]:
+    """Return the key passage at each percentile of each number of passages, by condition."""
     key = bench.searched.key(question)
     distractors = bench.searched.nearest(question, key, max(sizes) - 1)
     return {
@@ -115,4 +119,5 @@ def _placed(bench: SearchBench, question: Sample, sizes: Sequence[int]) -> dict[
 
 
 def _named(row: ScoreRow) -> str:
+    """Return the name of a row's line in the tables: its arm and number of passages."""
     return f"{row.arm}, k = {row.condition.removeprefix('k=').split(',')[0]}"

@@ -170,13 +170,15 @@ def _rows(
 def _tables(
     product: Sequence[PreflightOutcome], paper: Sequence[PreflightOutcome], k: int, seed: int
 ) -> tuple[tuple[Table, ...], dict[str, Any], dict[str, Estimate]]:
+    """Return the tables of the product's and the paper's predictions, their figures, and their estimates."""
     ours, ours_figures = _prediction(f"product: {k} fused passages", product, lambda o: o.flagged, seed)
     routed, routed_figures = _prediction("product, as it routes", product, lambda o: o.branch == "disagree", seed)
     at_any, at_any_figures = _prediction("product, short contexts too", product, lambda o: o.sent_if_longer, seed)
     dense, dense_figures = _prediction(f"paper's setting: {k} dense passages", paper, lambda o: o.flagged, seed)
-    areas = [
-        roc_area([1 - o.iou for o in outcomes], [o.issue for o in outcomes], seed=seed) for outcomes in (product, paper)
-    ]
+    areas = []
+    for outcomes in (product, paper):
+        risks, issues = [1 - outcome.iou for outcome in outcomes], [outcome.issue for outcome in outcomes]
+        areas.append(roc_area(risks, issues, seed=seed))
     confusion = Table(
         "Issues predicted",
         COLUMNS,

@@ -112,6 +112,7 @@ def ask_all(collection: DataSet, library: Library, run: ExperimentRun) -> list[P
 def _asked(
     reader: ExtractiveReader, name: str, question: str, passages: Sequence[Any], answers: Sequence[str]
 ) -> PruningQuestion:
+    """Return a question with probability, tokens, and whether it holds an answer, for each passage."""
     texts = [(passage.title, passage.text) for passage in passages]
     return PruningQuestion(
         id=name,

@@ -129,6 +129,7 @@ def run(collection: DataSet, run: ExperimentRun) -> Report:
 
 
 def _put(example: Sample, reading: PassageReading, sentences: OfflineReader) -> ReadPair:
+    """Return a pair with the reader's result and the sentence that the reader of sentences would quote."""
     found = sentences.rank(
         example.question, sentences_of([Source(1, "passage", example.passage.title, example.passage.text)])
     )
@@ -137,6 +138,7 @@ def _put(example: Sample, reading: PassageReading, sentences: OfflineReader) -> 
 
 
 def _inputs(collection: DataSet, name: str) -> dict[str, Any]:
+    """Return the inputs of a run for its report: data set, model file and settings by their hashes."""
     own = {"default": MODEL}.get(name, Path(name))
     given: dict[str, Any] = {"source": collection.source, "licence": collection.licence}
     if own.is_file():
@@ -152,7 +154,10 @@ def _spans(puts: Sequence[ReadPair], seed: int) -> Part | None:
     groups: dict[str, list[ReadPair]] = {}
     for put in puts:
         groups.setdefault(put.example.id, []).append(put)
-    several = [_most_probable(group) for group in groups.values() if len(group) > 1 and any(p.marked for p in group)]
+    several = []
+    for group in groups.values():
+        if len(group) > 1 and any(put.marked for put in group):
+            several.append(_most_probable(group))
     kinds = {"a passage with the answer": marked}
     if several:
         kinds["the most probable of a question's passages"] = several
@@ -212,6 +217,7 @@ def _areas(puts: Sequence[ReadPair], label: str, seed: int) -> Part | None:
 
 
 def _known(example: Sample, label: str) -> bool | None:
+    """Return whether a pair is known to be answerable (or relevant); None if unknown."""
     return example.answerable if label == "answerable" else example.passage.relevant
 
 
@@ -286,6 +292,7 @@ ACCURACY_NOTE = "[95 %: Wilson for shares, bootstrap for macro-F1 and for the pa
 
 
 def _mean_verdict(group: Sequence[ReadPair]) -> tuple[float, ...]:
+    """Return the mean of the verdict's probabilities over a question's passages."""
     verdicts = [put.reading.verdict for put in group if put.reading.verdict is not None]
     return tuple(round(sum(column) / len(verdicts), 6) for column in zip(*verdicts, strict=True))
 

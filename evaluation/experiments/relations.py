@@ -60,25 +60,21 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
     embedder = CachedEmbedder(open_embedder(run.embedder))
     reader = OfflineReader(embedder, extractive)
     asked = chosen(found.samples, run.part, halves=extractive is None, limit=run.limit)
-    examples, related = [], []
+    examples, related, scored = [], [], []
     for sample in run.each(asked, f"{found.name}: questions"):
         examples += list(rows(sample, reader))
-        related.append(list(related_pairs(sample, reader)))
-    models, kinds = _models(examples, reader), _relations([pair for pairs in related for pair in pairs])
+        pairs = list(related_pairs(sample, reader))
+        related += pairs
+        score = fmean(kind in TRUTHS[truth] for truth, kind, _ in pairs) if pairs else None
+        details = {"question": sample.question, "known, related, both answer": list(map(list, pairs))}
+        scored.append(ScoreRow(sample.id, arm="reader", score=score, details=details))
+    models, kinds = _models(examples, reader), _relations(related)
     return Report(
         experiment="relations",
         dataset=found.title,
         about=f"{len(asked)} questions ({run.part} part).",
         tables=(models, kinds),
-        rows=tuple(
-            ScoreRow(
-                sample.id,
-                arm="reader",
-                score=fmean(kind in TRUTHS[truth] for truth, kind, _ in pairs) if pairs else None,
-                details={"question": sample.question, "known, related, both answer": [list(pair) for pair in pairs]},
-            )
-            for sample, pairs in zip(asked, related, strict=True)
-        ),
+        rows=tuple(scored),
         figures={table.title: {row[0]: list(row[1:]) for row in table.rows} for table in (models, kinds)},
         inputs=described(found, embedder, read_by=way_of(reader)),
     )
@@ -131,6 +127,7 @@ def things_of(sample: Sample) -> dict[int, str]:
 
 
 def _alike(a: str, b: str) -> float:
+    """Return the share of common words of two texts (Jaccard index)."""
     first, second = set(words(a)), set(words(b))
     return len(first & second) / len(first | second) if first | second else 0.0
 
@@ -198,5 +195,6 @@ def _relations(found: Sequence[tuple[str, RelationKind, bool]]) -> Table:
 
 
 def _right(pairs: Sequence[tuple[str, RelationKind, bool]]) -> str:
+    """Return the share of pairs with the right relation, as a table's cell."""
     right = [kind in TRUTHS[truth] for truth, kind, _ in pairs]
     return number(wilson(sum(right), len(right)), percent=True) if right else "–"

@@ -142,7 +142,7 @@ def curves() -> dict[str, ModelProfile]:
     columns = list(published.columns)
     found = {"loses nothing": ModelProfile("flat", "simulated", {0.0: 0.9, 1.0: 0.9}, 0.9)}
     for model in ("GPT-3.5-turbo-0125", "Mixtral-7x8b"):
-        rag, parts = (next(i for i, c in enumerate(columns) if c == f"{model}, 16, {arm}") for arm in _arms(columns))
+        rag, parts = (columns.index(f"{model}, 16, {arm}") for arm in _arms(columns))
         shares = {place: [float(cell or 0) / 100 for cell in published.rows[place]] for place in PLACES}
         plain = {at / 4: shares[place][rag] for at, place in enumerate(PLACES)}
         reduced = fmean(shares[place][parts] for place in PLACES)
@@ -168,20 +168,19 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
         given = inputs(found, library, k=Settings().k)
     if not cases:
         raise UsageError(f"{found.name} has no question whose answer is marked in its documents")
-    tables, numbers, rows = [_where(cases, run.seed), *_look(cases)], {}, []
+    tables, rows = [_where(cases, run.seed), *_look(cases)], []
+    numbers: dict[str, dict[str, dict[str, float]]] = {}
     for name, profile in curves().items():
         expected = {rule: [_expected(rule, case, profile) for case in cases] for rule in RULES}
         expected[BOUND] = _bound(expected["never"], expected["always"])
         tables.append(_table(name, profile, expected, run.seed))
-        numbers[name] = {
-            rule: {
-                "right": fmean(e.right for e in each),
-                "calls": fmean(e.calls for e in each),
-                "tokens": fmean(e.tokens for e in each),
-            }
-            for rule, each in expected.items()
-        }
+        numbers[name] = {}
         for rule, each in expected.items():
+            numbers[name][rule] = {
+                "right": fmean(one.right for one in each),
+                "calls": fmean(one.calls for one in each),
+                "tokens": fmean(one.tokens for one in each),
+            }
             rows += [_row(case, name, rule, one) for case, one in zip(cases, each, strict=True)]
     return Report(
         experiment="router",
@@ -297,10 +296,12 @@ def answering(found: DataSet, samples: Sequence[Sample]) -> dict[str, Callable[[
 
 
 def _of_documents(relevant: frozenset[str]) -> Callable[[str, int, int], bool]:
+    """Return a test whether a passage `(document, start, end)` is of a relevant document."""
     return lambda document, start, end: document in relevant
 
 
 def _of_stretch(name: str, starts: Sequence[int]) -> Callable[[str, int, int], bool]:
+    """Return a test whether a passage `(document, start, end)` contains one of a document's places."""
     return lambda document, start, end: document == name and any(start <= at < end for at in starts)
 
 
@@ -360,6 +361,7 @@ def _bound(never: Sequence[ExpectedOutcome], always: Sequence[ExpectedOutcome]) 
 
 
 def _worth(case: RoutingCase, profile: ModelProfile, parts: int) -> bool:
+    """Return whether the expected value rule sends a case to map/reduce."""
     thoroughness = Settings().thoroughness
     value = parts_value(profile, case.risk, passages=case.passages, partitions=parts, thoroughness=thoroughness)
     return case.risk >= value.limit
@@ -375,6 +377,7 @@ def _plot(reader: str, rules: Mapping[str, Mapping[str, float]]) -> Curves:
 
 
 def _row(case: RoutingCase, reader: str, rule: str, expected: ExpectedOutcome) -> ScoreRow:
+    """Return a case's expected result under a rule, as a row."""
     spent = {"calls": round(expected.calls, 4), "tokens": round(expected.tokens)}
     details = {**spent, "risk": case.risk, "iou": case.iou, "place": case.place}
     return ScoreRow(case.sample.id, reader, rule, round(expected.right, 6), details=details)
@@ -420,9 +423,9 @@ def _look(cases: Sequence[RoutingCase]) -> list[Table]:
     }
     lines = []
     for name, some in groups.items():
-        shares = (wilson(sum(each[level] for each in some), len(some)) for level in range(len(LOOKS)))
         if some:
-            lines.append((name, *(number(share, percent=True) for share in shares)))
+            counts = [sum(each[level] for each in some) for level in range(len(LOOKS))]
+            lines.append((name, *(number(wilson(count, len(some)), percent=True) for count in counts)))
     reaches = [case.reaches for case in cases if case.reaches is not None and case.place is not None]
     among = number(wilson(sum(reaches), len(reaches)), percent=True) if reaches else "–"
     note = f"The passage that answers is among the four that are read again: {among} %."
@@ -438,7 +441,8 @@ def _table(name: str, profile: ModelProfile, expected: Mapping[str, Sequence[Exp
         right = np.array([one.right for one in each])
         gain = number(bootstrap(mean, right - never, seed=seed), percent=True, signed=True)
         calls, tokens = fmean(e.calls for e in each), fmean(e.tokens for e in each)
-        shares = [f"{fmean(values) * 100:.1f}" for values in ([e.at_once for e in each], [e.again for e in each])]
+        at_once, again = fmean(one.at_once for one in each), fmean(one.again for one in each)
+        shares = (f"{at_once * 100:.1f}", f"{again * 100:.1f}")
         rows.append((rule, f"{right.mean() * 100:.1f}", gain, f"{calls:.2f}", f"{tokens:,.0f}", *shares))
     places = ", ".join(f"{place:.0%}: {share * 100:.1f}" for place, share in profile.plain.items())
     parts = f"in parts {profile.map_reduce * 100:.1f}."

@@ -110,6 +110,7 @@ def judge(turns: Mapping[str, ScoreRow], price: Price | None = None) -> RoutedQu
 
 
 def _score(row: ScoreRow) -> float:
+    """Return a row's score; 0 if the arm failed."""
     return row.score or 0.0
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from statistics import fmean
 from typing import Any, TypeAlias
@@ -201,6 +201,7 @@ def searched(case: Sample, library: Library) -> Passages:
 
 
 def _passages(library: Library, ids: Sequence[str], cosines: Mapping[str, float]) -> Passages:
+    """Return passages as a turn has them: references and sources, nearest to the question first."""
     passages = library.passages(sorted(ids, key=lambda name: -cosines[name]))
     refs = [
         reference(Candidate(passage, rank, score=0.0, cosine=cosines[passage.id]), rank)
@@ -220,11 +221,11 @@ class MeasuredCase:
 
 def measured(case: Sample, library: Library, extractive: ExtractiveReader | None = None) -> MeasuredCase:
     """Return the signals of a case."""
-    own, found = (
-        {name: signal.score for name, signal in measure(case.question, *passages, extractive).items()}
-        for passages in (put(case, library), searched(case, library))
-    )
-    return MeasuredCase(case, own, found)
+    scores = []
+    for passages in (put(case, library), searched(case, library)):
+        signals = measure(case.question, *passages, extractive)
+        scores.append({name: signal.score for name, signal in signals.items()})
+    return MeasuredCase(case, *scores)
 
 
 def run(found: DataSet, run: ExperimentRun) -> Report:
@@ -233,9 +234,9 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
     extractive = open_extractive_reader(run.extractive_reader)
     training, test = (_limited(cases, run.limit) for cases in parts(found, read=extractive is not None))
     chosen = {"test": test, "development": training, "all": [*training, *test]}[run.part]
-    wanted = (
-        name for case in (*training, *chosen) for name in (*case.documents, *(passage.id for passage in case.given))
-    )
+    wanted: set[str] = set()
+    for case in (*training, *chosen):
+        wanted |= {*case.documents, *(passage.id for passage in case.given)}
     part = sampled(found, wanted, run.documents)
     rows: dict[int, MeasuredCase] = {}
     with collection_library(part, run) as library:
@@ -274,8 +275,8 @@ def _limited(cases: Sequence[Sample], limit: int | None) -> list[Sample]:
     by_set: dict[str, dict[str, None]] = {}
     for case in sorted(cases, key=lambda case: digest(case.question)):
         by_set.setdefault(set_of(case), {})[case.question] = None
-    in_turn = [question for turn in zip_longest(*by_set.values()) for question in turn if question is not None]
-    kept = frozenset(in_turn[:limit])
+    in_turn = chain.from_iterable(zip_longest(*by_set.values()))
+    kept = frozenset([question for question in in_turn if question is not None][:limit])
     return [case for case in cases if case.question in kept]
 
 
@@ -303,8 +304,11 @@ def choose_threshold(rows: Sequence[MeasuredCase], model: Model) -> float:
     """Return the least threshold, in steps of 0.01, with a mean false alarm rate of at most `FALSE_ALARMS`."""
     scores = [[model.score(row.scores) for row in rows if set_of(row.case) == name] for name in (*NEGATIVES, EXPERT)]
     sets = [found for found in scores if found]
-    shares = ((at / 100, [fmean(score >= at / 100 for score in scores) for scores in sets]) for at in range(102))
-    return next(at for at, alarms in shares if not alarms or fmean(alarms) <= FALSE_ALARMS)
+    for threshold in (at / 100 for at in range(102)):
+        alarms = [fmean(score >= threshold for score in found) for found in sets]
+        if not alarms or fmean(alarms) <= FALSE_ALARMS:
+            break
+    return threshold
 
 
 def contrasts(rows: Sequence[MeasuredCase]) -> dict[str, list[MeasuredCase]]:
@@ -354,28 +358,28 @@ def _beside(test: Sequence[MeasuredCase], model: Model) -> Table:
 
 
 def _areas(test: Sequence[MeasuredCase], model: Model) -> Table:
-    cells = [
-        (
-            name,
-            f"{sum(needs(row.case) for row in rows)} / {sum(not needs(row.case) for row in rows)}",
-            area(rows, model),
-            "–" if "one answer left" in name else area(rows, model, by_search=True),
-        )
-        for name, rows in contrasts(test).items()
-    ]
+    """Return a table of the ROC areas of each comparison, on the own documents and by search alone."""
+    cells = []
+    for name, rows in contrasts(test).items():
+        needing = sum(needs(row.case) for row in rows)
+        by_search = "–" if "one answer left" in name else area(rows, model, by_search=True)
+        cells.append((name, f"{needing} / {len(rows) - needing}", area(rows, model), by_search))
     columns = ("comparison", "needs / does not", "own documents first", "search alone")
     return Table("Area under the ROC curve", columns, tuple(cells), "[95 % bootstrap interval.]")
 
 
 def _each_signal(training: Sequence[MeasuredCase], test: Sequence[MeasuredCase], names: Sequence[str]) -> Table:
+    """Return a table with each signal: how often it fires, and the ROC areas of it alone and without it."""
     comparisons = contrasts(test)
     rows, control = comparisons["all"], comparisons["RAMDocs, the same questions with one answer left"]
     cells = []
     for name in names:
         alone = Model(0.0, {name: 1.0})
         without = fit(training, [other for other in names if other != name])
-        fired = [[row.scores[name] > 0 for row in rows if needs(row.case) is wanted] for wanted in (True, False)]
-        shares = " / ".join(f"{fmean(some) * 100:.0f}" if some else "–" for some in fired)
+        fired: dict[bool, list[bool]] = {True: [], False: []}
+        for row in rows:
+            fired[needs(row.case)].append(row.scores[name] > 0)
+        shares = " / ".join(f"{fmean(some) * 100:.0f}" if some else "–" for some in fired.values())
         cells.append((name, shares, *(area(among, model) for among in (rows, control) for model in (alone, without))))
     full = fit(training, names)
     cells.append((f"all {len(names)}", "", area(rows, full), "", area(control, full), ""))
@@ -384,6 +388,7 @@ def _each_signal(training: Sequence[MeasuredCase], test: Sequence[MeasuredCase],
 
 
 def _threshold(test: Sequence[MeasuredCase], model: Model, threshold: float) -> Table:
+    """Return a table of the shares of each kind of question that reach the threshold."""
     kinds: dict[str, list[MeasuredCase]] = {}
     for row in test:
         name, _, kind = row.case.label.partition("/")
@@ -391,10 +396,11 @@ def _threshold(test: Sequence[MeasuredCase], model: Model, threshold: float) -> 
         kinds.setdefault(f"{name} {kind}".strip(), []).append(row)
     cells = []
     for name, rows in kinds.items():
-        shares = [
-            wilson(sum(model.score(scores) >= threshold for scores in chosen), len(rows))
-            for chosen in ([row.scores for row in rows], [row.searched for row in rows])
-        ]
+        passing = (
+            sum(model.score(row.scores) >= threshold for row in rows),
+            sum(model.score(row.searched) >= threshold for row in rows),
+        )
+        shares = [wilson(count, len(rows)) for count in passing]
         cells.append((name, str(len(rows)), *(number(share, percent=True) for share in shares)))
     main = contrasts(test)["all"]
     sent = [row for row in main if model.score(row.scores) >= threshold]

@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
+from itertools import chain, zip_longest
 from math import exp, fsum, log1p, log2
 from operator import and_, or_, sub
 from typing import Generic, Protocol, TypeVar
@@ -219,6 +220,7 @@ class DocumentSearch(Generic[R]):
 
 
 def _padded(text: str) -> str:
+    """Return the words of a text with a space around each, so that whole words can be found in it."""
     return f" {' '.join(words(text))} "
 
 
@@ -329,6 +331,7 @@ def _ranked(
     stage: Reranker,
     ladder: Sequence[str],
 ) -> _Ranked:
+    """Return the candidates of semantic and term search for a question, and their order after the second stage."""
     semantic = semantic_candidates(library, query.question, DEPTH)
     term = boolean_documents(client, ladder, ids, DEPTH)
     passages = [passage for name in term for passage in library.document_passages(name)]
@@ -412,12 +415,15 @@ def boolean_documents(
 
     databases: tuple[Database, ...] = ("pubmed", "pmc")
     found = search_together(ladder, {name: search_in(name) for name in databases}, enough=depth)
-    columns = [[ids[name, key] for key in one.ids[:depth]] for name, one in zip(databases, found, strict=True)]
-    turns = [column[place] for place in range(depth) for column in columns if place < len(column)]
-    return turns[:depth]
+    columns = []
+    for name, one in zip(databases, found, strict=True):
+        columns.append([ids[name, key] for key in one.ids[:depth]])
+    in_turn = chain.from_iterable(zip_longest(*columns))
+    return [document for document in in_turn if document is not None][:depth]
 
 
 def _found_by(semantic: bool, term: bool) -> str:
+    """Return the name of the searches that found a passage."""
     return FOUND_BY["both" if semantic and term else "semantic" if semantic else "term"]
 
 

@@ -120,6 +120,7 @@ def levels(embedder: Embedder) -> dict[str, Callable[[Document], list[Chunk]]]:
 
 
 def _chunk(start: int, end: int) -> Chunk:
+    """Return a chunk from start to end, without an overlap."""
     return Chunk(start, end, start, end)
 
 
@@ -171,12 +172,14 @@ def _measured(
 
 
 def _condition(budget: int) -> str:
+    """Return the condition's name for a budget."""
     return f"{budget} tokens"
 
 
 def _sources(
     document: Document, pieces: WordPieces, chunks: Sequence[Chunk], picked: Sequence[int]
 ) -> tuple[Source, ...]:
+    """Return the selected chunks up to the budget as numbered sources."""
     taken = best_first(pieces, chunks, picked, BUDGET)
     return tuple(
         Source(n, f"{document.id}:{start}", document.title, document.text[start:end])

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -175,7 +176,8 @@ def span_recall(text: str, answers: Spans, taken: Sequence[tuple[int, int]]) -> 
     inside = np.cumsum(covered) > 0
     shares = []
     for stretches in answers:
-        wanted = [at for start, end in stretches for at in range(start, end) if not text[at].isspace()]
+        characters = chain.from_iterable(range(start, end) for start, end in stretches)
+        wanted = [at for at in characters if not text[at].isspace()]
         shares.append(float(inside[wanted].mean()) if wanted else 0.0)
     return max(shares)
 

@@ -142,6 +142,7 @@ def judge(reader: ExtractiveReader, cases: Sequence[Sample]) -> list[CheckedStat
 
 
 def _passage(case: Sample) -> Passage:
+    """Return a case's passage as the library stores passages."""
     given = case.passage
     return Passage(id=given.id, document_id=given.id, title=given.title, text=given.text)
 

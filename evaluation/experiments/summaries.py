@@ -207,15 +207,12 @@ def selected(
     if not sentences or sum(tokens) >= SHORTER or min(tokens) > budget:
         return {}
     vectors = embedder.encode_passages(sentences)
-    return {
-        arm: " ".join(
-            sentences[place]
-            for place in sorted(
-                mmr(vectors, vectors.mean(axis=0), alpha=alpha, window=window, tokens=tokens, budget=budget, fill=fill)
-            )
-        )
-        for arm, (alpha, window) in settings.items()
-    }
+    whole = vectors.mean(axis=0)
+    found = {}
+    for arm, (alpha, window) in settings.items():
+        picks = mmr(vectors, whole, alpha=alpha, window=window, tokens=tokens, budget=budget, fill=fill)
+        found[arm] = " ".join(sentences[place] for place in sorted(picks))
+    return found
 
 
 def prompt(text: str) -> list[BaseMessage]:
@@ -265,7 +262,9 @@ def _measured(sample: Sample, embedder: Embedder, methods: Mapping[str, Method])
     vectors = embedder.encode_passages([statement.text for statement in statements])
     budget = max(BUDGET, min(statement.tokens for statement in statements))
     for method, select in methods.items():
-        texts = [" ".join(statements[i].text for i in chosen) for chosen in select(statements, vectors, budget)]
+        texts = []
+        for chosen in select(statements, vectors, budget):
+            texts.append(" ".join(statements[i].text for i in chosen))
         details = {"summary": texts[0], "words": fmean(len(text.split()) for text in texts)}
         for kind, reference in sample.summaries.items():
             measured = [rouge(text, reference) for text in texts]

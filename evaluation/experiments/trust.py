@@ -20,6 +20,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -121,6 +122,7 @@ class JudgedAnswer:
         return self._within([item.quote for item in self.shown])
 
     def _within(self, texts: Sequence[str]) -> bool | None:
+        """Return whether one of the first citations holds the evidence; None for questions that have no evidence."""
         asked = self.question
         if not asked.answerable or asked.given or asked.kind in ("metadata", "collection"):
             return None
@@ -240,7 +242,8 @@ def ask(
         app.ask(earlier, thread_id=question.id, where=where)
     answer = app.ask(question.question, thread_id=question.id, where=where)
     app.delete_thread(question.id)
-    texts = {passage.id: passage.text for passage in app.library.passages([c.passage_id for c in answer.citations])}
+    passages = app.library.passages([cited.passage_id for cited in answer.citations])
+    texts = {passage.id: passage.text for passage in passages}
     return answer, tuple(
         ShownCitations(names.get(cited.document_id, ""), cited.title, cited.quote, texts.get(cited.passage_id, ""))
         for cited in answer.citations
@@ -320,8 +323,8 @@ def side_by_side(question: TrustQuestion, answer: Answer) -> bool:
     """Return whether both sides' answers are in the claim, or in groups of different documents."""
     if len(answer.groups) > 1 and answer.outcome in ("answered", "evidence"):
         of = {cited.n: cited.document_id for cited in answer.citations}
-        cited = [frozenset(of[n] for n in group.citations if n in of) for group in answer.groups]
-        if any(a and b and not a & b for a in cited for b in cited):
+        cited = [{of[n] for n in group.citations if n in of} for group in answer.groups]
+        if any(a and b and a.isdisjoint(b) for a, b in combinations(cited, 2)):
             return True
     said = headline(answer) if answer.outcome == "answered" else ""
     return bool(question.answers) and all(any(holds(said, name) for name in names) for names in question.answers)
@@ -330,9 +333,10 @@ def side_by_side(question: TrustQuestion, answer: Answer) -> bool:
 def says_all(said: str, answers: Sequence[Sequence[str]], false: Sequence[str]) -> bool:
     """Return whether a headline gives every right answer, and no other one."""
     several = said.split(SEVERAL)
-    return all(any(says(one, names, false) for one in several) for names in answers) and all(
-        any(says(one, names, false) for names in answers) for one in several
-    )
+    for names in answers:
+        if not any(says(one, names, false) for one in several):
+            return False
+    return all(any(says(one, names, false) for names in answers) for one in several)
 
 
 def says(said: str, names: Sequence[str], false: Sequence[str]) -> bool:
@@ -340,7 +344,8 @@ def says(said: str, names: Sequence[str], false: Sequence[str]) -> bool:
 
     `same_answer` accepts a part of a name, e.g. "India" for "Varanasi, India"; so more than half is required.
     """
-    denied = any(holds(said, name) and not any(holds(right, name) for right in names) for name in false)
+    really_false = [name for name in false if not any(holds(right, name) for right in names)]
+    denied = any(holds(said, name) for name in really_false)
     words = len(tokens(said))
     fitting = [name for name in names if len(tokens(name)) / 2 < words <= len(tokens(name)) + LONGER]
     return not denied and any(holds(said, name) or same_answer(said, name) for name in fitting)

@@ -230,6 +230,7 @@ def _of_sample(sample: Sample) -> dict[str, Any]:
 
 
 def _roles(sample: Sample) -> dict[str, str]:
+    """Return the role of each given passage by its id."""
     return {given.id: given.role for given in sample.given}
 
 
@@ -266,6 +267,7 @@ def score(sample: Sample, answer: ArmAnswer, *, refused: bool = False) -> Score:
 
 
 def _score_choice(sample: Sample, answer: ArmAnswer, refused: bool) -> Score:
+    """Return the score of a multiple-choice answer, and why."""
     read = read_choice(answer.text, sample.options)
     option = answer.choice if answer.choice in sample.options else read.option
     option = None if answer.error else option
@@ -284,6 +286,7 @@ def _score_choice(sample: Sample, answer: ArmAnswer, refused: bool) -> Score:
 
 
 def _share_right(sample: Sample, text: str) -> tuple[float, str]:
+    """Return the share of the right answers that a text gives, and the reason in words."""
     if not sample.answers:
         return 0.0, "no right answer is known"
     found = [names[0] for names in sample.answers if holds(text, names) or is_right(text, names)]
@@ -344,6 +347,7 @@ def _letters(text: str, options: int) -> set[str]:
 
 
 def _in_words(text: str, options: Sequence[str]) -> str | None:
+    """Return the option that a text states at its beginning, or else the one that it names."""
     lead = re.match(r"[\s*_\"'(]*(\w+)", text)
     whole = [option for option in options if lead and option.casefold() == lead[1].casefold()]
     return whole[0] if len(whole) == 1 else match_option(text, options)

@@ -158,6 +158,7 @@ class Budget:
         }
 
     async def _reserve(self, input_tokens: int, max_output: int | None) -> float:
+        """Wait until a call fits into the budget beside those under way; reserve its cost, and return it."""
         price = self.price or Price(0.0, 0.0)
         while True:
             reserved = price.cost(input_tokens, max_output or self._longest)
@@ -173,5 +174,6 @@ class Budget:
             await settled
 
     def _exceeds(self, cost: float) -> bool:
+        """Return whether the number of calls, or the cost if it rises to this, exceeds the budget."""
         too_many = self.max_calls is not None and self.calls >= self.max_calls
         return too_many or (self.max_cost is not None and cost > self.max_cost)

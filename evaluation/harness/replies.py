@@ -201,6 +201,7 @@ class ReplyCache:
             connection.executemany(statement, rows)
 
     def _failed(self, error: Exception) -> None:
+        """Warn once that replies cannot be stored, and set the time of the next try."""
         self._retry_at = perf_counter() + _RETRY_SECONDS
         if self._works:
             self._works = False
@@ -287,6 +288,7 @@ class CachedChatModel(BaseChatModel):
         return await asyncio.shield(self._asked[key])
 
     def _forget(self, key: str, task: asyncio.Task[StoredReply]) -> None:
+        """Remove a finished call from those under way, and mark its error as seen."""
         if self._asked.get(key) is task:
             del self._asked[key]
         with suppress(asyncio.CancelledError):
@@ -295,6 +297,7 @@ class CachedChatModel(BaseChatModel):
     async def _ask(
         self, key: str, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any]
     ) -> StoredReply:
+        """Ask the model within the budget and the rate limit."""
         if self._loop is not asyncio.get_running_loop():
             renew_connections(self.inner)
             self._loop = asyncio.get_running_loop()
@@ -312,6 +315,7 @@ class CachedChatModel(BaseChatModel):
 
 
 def _stored(messages: list[BaseMessage], result: ChatResult, seconds: float) -> StoredReply:
+    """Return a model's result in the form in which it is stored."""
     generation = result.generations[0]
     message = generation.message
     metadata = {**message.response_metadata, **(generation.generation_info or {})}
@@ -329,6 +333,7 @@ def _stored(messages: list[BaseMessage], result: ChatResult, seconds: float) -> 
 
 
 def _as_result(reply: StoredReply) -> ChatResult:
+    """Return a stored reply as a model's result."""
     usage = {
         "input_tokens": reply.input_tokens,
         "output_tokens": reply.output_tokens,
@@ -344,10 +349,12 @@ def _as_result(reply: StoredReply) -> ChatResult:
 
 
 def _plain(messages: list[BaseMessage]) -> tuple[dict[str, str], ...]:
+    """Return messages as plain mappings of role and content."""
     return tuple({"role": message.type, "content": str(message.text)} for message in messages)
 
 
 def _record(call: PromptCall) -> None:
+    """Add a call to the list of calls that the current context collects, if it does."""
     calls = _CALLS.get()
     if calls is not None:
         calls.append(call)

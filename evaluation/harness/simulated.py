@@ -161,6 +161,7 @@ class SimulatedChat(BaseChatModel):
         return self._generate(messages)
 
     def _reply(self, system: str, prompt: str) -> str:
+        """Return the reply to a prompt by the kind of prompt, which its system message tells."""
         if system == rewrite.SYSTEM:
             return f"QUESTION: {prompt.split('<message>')[-1].split('</message>')[0].strip()}"
         if system == answer_group.PLURAL_SYSTEM:
@@ -183,6 +184,7 @@ class SimulatedChat(BaseChatModel):
         return self._answer(known, stated, options, dict(passages))
 
     def _known(self, prompt: str) -> KnownAnswers | None:
+        """Return the known answers to the question in a prompt; None if it is not known."""
         for asked in _ASKED.findall(prompt):
             if (known := self.questions.get(_plain(asked))) is not None:
                 return known
@@ -190,6 +192,7 @@ class SimulatedChat(BaseChatModel):
         return next((known for asked, known in self.questions.items() if asked and fenced(asked) in text), None)
 
     def _noticed(self, known: KnownAnswers, passages: Sequence[tuple[int, str]]) -> list[tuple[str, int]]:
+        """Return the answers `(answer, number)` of the passages that this model, by its bias of position, notices."""
         found = []
         for place, (n, text) in enumerate(passages):
             answer = known.says(text)
@@ -205,6 +208,7 @@ class SimulatedChat(BaseChatModel):
         options: Sequence[str],
         passages: Mapping[int, str],
     ) -> str:
+        """Return a reply with the chosen answer, else one from memory or a guess, and its citation and quote."""
         chosen = self._side(known, stated)
         if chosen is None and not options and passages:
             return NOT_FOUND
@@ -248,4 +252,5 @@ def _relations(known: KnownAnswers, contexts: Sequence[tuple[str, str]]) -> str:
 
 
 def _plain(text: str) -> str:
+    """Return a text without fences and with single spaces, to compare it with prompts."""
     return " ".join(material(text).split())

@@ -80,4 +80,5 @@ def _tokens(text: str) -> list[str]:
 
 
 def _all_tokens(text: str) -> list[str]:
+    """Return the words and numbers of a text in lower case, thousands without commas."""
     return _WORD.findall(re.sub(r"(?<=\d),(?=\d{3})", "", folded(text)))

@@ -55,6 +55,7 @@ def chosen(reply: object, choices: Sequence[Choice]) -> list[str] | None:
 
 
 def _named(text: str, choices: Sequence[Choice]) -> list[str] | None:
+    """Return the labels of the choices that a reply names; None if a part of it names none."""
     text = " ".join(text.split()).strip(" .!?\"'[]()").casefold()
     if _ALL.fullmatch(text):
         return [choice.label for choice in choices]
@@ -89,6 +90,7 @@ def _one(text: str, choices: Sequence[Choice]) -> str | None:
 
 
 def _folded(text: object) -> str:
+    """Return a text's words in lower case; for an empty one a character that is in no text."""
     return re.sub(r"\W+", " ", str(text or "")).strip().casefold() or "\0"
 
 

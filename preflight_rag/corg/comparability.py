@@ -109,10 +109,14 @@ def about_different_things(a: Statement, b: Statement) -> bool:
     if _disjoint(_arms(first), _arms(second)):
         return True
     # Within one division (sex, age, arm) only: "women" and "children" may be the same people.
-    words = [frozenset(re.findall(r"\w+", text.casefold())) for text in (first, second)]
-    return any(
-        _disjoint(*({names[word] for word in found if word in names} for found in words)) for names in _POPULATIONS
-    )
+    for names in _POPULATIONS:
+        populations = []
+        for text in (first, second):
+            words = re.findall(r"\w+", text.casefold())
+            populations.append({names[word] for word in words if word in names})
+        if _disjoint(*populations):
+            return True
+    return False
 
 
 def direction(text: str) -> int | None:

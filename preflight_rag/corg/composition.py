@@ -229,11 +229,13 @@ def _noted(rank: int, draft: GroupDraft, groups: Groups) -> ComposedAnswer | Non
 
 
 def _on_subject(rank: int, groups: Groups) -> bool:
+    """Return whether a passage speaks of the question's subject; true if the passage is unknown."""
     passage = groups.sources.get(rank)
     return passage is None or speaks_of(surface_name(groups.question), passage.title, passage.text)
 
 
 def _verify(item: ComposedAnswer, groups: Groups) -> None:
+    """Find the quote that states an answer, and note whether quote and figures confirm it."""
     quotes = []
     for draft in groups.drafts:
         for rank, quote in draft["quotes"]:
@@ -321,6 +323,7 @@ def _sides(items: Sequence[ComposedAnswer], groups: Groups, *, least: int) -> li
 
 
 def _against(a: ComposedAnswer, b: ComposedAnswer, groups: Groups) -> bool:
+    """Return whether two answers contradict each other: related so, unlike, and about the same thing."""
     if frozenset((a.rank, b.rank)) not in groups.counterfactual:
         return False
     return not _agree(a, b, groups) and not about_different_things(_statement(a, groups), _statement(b, groups))
@@ -398,6 +401,7 @@ def _are_versions(a: ComposedAnswer, b: ComposedAnswer, groups: Groups) -> bool:
 
 
 def _sure(item: ComposedAnswer, groups: Groups) -> bool:
+    """Return whether the answer of a context is certain."""
     context = groups.contexts.get(item.rank)
     return context is not None and sure(told=context.told, confidence=context.confidence)
 
@@ -409,6 +413,7 @@ def _doubted(item: ComposedAnswer, groups: Groups) -> bool:
 
 
 def _side(item: ComposedAnswer, groups: Groups) -> str:
+    """Return the line of one side of a contradiction: answer, place, date, number of sources and quote."""
     passage = groups.sources.get(item.rank)
     place = [part for part in ((passage.title or passage.source, passage.date) if passage else ()) if part]
     count = _count(item.ranks, groups)
@@ -419,6 +424,7 @@ def _side(item: ComposedAnswer, groups: Groups) -> str:
 
 
 def _line(item: ComposedAnswer, groups: Groups) -> str:
+    """Return the line of an answer with its label, marks and number of sources."""
     count = _count(item.ranks, groups)
     agreed = f" ({count} sources)" if count > 1 else ""
     name = f"**{label(item)}**: " if item.entity else ""
@@ -465,16 +471,21 @@ def _paragraph(notes: Sequence[ContextNote]) -> str:
             alike.append([note])
         else:
             same.append(note)
-    answers = [f"{_answer_of(same[0])} {''.join(f'[{note.rank}]' for note in same)}" for same in alike]
+    answers = []
+    for same in alike:
+        marks = "".join(f"[{note.rank}]" for note in same)
+        answers.append(f"{_answer_of(same[0])} {marks}")
     return f"**{plain(notes[0].entity)}**: {UNDESCRIBED} {'; '.join(answers)}."
 
 
 def _answer_of(note: ContextNote) -> str:
+    """Return a note's answer with its descriptor in parentheses."""
     answer = plain(note.answer or "")
     return f"{answer} ({plain(note.descriptor)})" if note.descriptor else answer
 
 
 def _one_answer(a: ContextNote, b: ContextNote) -> bool:
+    """Return whether two notes have the same descriptor and the same answer."""
     return a.descriptor == b.descriptor and same_answer(a.answer or "", b.answer or "")
 
 
@@ -495,14 +506,17 @@ def _count(ranks: Sequence[int], groups: Groups) -> int:
 
 
 def _date(item: ComposedAnswer, groups: Groups) -> str:
+    """Return the latest date of the sources of an answer; empty if none is dated."""
     dates = [_DATE.match(groups.sources[r].date or "") for r in item.ranks if r in groups.sources]
     return max((date.group() for date in dates if date), default="")
 
 
 def _shown(quote: str) -> str:
+    """Return a quote as plain text, cut at `LONGEST_QUOTE`."""
     shown = plain(quote)
     return shown if len(shown) <= LONGEST_QUOTE else shown[:LONGEST_QUOTE].rsplit(" ", 1)[0] + " …"
 
 
 def _gap(draft: GroupDraft, error: str) -> dict[str, str]:
+    """Return the entry for the state's list of failures of a group without an answer."""
     return {"stage": "aggregate_groups", "item": str(draft["group"]), "error": error}

@@ -102,6 +102,7 @@ def nearest_sentence(question: str, text: str) -> str:
 
 
 def _head(title: str) -> str:
+    """Return a title up to its first bracket, comma, colon, bar or dash."""
     return re.split(r"\s?[(,:|]|\s[-–—]\s", title, maxsplit=1)[0].strip()
 
 
@@ -141,6 +142,7 @@ def descriptor_of(name: str, title: str, text: str) -> str | None:
 
 def _from_heading(head: str, name: str, heading: str) -> str | None:
     # "Mercury (planet)" is the plainest form; "(1912–1954)" in the same place are dates of a life.
+    """Return what a heading adds to a name, e.g. `planet` of "Mercury (planet)"; None if it adds nothing."""
     parentheses = re.search(r"\(([^()]{2,60})\)", heading)
     if parentheses and not _LIFE_DATES.search(parentheses[1]):
         return parentheses[1]
@@ -224,6 +226,7 @@ def named_entity(name: Name, title: str, text: str, asked: frozenset[str]) -> Na
 
 
 def _pattern(name: Name) -> re.Pattern[str]:
+    """Return a pattern that finds a name as whole words."""
     return re.compile(r"(?<!\w)" + r"\W{1,2}".join(map(re.escape, name)) + r"(?!\w)", re.I)
 
 

@@ -58,18 +58,18 @@ def as_evidence(
         # Groups are not in the order of the search: versions of its first result could otherwise come after other
         # documents.
         ordered = newest_first([sources[n] for n in sorted(quotes) if n in sources])
-    quotes = {n: quotes[n] for n in dict.fromkeys([*(source.n for source in ordered), *quotes])}
+    quotes = {source.n: quotes[source.n] for source in ordered} | quotes  # in the order of `ordered`
     replaced = [other for other in ordered[1:] if supersedes(ordered[0], other)]
     lead = SEVERAL if len(quotes) > 1 else CLOSEST
     if not replaced:
         in_order, lead = by_year(question, sources, list(quotes.items()), lead)
         quotes = dict(in_order)
-    shown = [
-        EntryState(**{**entry, "answer": quotes[n], "ranks": [n]})
-        for entry in entries
-        for n in [next((rank for rank in entry["ranks"] if rank in quotes), 0)]
-        if n
-    ]
+    shown = []
+    for entry in entries:
+        quoted_ranks = [rank for rank in entry["ranks"] if rank in quotes]
+        if quoted_ranks:
+            first = quoted_ranks[0]
+            shown.append(EntryState(**{**entry, "answer": quotes[first], "ranks": [first]}))
     labels = {entry["ranks"][0]: labelled(entry["entity"], entry["descriptor"]) for entry in shown}
     if replaced:
         labels = {n: _of_version(label, sources.get(n)) for n, label in labels.items()}

@@ -100,6 +100,7 @@ def _standing(
 
 
 def _groups(kept: Sequence[int], apart: Sequence[tuple[int, int]]) -> list[list[int]]:
+    """Return the contexts in groups such that no two of a pair in `apart` are together."""
     if not kept:
         return []
     if not apart:

@@ -147,6 +147,7 @@ async def relate_all(
 
 
 def _graph(contexts: Sequence[int], mode: CorgMode, *, by_rule: bool) -> RelationGraph:
+    """Return an empty graph of relations for a mode; notes by rule are always treated with care."""
     if mode == "faithful":
         return PrintedGraph(contexts)
     return RelationGraph(contexts, mode="careful" if by_rule else mode)
@@ -170,6 +171,7 @@ async def _compare(
 
 
 def _notes_by_rule(question: str, sources: Mapping[int, Source]) -> dict[int, ContextNote]:
+    """Return the note by rule of each source."""
     return {n: note_by_rule(question, source) for n, source in sources.items()}
 
 
@@ -305,6 +307,7 @@ class RelationGraph:
         return by_rule[n].descriptor is not None if known is None else known
 
     def _relation(self, a: int, b: int, by_rule: Mapping[int, ContextNote]) -> Relation[int]:
+        """Return the relation of two contexts: as replied, else by their notes and the other relations."""
         if b in self._asked[a]:
             return Relation[int](a=a, b=b, kind=self._asked[a][b])
         if self._read_off(a, b):
@@ -318,6 +321,7 @@ class RelationGraph:
         return Relation[int](a=a, b=b, kind=kind, inferred=True)
 
     def _note(self, n: int, by_rule: Mapping[int, ContextNote]) -> ContextNote:
+        """Return the note of a context; if no reply gave one, that by rule."""
         return self.notes.get(n) or by_rule[n]
 
     def _possible(self, a: int, b: int) -> Kinds:
@@ -394,6 +398,7 @@ class RelationGraph:
         return len({of[n] for n in shown if of[n] in had}) + another
 
     def _descriptor(self, n: int) -> str | None:
+        """Return the descriptor of a context with single spaces in lower case; None if it has none."""
         descriptor = self.notes[n].descriptor if n in self.notes else None
         return " ".join(descriptor.casefold().split()) if descriptor else None
 
@@ -408,7 +413,9 @@ class RelationGraph:
         """
         known: dict[int, bool] = {}
         answered = [(a, b, kind) for a in self.relevant for b, kind in self._asked[a].items() if b in self._live]
-        known.update((n, True) for a, b, kind in answered if kind == "distracting" for n in (a, b))
+        for a, b, kind in answered:
+            if kind == "distracting":
+                known[a] = known[b] = True
         # Knowledge spreads along relations until nothing changes: each step may decide a neighbour.
         spread = bool(known)
         while spread:
@@ -465,11 +472,13 @@ class PrintedGraph(RelationGraph):
         return len(self.contexts) - sum(n in self._live for n in self._open_contexts)
 
     def _add(self, a: int, b: int, kind: RelationKind) -> None:
+        """Add an edge between two contexts, unless they have one."""
         if a != b:
             self._edges[a].setdefault(b, kind)
             self._edges[b].setdefault(a, kind)
 
     def _relation(self, a: int, b: int, by_rule: Mapping[int, ContextNote]) -> Relation[int]:
+        """Return the relation of two contexts by their edge; none without one."""
         return Relation[int](a=a, b=b, kind=self._edges[a].get(b, "none"), inferred=b not in self._asked[a])
 
 

@@ -428,7 +428,7 @@ def first_edit(a: Sequence[str], b: Sequence[str]) -> tuple[str, str] | None:
         if j >= len(b) or a[i] == b[j]:
             continue
         left, right = _until_equal(a[i : i + LONGEST_EDIT + 2], b[j : j + LONGEST_EDIT + 2])
-        if all(any(_is_telling(token) for token in side) for side in (left, right)):
+        if any(map(_is_telling, left)) and any(map(_is_telling, right)):
             return " ".join(left), " ".join(right)
     return None
 
@@ -454,6 +454,7 @@ def _is_telling(token: str) -> bool:
 
 
 def _distinct(a: NamedEntity, b: NamedEntity) -> bool:
+    """Return whether two names differ: neither has all words of the other."""
     return not (a.words <= b.words or b.words <= a.words)
 
 

@@ -353,7 +353,8 @@ class Copies:
         new = [row for row in rows if row not in self._is_hidden]
         behind, left = {row for row in new if row in self.of}, [row for row in new if row in self.of]
         while left:
-            left = [of for row in left for of in self.of[row] if of in self.of and of not in behind]
+            originals = chain.from_iterable(self.of[row] for row in left)
+            left = [row for row in originals if row in self.of and row not in behind]
             behind.update(left)
         wanted = np.array(sorted(set(chain.from_iterable(self.of[row] for row in behind))), np.int64)
         found = set(wanted[self.searched(wanted)].tolist()) if len(wanted) else set()
@@ -398,8 +399,9 @@ def also_in(store: FoundCopyStore, quotes: Mapping[str, str]) -> dict[str, list[
     others = sorted(set(chain.from_iterable(related.values())))
     if not others:
         return {}
-    texts = {name: [word for _, text in passages for word in compared_words(text)]
-             for name, passages in store.passage_texts(others).items()}  # fmt: skip
+    texts: dict[str, list[str]] = {}
+    for name, passages in store.passage_texts(others).items():
+        texts[name] = list(chain.from_iterable(compared_words(text) for _, text in passages))
     rows = store.document_rows(others)
     found = {}
     for id, name in documents.items():

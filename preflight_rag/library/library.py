@@ -252,6 +252,7 @@ class Library(FolderCollection):
         return [name for name in ids if not hidden.get(name, False)]
 
     def _matching(self, index: Index, tree: Expression, limit: int) -> tuple[list[str], int]:
+        """Return up to `limit` documents that match an expression, and the number of matching passages."""
         depth = 4 * limit
         while True:
             rows, hits = index.lexical.match(tree, depth)

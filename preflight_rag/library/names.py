@@ -71,6 +71,7 @@ class DocumentNames:
         return [self.shown(each) for each in value] if isinstance(value, list | tuple) else value
 
     def _shown(self, key: str, value: Any) -> Any:
+        """Return a field's value with ids and paths replaced by the names that users see."""
         if key in ("document_id", COPY_OF) and isinstance(value, str):
             return self.name(value)
         if key == "documents" and isinstance(value, list | tuple):
@@ -111,4 +112,5 @@ def is_path(text: str) -> bool:
 
 
 def _parts(path: str) -> list[str]:
+    """Return the parts of a path."""
     return [part for part in _BETWEEN.split(path) if part]

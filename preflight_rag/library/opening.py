@@ -66,6 +66,7 @@ class LibraryPlace:
         return home / f"{re.sub(r'[^A-Za-z0-9_.-]', '-', address.database)}-{digest}"
 
     def _address(self) -> Address:
+        """Return the database address that was given."""
         require_extra("postgres", "a library in a database")
         from preflight_rag.databases.postgres import Address
 

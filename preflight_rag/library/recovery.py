@@ -128,6 +128,7 @@ def named(names: Iterable[str], most: int = MOST_NAMED) -> str:
 
 
 def _name(document: dict[str, Any]) -> str:
+    """Return the name of a document for messages: its file, else its source or id."""
     return str(document["origin"] or document["source"] or document["id"])
 
 
@@ -203,6 +204,7 @@ def _gaps(connection: sqlite3.Connection, known: list[dict[str, Any]]) -> set[st
 
 
 def _read(text: object) -> object:
+    """Return a JSON text's value; None if it cannot be read."""
     try:
         return json.loads(text) if isinstance(text, str) else None
     except ValueError:

@@ -95,6 +95,7 @@ class StoredCollection(ABC):
 
     @cached_property
     def _filters(self) -> FilterIndex:
+        """The index of metadata for filters, opened at its first use."""
         return self._open_filters()
 
     def close(self) -> None:

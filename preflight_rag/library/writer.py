@@ -174,7 +174,8 @@ class Writer:
         from preflight_rag.ingest.prepare import storable
 
         end = time.monotonic() + deadline
-        documents = [storable(document) for document in {document.id: document for document in documents}.values()]
+        last_by_id = {document.id: document for document in documents}
+        documents = [storable(document) for document in last_by_id.values()]
         known = known_documents(self._store, documents)
         problems: list[str] = []
         if new := [document for document in documents if document.id not in known]:
@@ -265,6 +266,7 @@ class Writer:
                 self._store.skip_to(manifest.generation + 1)
 
     def _ingestion(self, progress: Progress | None, total: int | None) -> Ingestion:
+        """Return an ingestion with the library's embedder and splitter."""
         from preflight_rag.ingest.run import Ingestion
 
         return Ingestion(self._store, self._embedder.get(), self._open_splitter(), progress, total)

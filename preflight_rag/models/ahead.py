@@ -54,6 +54,7 @@ def load_models_ahead() -> None:
 
 
 def _tried(load: Callable[[], object]) -> None:
+    """Load a model; an error is only logged, since the model's first use reports it."""
     try:
         load()
     except Exception:

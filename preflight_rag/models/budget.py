@@ -120,6 +120,7 @@ class Budget:
         return self._refused(f"the turn's {self._seconds:g} s for its model are used up", self._time_setting)
 
     def _refused(self, why: str, setting: str) -> BudgetUsedUp:
+        """Return the error for a call beyond the budget, and record the first of them."""
         help = f"Ask for less at once; the limit is {setting}." if setting else "Ask again later."
         error = BudgetUsedUp(why, help=help)
         error.spent = Usage().model_dump()

@@ -200,6 +200,7 @@ def _own_temporary_file() -> Path:
 
 
 def _shared_file() -> Path:
+    """Return the file by which all processes of the machine keep to NCBI's rate limit."""
     return cache_dir() / "ncbi" / "last-request"
 
 
@@ -422,6 +423,7 @@ def retry_after(value: str | None) -> float | None:
 
 
 def _seconds_until(value: str) -> float:
+    """Return the seconds until an HTTP date."""
     return parsedate_to_datetime(value).timestamp() - time.time()
 
 

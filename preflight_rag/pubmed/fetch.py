@@ -166,6 +166,7 @@ class _Search:
         return ids, hits, note
 
     def _asked(self, expression: str) -> tuple[Sequence[str], int, str]:
+        """Search NCBI for an expression; return the ids, the number of hits, and a note."""
         try:
             found = self._client.search(
                 self._database,
@@ -206,6 +207,7 @@ def _take(
 
 
 def _read(source: _Source, data: bytes, full_text: bool) -> Iterator[Document | DocumentError]:
+    """Yield the documents in a reply of NCBI."""
     from preflight_rag.ingest.loaders.jats import read_jats
     from preflight_rag.ingest.loaders.pubmed import read_pubmed
 

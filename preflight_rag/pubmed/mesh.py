@@ -164,8 +164,9 @@ class Mesh:
     def _found(self, text: str) -> Iterator[tuple[str, str]]:
         """Yield `(ui, as written)` of each term in a text; of nested terms only the longest."""
         tokens = [(match[0], match.start(), match.end()) for match in _WORD.finditer(text)]
+        singulars = [_singular(token.casefold()) for token, _, _ in tokens]
         spans = {
-            (start, end): " ".join(_singular(token.casefold()) for token, _, _ in tokens[start:end])
+            (start, end): " ".join(singulars[start:end])
             for start in range(len(tokens))
             for end in range(start + 1, min(start + LONGEST_TERM, len(tokens)) + 1)
         }
@@ -189,6 +190,7 @@ class Mesh:
         return any(descriptor.name in headings for descriptor in self.mentions(text))
 
     def _get(self, ui: str) -> Descriptor | None:
+        """Return the descriptor with this unique id."""
         rows = self._rows("SELECT ui, name, terms, trees FROM descriptors WHERE ui = ?", [ui])
         return (
             Descriptor(rows[0][0], rows[0][1], *(tuple(json.loads(value)) for value in rows[0][2:])) if rows else None
@@ -214,6 +216,7 @@ class Mesh:
         return f"Did you mean {' or '.join(repr(names[name]) for name in near)}?" if near else "Name a MeSH heading."
 
     def _rows(self, sql: str, parameters: Sequence[str] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a query to the database of descriptors."""
         uri = f"{self._database.absolute().as_uri()}?mode=ro&immutable=1"
         try:
             with closing(sqlite3.connect(uri, uri=True)) as database:
@@ -254,20 +257,19 @@ def read_descriptors(path: Path) -> Iterator[Descriptor]:
 
 
 def _descriptor(record: _Element) -> Descriptor | None:
+    """Return the descriptor of an XML record; None if it has no id or name."""
     ui, name = record.findtext("DescriptorUI"), record.findtext("DescriptorName/String")
     if not ui or not name:
         return None
     concepts = record.findall("ConceptList/Concept")
     concepts.sort(key=lambda concept: concept.get("PreferredConceptYN") != "Y")
-    terms = dict.fromkeys(
-        text.strip()
-        for concept in concepts
-        for term in concept.findall("TermList/Term")
-        if (text := term.findtext("String")) and text.strip() != name.strip()
-    )
-    trees = [
-        text.strip() for text in (element.text for element in record.iterfind("TreeNumberList/TreeNumber")) if text
-    ]
+    terms: dict[str, None] = {}
+    for concept in concepts:
+        for term in concept.findall("TermList/Term"):
+            text = term.findtext("String")
+            if text and text.strip() != name.strip():
+                terms[text.strip()] = None
+    trees = [each.text.strip() for each in record.iterfind("TreeNumberList/TreeNumber") if each.text]
     return Descriptor(ui.strip(), name.strip(), tuple(terms), tuple(trees))
 
 
@@ -298,6 +300,7 @@ def _build(path: Path, database: Path) -> None:
 
 
 def _opened(path: Path) -> IO[bytes] | gzip.GzipFile:
+    """Open a file, compressed with gzip or not."""
     with path.open("rb") as file:
         compressed = file.read(2) == b"\x1f\x8b"
     return gzip.open(path, "rb") if compressed else path.open("rb")
@@ -319,6 +322,7 @@ def _key(term: str) -> str:
 
 
 def _singular(word: str) -> str:
+    """Return a word without a plural s."""
     plural = len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is"))
     return word[:-1] if plural else word
 

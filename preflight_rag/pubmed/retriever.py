@@ -77,15 +77,12 @@ class PubMedRetriever(BaseRetriever):
             raise PubMedUnavailable(fetched.problems[0])
         for problem in fetched.problems:
             logger.warning(problem)
-        return [
-            Document(
-                id=document.id,
-                page_content=document.text,
-                metadata={key: value for key, value in document.metadata.items() if key != "sections"}
-                | {"source": document.source, "title": document.title, "date": document.date},
-            )
-            for document in fetched.documents
-        ]
+        found = []
+        for document in fetched.documents:
+            metadata = {key: value for key, value in document.metadata.items() if key != "sections"}
+            metadata |= {"source": document.source, "title": document.title, "date": document.date}
+            found.append(Document(id=document.id, page_content=document.text, metadata=metadata))
+        return found
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun | None = None, k: int | None = None

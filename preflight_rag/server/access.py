@@ -310,6 +310,7 @@ def _changed(path: Path) -> tuple[int, int, int, int] | None:
 
 
 def _key(row: sqlite3.Row) -> Key:
+    """Return a key from its row in the database."""
     return Key(row["id"], row["name"], bool(row["write"]), row["created"], bool(dict(row).get("admin")))
 
 

@@ -204,10 +204,12 @@ def _history(prompt: str) -> str | None:
 
 
 def _wants_json(prompt: str, kind: Kind) -> bool:
+    """Return whether a client's task wants its reply as JSON."""
     return kind not in ("emoji", "merge") and (kind != "title" or _KEY.search(prompt) is not None)
 
 
 def _as_asked(task: Task, value: dict[str, str]) -> str:
+    """Return a task's result in the form that it asks for: JSON, or only the text."""
     return json.dumps(value, ensure_ascii=False) if task.as_json else next(iter(value.values()))
 
 
@@ -227,5 +229,6 @@ def _users(text: str) -> list[str]:
 
 
 def _message(role: str, text: str) -> BaseMessage:
+    """Return a LangChain message for a role; other roles are the user's."""
     kinds: dict[str, type[BaseMessage]] = {"system": SystemMessage, "developer": SystemMessage, "assistant": AIMessage}
     return kinds.get(role, HumanMessage)(text)

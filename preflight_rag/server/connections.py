@@ -116,11 +116,13 @@ class GuardedProtocol(H11Protocol):
         self._start("header", HEADER_SECONDS, self._too_slow)
 
     def _note_request(self) -> None:
+        """Stop the timer of the header when a request has begun."""
         if self.cycle is not None and not self.cycle.response_complete:
             self._all_waiting.pop(self, None)
             self._cancel("header")
 
     def _too_slow(self) -> None:
+        """Refuse a request whose header came too slowly, and close the connection."""
         if self.cycle is None and self.conn.trailing_data[0] and not self.transport.is_closing():
             self.transport.write(_TOO_SLOW)
         self._leave()
@@ -147,6 +149,7 @@ class GuardedProtocol(H11Protocol):
                 yield each
 
     def _start(self, name: str, seconds: float, then: Any) -> None:
+        """Start a named timer, in place of an earlier one of the same name."""
         self._cancel(name)
         self._timers[name] = self.loop.call_later(seconds, then)
 

@@ -49,6 +49,7 @@ def describe_as_it_behaves(app: FastAPI) -> None:
 
 
 def _describe_errors(responses: dict[str, Any], form: str) -> None:
+    """Describe the errors of a call; the stream's misleading schema and FastAPI's own error are removed."""
     responses.pop("422", None)
     for each in responses.values():
         # FastAPI describes the schema of one event, not of the stream

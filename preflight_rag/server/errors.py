@@ -220,9 +220,11 @@ def _of_validation(error: RequestValidationError) -> Refused:
 
 
 def _sentence(text: str) -> str:
+    """Return a text with a capital at its beginning and a full stop at its end."""
     return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "!", "?")) else ".")
 
 
 def _line(text: str) -> str:
+    """Return a text as one line of at most `MESSAGE_CHARACTERS`."""
     line = " ".join(text.encode("utf-8", "replace").decode("utf-8").split())
     return line if len(line) <= MESSAGE_CHARACTERS else line[: MESSAGE_CHARACTERS - 1] + "…"

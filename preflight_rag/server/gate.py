@@ -225,6 +225,7 @@ def session_token(headers: Mapping[str, str]) -> str:
 
 
 def _user(key: Key, *, by_cookie: bool = False) -> User:
+    """Return the user of a key."""
     return User(key.name, f"{key.name}/", write=key.write, by_cookie=by_cookie, admin=key.admin)
 
 

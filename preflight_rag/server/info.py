@@ -131,11 +131,13 @@ def docs_style() -> Response:
 
 
 def _library(service: Service) -> dict[str, Any]:
+    """Return the library's name and its numbers of documents and passages."""
     counts = service.catalogue.counts()
     return {"name": service.preflight.library.name, "documents": counts["documents"], "passages": counts["passages"]}
 
 
 def _page(schema: dict[str, Any]) -> str:
+    """Return the page that describes the API, from its OpenAPI schema."""
     models = schema.get("components", {}).get("schemas", {})
     calls = []
     for path, methods in schema["paths"].items():

@@ -75,5 +75,6 @@ def _lower_headings(state: StateCore) -> None:
 
 
 def _button(self: Any, tokens: Sequence[Token], place: int, options: Any, env: Any) -> str:
+    """Return the button of a citation mark."""
     n = int(tokens[place].content)
     return f'<button class="cite" type="button" data-n="{n}" aria-label="Source {n}">{n}</button>'

@@ -533,15 +533,18 @@ def _completed(body: ChatBody, ended: ReplyEnd) -> Response:
 
 
 def _usage(ended: ReplyEnd) -> CompletionUsage:
+    """Return a reply's tokens in OpenAI's form."""
     read, written = ended.usage
     return CompletionUsage(prompt_tokens=read, completion_tokens=written, total_tokens=read + written)
 
 
 def _model(name: str) -> dict[str, Any]:
+    """Return a model's entry in OpenAI's list of models."""
     return Model(id=name, object="model", created=0, owned_by=OWNER).model_dump(mode="json")
 
 
 def _data(value: dict[str, Any]) -> bytes:
+    """Return a value as one event of a stream."""
     return f"data: {json.dumps(value, ensure_ascii=False)}\n\n".encode("utf-8", "replace")
 
 
@@ -568,6 +571,7 @@ def _texts(body: EmbeddingsBody, embedder: Embedder) -> list[str]:
 
 
 def _encoded(vector: np.ndarray, encoding: str) -> list[float] | str:
+    """Return a vector as numbers, or as base64 of 32-bit floats."""
     if encoding == "base64":
         return base64.b64encode(vector.astype("<f4").tobytes()).decode("ascii")
     return [float(number) for number in vector]

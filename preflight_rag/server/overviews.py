@@ -98,6 +98,7 @@ async def starting_questions(service: ServiceOf, _user: UserOf) -> AnsweredQuest
 
 
 def _known(id: str, service: Service) -> CatalogueEntry | None:
+    """Return a document's entry by the id that users see; None if there is none."""
     return service.catalogue.document(service.names.document_id(id))
 
 
@@ -110,6 +111,7 @@ def _entry(id: str, service: Service) -> CatalogueEntry:
 
 
 def _questions(entry: CatalogueEntry, service: Service) -> list[str]:
+    """Return the first questions about a document that can be answered, within the time."""
     asked = _candidates(entry, service.catalogue.passages(entry.id, LOOKED_AT), _card(entry, service))
     condition = _only(entry.id)
     if condition is None:
@@ -146,12 +148,14 @@ def _starting(service: Service) -> list[str]:
 
 
 def _candidates(entry: CatalogueEntry, passages: Sequence[Passage], card: Passage | None) -> list[Candidate]:
+    """Return possible questions about a document, from its title, authors and passages."""
     line = next((line for line in (card.text if card else "").split("\n") if line.startswith("Authors: ")), "")
     authors = [name for name in line.removeprefix("Authors: ").split("; ") if name]
     return candidates(_own_title(entry), authors, entry.id, passages, entry.kind)
 
 
 def _card(entry: CatalogueEntry, service: Service) -> Passage | None:
+    """Return the document's card (a passage of its metadata); None if it was deleted."""
     with suppress(PassageGone):  # the document may be deleted while its questions are made
         return next(iter(service.preflight.library.passages([card_id(entry.id)])), None)
     return None

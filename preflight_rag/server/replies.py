@@ -166,6 +166,7 @@ class Writer:
         return self._ended(self._within(self.wanted.format.text(outcome)), extra, usage=usage)
 
     def _ended(self, rest: str, extra: dict[str, Any], usage: tuple[int, int] = (0, 0)) -> ReplyEnd:
+        """Return the end of a reply, with the text that is not sent yet."""
         return ReplyEnd(rest, self.sent, "length" if self._is_cut else "stop", extra, usage=usage)
 
     def _rest(self, answer: Answer) -> str:

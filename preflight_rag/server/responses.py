@@ -330,6 +330,7 @@ class ResponseInProgress:
         yield self._of_part("response.content_part.added", part=part)
 
     def _delta(self, text: str) -> bytes:
+        """Return the event with a piece of the text."""
         return self._of_part("response.output_text.delta", delta=text, logprobs=[])
 
     def _end(self, ended: ReplyEnd) -> Iterator[bytes]:
@@ -393,9 +394,11 @@ class ResponseInProgress:
         }
 
     def _of_part(self, kind: str, **fields: Any) -> bytes:
+        """Return an event about the reply's only part."""
         return self._event(kind, item_id=self._item, output_index=0, content_index=0, **fields)
 
     def _event(self, kind: str, **fields: Any) -> bytes:
+        """Return an event with the next number."""
         number, self._number = self._number, self._number + 1
         return event(kind, {"type": kind, "sequence_number": number, **fields})
 

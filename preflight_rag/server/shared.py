@@ -196,6 +196,7 @@ class SharedState:
         return Admission(row["name"].removeprefix(_KEY) if own else None, float(row["wait"]))
 
     def _begin(self, hash: str, key_id: str, seconds: float) -> None:
+        """Begin a session; expired ones and the oldest above the limit are removed."""
         self._execute(_EXPIRED)
         self._execute(_TOO_MANY, most=MOST_SESSIONS - 1)
         self._execute(_BEGIN, hash=hash, key_id=key_id, seconds=seconds)

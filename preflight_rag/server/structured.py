@@ -79,6 +79,7 @@ class AnswerFormat:
         return f"{place}: {error.message[:200]}"
 
     def _refused(self, message: str, help: str) -> Refused:
+        """Return the refusal of a value that is not supported."""
         return Refused(400, message, help=help, param=self._param, code="unsupported_value")
 
 
@@ -129,6 +130,7 @@ def _check_keywords(schema: Any, param: str, depth: int = 0) -> None:
 
 
 def _list(value: Any) -> list[Any]:
+    """Return a value that is a list; [] for any other."""
     return value if isinstance(value, list) else []
 
 

@@ -123,6 +123,7 @@ async def delete(thread_id: str, service: ServiceOf, user: UserOf) -> None:
 
 
 def _listed(row: ThreadSummary, shown: str) -> dict[str, Any]:
+    """Return a thread as an entry of the list; `shown` is the id without the user's name."""
     return {**asdict(row), "thread_id": shown, "page": shown.startswith(OF_THE_PAGE)}
 
 
@@ -135,6 +136,7 @@ def _turns(service: Service, user: User, thread_id: str) -> list[Turn]:
 
 
 def _summary(service: Service, user: User, thread_id: str) -> ThreadSummary:
+    """Return the summary of a user's thread."""
     name = user.thread(thread_id)
     return next(row for row in service.preflight.ledger.threads() if row.thread_id == name)
 

@@ -264,6 +264,7 @@ class UploadIngest:
         self._count(done, now)
 
     def _stops(self) -> bool:
+        """Return whether the upload is to stop: by the user, or since the server closes."""
         return self._upload.stopping or self._closing()
 
     def _step(self, event: IngestEvent) -> None:

@@ -85,4 +85,5 @@ def _of_one_year(question: str) -> set[int]:
 
 
 def _of_title(title: str) -> set[int]:
+    """Return the years in a title; underscores separate words."""
     return years(title.replace("_", " "))  # names of files: AMCOR_2023_10K

@@ -118,12 +118,14 @@ class _Parser:
         self.at = 0
 
     def whole(self) -> Expression:
+        """Return the tree of the whole expression."""
         tree, _ = self.sequence(0)
         if self.at < len(self.tokens):
             raise self.wrong("closes a parenthesis that was not opened")
         return tree
 
     def wrong(self, what: str) -> UsageError:
+        """Return the error for an expression that cannot be read."""
         return UsageError(f"the search expression {self.expression!r} {what}", help=_HELP)
 
     def peek(self) -> str:

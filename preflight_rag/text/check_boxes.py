@@ -90,6 +90,7 @@ def with_typed_boxes(text: str) -> str:
 
 
 def _words_of(match: re.Match[str]) -> str:
+    """Return a matched box in words."""
     return f"{match['before']}{words_for(bool(match['mark'].strip()))}"
 
 
@@ -102,6 +103,7 @@ def parted(line: str) -> str:
 
 
 def _parted(cell: str) -> str:
+    """Return a cell with several boxes as parts separated by semicolons, each with its label."""
     boxes = list(_BOX.finditer(cell))
     if len(boxes) < 2:
         return cell

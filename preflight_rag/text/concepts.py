@@ -346,6 +346,7 @@ def _without_genitive(phrase: str) -> str:
 
 
 def _folded(run: Sequence[str]) -> list[str]:
+    """Return the tokens in lower case."""
     return [token.casefold() for token in run]
 
 
@@ -367,6 +368,7 @@ def _is_modifier(concept: str) -> bool:
 
 
 def _rank(phrase: Sequence[str], quoted: bool) -> int:
+    """Return the importance of a phrase: 0 for quoted ones, codes, names and drugs, 1 for several words, else 2."""
     if quoted or any(_CODE.search(token) or token[0].isupper() or _is_drug(token) for token in phrase):
         return 0
     return 1 if len(phrase) > 1 else 2

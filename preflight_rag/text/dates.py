@@ -112,6 +112,7 @@ def known_date(value: object) -> PartialDate | None:
 
 @lru_cache(maxsize=4096)
 def _read(text: str) -> PartialDate | None:
+    """Return the date that a text states; of a range its whole span."""
     text = " ".join(text.split())
     if len(text) > 80:
         return None

@@ -29,6 +29,7 @@ _GAP = r"[ \t*_]*+(?>(?:(?::|\bon\b|\bas of\b|[\u2013\u2014-])[ \t*_]*+)?)(?>(?:
 
 
 def _pattern(form: str) -> re.Pattern[str]:
+    """Compile a pattern that ignores case and matches at lines."""
     return re.compile(form, re.IGNORECASE | re.MULTILINE)
 
 
@@ -138,6 +139,7 @@ def _on_receipt(opening: str) -> FoundDate | None:
 
 
 def _matches(where: str, pattern: re.Pattern[str], stretches: Sequence[str]) -> Iterator[FoundDate]:
+    """Yield the plausible dates that a pattern finds in texts; `where` names the kind of place."""
     for stretch in stretches:
         for start, end in _windows(stretch):
             for match in pattern.finditer(stretch, start, end):
@@ -168,6 +170,7 @@ def _windows(stretch: str) -> list[tuple[int, int]]:
 
 
 def _first(where: str, pattern: re.Pattern[str], *stretches: str) -> FoundDate | None:
+    """Return the first date that a pattern finds in texts."""
     return next(_matches(where, pattern, stretches), None)
 
 

@@ -98,6 +98,7 @@ def no_rows_marked(columns: Sequence[tuple[str, bool]]) -> str:
 
 
 def _marks(columns: Sequence[tuple[str, bool]]) -> str:
+    """Return columns of check boxes in words, e.g. `“A” is yes and “B” is no`."""
     return " and ".join(f"“{name}” is {'yes' if yes else 'no'}" for name, yes in columns)
 
 

@@ -107,6 +107,7 @@ class InertText:
         return self._take(final=True)
 
     def _take(self, *, final: bool) -> str:
+        """Return the pending text that can be shown; `final`: nothing follows."""
         out: list[str] = []
         while self._pending:
             pending = self._pending

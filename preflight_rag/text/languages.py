@@ -109,6 +109,7 @@ def language_of(text: str) -> str:
 
 
 def _second(item: tuple[str, int]) -> int:
+    """Return the sorting key of `(language, count)`: the count."""
     return item[1]
 
 

@@ -119,5 +119,6 @@ def level_of(line: str) -> str:
 
 
 def _level(word: str) -> str:
+    """Return the level that a word of a log line stands for; "" if it is none."""
     known = re.fullmatch(_LEVELS, word, re.IGNORECASE)
     return _LOWER.get(word.lower(), "error") if known else ""

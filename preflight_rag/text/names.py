@@ -105,6 +105,7 @@ def surface_names(question: str) -> list[Name]:
 
 
 def _trimmed(run: Sequence[str]) -> Name:
+    """Return a run of tokens as a name, without linking words at its end; () if nothing is capitalised."""
     while run and run[-1].casefold() in _LINKS:
         run = run[:-1]
     if not any(token[0].isupper() for token in run):
@@ -195,4 +196,5 @@ def _initial(a: str, b: str) -> bool:
 
 
 def _untitled(tokens: Sequence[str]) -> list[str]:
+    """Return the tokens without ranks and titles such as Dr; all of them if nothing else is left."""
     return [token for token in tokens if token not in RANKS] or list(tokens)

@@ -104,10 +104,12 @@ def _terms(token: str) -> tuple[str, ...]:
 
 
 def _any_denied(parts: Mapping[str, bool | None]) -> bool:
+    """Return whether a part is denied, or unclear."""
     return any(parts.values()) or None in parts.values()
 
 
 def _opposite_amounts(question: str, sentence: str) -> bool:
+    """Return whether question and sentence state opposite amounts, e.g. more and fewer."""
     asked, stated = (frozenset(_TOKEN.findall(text.casefold())) for text in (question, sentence))
     for pair in _OPPOSITES:
         for mine, other in (pair, pair[::-1]):

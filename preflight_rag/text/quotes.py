@@ -108,6 +108,7 @@ def _alike(text: str) -> tuple[str, list[int]]:
 
 
 def _locate_alike(quote: str, text: str) -> Span | None:
+    """Return where a text has a quote, spelling of spaces and quotation marks aside."""
     haystack, offsets = _alike(text)
     needle = _alike(quote)[0].strip().strip("\"'").strip(" .;,")
     at = haystack.find(needle) if needle else -1
@@ -115,6 +116,7 @@ def _locate_alike(quote: str, text: str) -> Span | None:
 
 
 def _locate_fuzzy(quote: str, text: str) -> Span | None:
+    """Return where a text has nearly a quote."""
     haystack, offsets = _alike(text)
     needle = _alike(quote)[0].strip()
     if len(needle) < SHORTEST_FUZZY:
@@ -135,6 +137,7 @@ def _locate_fuzzy(quote: str, text: str) -> Span | None:
 
 
 def _whole_words(text: str, start: int, end: int) -> Span:
+    """Return a span widened to whole words, without spaces at its ends."""
     while start > 0 and text[start - 1].isalnum() and text[start].isalnum():
         start -= 1
     while end < len(text) and text[end - 1].isalnum() and text[end].isalnum():

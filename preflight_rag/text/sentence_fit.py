@@ -101,6 +101,7 @@ class SentenceFit:
 
     @cached_property
     def _rivals(self) -> list[PlacedSentence]:
+        """The sentences with most of the question's words, at most `MOST_RIVALS`."""
         every = list(chain.from_iterable(self.sentences.values()))
         return sorted(every, key=lambda item: (-len(item.covered), item.source.n, item.start))[:MOST_RIVALS]
 
@@ -113,8 +114,11 @@ class SentenceFit:
 
     def outdated(self, n: int, quote: str) -> int:
         """Return how many newer versions of the document say something similar to a quote of a passage."""
-        newer = [self._newer(item) for item in self._at(n, quote)]
-        return max((len({other.source.document_id for other in found}) for found in newer), default=0)
+        most = 0
+        for item in self._at(n, quote):
+            documents = {newer.source.document_id for newer in self._newer(item)}
+            most = max(most, len(documents))
+        return most
 
     def replacements(self, n: int, quote: str) -> list[PlacedSentence]:
         """Return the sentences of newer versions of the document that say something similar to a quote of a passage."""
@@ -137,13 +141,15 @@ class SentenceFit:
     def better(self, n: int, quote: str) -> list[PlacedSentence]:
         """Return fitting sentences similar to a quote that does not fit, those with most question words first."""
         asked = self._at(n, quote)
-        return [
-            item
-            for item in self._rivals
-            if any(_parallel(item, other, self._terms) for other in asked)
-            and not (self._off(item) or self._newer(item))
-            and (not self.denying or self._polarity(item) > 0)
-        ]
+        found = []
+        for item in self._rivals:
+            if not any(_parallel(item, other, self._terms) for other in asked):
+                continue
+            if self._off(item) or self._newer(item):
+                continue
+            if not self.denying or self._polarity(item) > 0:
+                found.append(item)
+        return found
 
     def off_subject(self, item: PlacedSentence) -> bool:
         """Return whether a sentence repeats another one nearly word for word about another subject."""
@@ -159,6 +165,7 @@ class SentenceFit:
         return False
 
     def _off(self, item: PlacedSentence) -> bool:
+        """Return whether a sentence is about another subject, says the opposite, or is about a former holder."""
         return self.off_subject(item) or self._opposite(item) or self._former(item)
 
     def _former(self, item: PlacedSentence) -> bool:
@@ -188,6 +195,7 @@ class SentenceFit:
         return not self.verdict and self._polarity(item) < 0
 
     def _polarity(self, item: PlacedSentence) -> int:
+        """Return whether a sentence affirms or denies what the question asks (see `polarity`)."""
         return polarity(self.question, item.text)
 
     def _at(self, n: int, quote: str) -> list[PlacedSentence]:
@@ -196,6 +204,7 @@ class SentenceFit:
         return found[:1] or [item for item in self.sentences.get(n, []) if item.text in quote]
 
     def _placed(self, source: Source) -> list[PlacedSentence]:
+        """Return the sentences of a source with their headings and the question's words in them."""
         headings = [(match.start(), match["marked"] or match["ruled"]) for match in _HEADING.finditer(source.text)]
         title = frozenset(words_by_token(source.title))
         found: list[PlacedSentence] = []

@@ -57,6 +57,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def _listed(entries: str) -> frozenset[str]:
+    """Return the entries of a list separated by spaces."""
     return frozenset(entries.split())
 
 

@@ -51,6 +51,7 @@ def corrections(message: str, rewritten: str) -> tuple[tuple[str, str], ...]:
 
 
 def _alike(a: str, b: str) -> bool:
+    """Return whether two texts are nearly equal."""
     return SequenceMatcher(None, a.casefold(), b.casefold()).ratio() >= _LIKE
 
 

@@ -180,12 +180,12 @@ def _with_blank_marks(names: Sequence[str], body: list[list[str]], *, headings: 
     if not 0 < len(places) <= MOST_MARKED:
         return body
     marked = {id(row) for row in rows}
-    return [
-        [NOT_MARKED if place in places and not cell else cell for place, cell in enumerate(row)]
-        if id(row) in marked
-        else row
-        for row in body
-    ]
+    filled_in = []
+    for row in body:
+        if id(row) in marked:
+            row = [NOT_MARKED if place in places and not cell else cell for place, cell in enumerate(row)]
+        filled_in.append(row)
+    return filled_in
 
 
 def short_caption(caption: str) -> str:
@@ -330,6 +330,7 @@ def _joined(names: Sequence[str], cells: Sequence[str]) -> tuple[list[str], list
 
 
 def _row_lines(caption: str, names: Sequence[str], cells: Sequence[str]) -> list[str]:
+    """Return a row as lines of `name: cell`; each begins with the caption and the row's label."""
     parts = [f"{name}: {cell}" if name else cell for name, cell in zip(names, cells, strict=True) if cell]
     if len(parts) == 2 and not any(names) and len(parts[0]) <= LONGEST_NAME:
         parts = [f"{_label(parts[0].rstrip(' :'), LONGEST_NAME)}: {parts[1]}"]

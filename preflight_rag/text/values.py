@@ -176,8 +176,12 @@ def _asks_verdict(question: str) -> bool:
 
 def years(text: str) -> set[int]:
     """Return the years in a text, from 1700 on: smaller numbers are more often not years."""
-    named = (year for match in DATE.finditer(text) for name, year in match.groupdict().items() if "year" in name)
-    return {int(year) for year in named if year and int(year) >= FIRST_YEAR}
+    found = set()
+    for match in DATE.finditer(text):
+        for group, year in match.groupdict().items():
+            if "year" in group and year and int(year) >= FIRST_YEAR:
+                found.add(int(year))
+    return found
 
 
 def values(sentence: str, kind: Kind, question: str) -> list[TextValue]:
@@ -224,6 +228,7 @@ def date_key(match: re.Match[str]) -> tuple[float, float, float] | None:
 
 
 def _numbers(sentence: str, asked: frozenset[str]) -> Iterator[tuple[tuple[int, int], TextValue]]:
+    """Yield place and value of the numbers in a sentence that are no dates and not in the question."""
     dates = [match.span() for match in DATE.finditer(sentence)]
     ends = [end for _, end in dates]
     for match in NUMBER.finditer(sentence):
@@ -405,6 +410,7 @@ _SIGN = 40
 
 
 def _amounts(text: str) -> list[Amount]:
+    """Return the amounts in a text with sign, scale and unit."""
     found = []
     for match in NUMBER.finditer(text.replace("\u2212", "-")):
         if match["digits"] is None:

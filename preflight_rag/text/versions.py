@@ -78,7 +78,9 @@ def change(newer: str, older: str) -> tuple[str, str] | None:
         return None
     sides = (new, start, end), (old, other_start, other_end)
     both = [" ".join(tokens[begin : stop + _is_unit(tokens[stop:])]) for tokens, begin, stop in sides]
-    return (both[0], both[1]) if all(any(char.isdigit() for char in text) for text in both) else None
+    changed_to, changed_from = both
+    both_have_digits = any(map(str.isdigit, changed_to)) and any(map(str.isdigit, changed_from))
+    return (changed_to, changed_from) if both_have_digits else None
 
 
 def versions_lead(latest: Source, newer: str, older: str) -> str:

@@ -42,6 +42,7 @@ _ACCENTS = re.compile("[\u0300-\u036f]")
 
 
 def _listed(entries: str) -> list[str]:
+    """Return the entries of a list separated by spaces."""
     return entries.split()
 
 
@@ -112,6 +113,7 @@ def passage_terms(title: str, text: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 17)
 def _token_words(token: str) -> tuple[str, ...]:
+    """Return the stemmed words of a token in the middle of a sentence."""
     return tuple(words(f"a {token}"))
 
 

@@ -550,6 +550,7 @@ def _cost(receipt: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _names(kind: type) -> list[str]:
+    """Return the names of a dataclass's fields."""
     return [field.name for field in fields(kind)]
 
 

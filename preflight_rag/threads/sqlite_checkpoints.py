@@ -237,6 +237,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
 
     @property
     def _task_path(self) -> str:
+        """The column `task_path`, or an empty text in databases that lack it."""
         return "task_path" if self._has_task_path else "''"
 
     async def aput(
@@ -298,6 +299,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
 
     @contextmanager
     def _translated_errors(self, thread_id: str) -> Iterator[None]:
+        """Translate errors of a damaged checkpoint and of SQLite while the block runs."""
         with damaged_checkpoint_errors(thread_id, str(self.path)), translated_errors(self.path):
             yield
 
@@ -506,4 +508,5 @@ async def _open(path: Path) -> SqliteCheckpointer:
 
 
 def _json_texts(values: Iterable[str]) -> str:
+    """Return texts as a JSON list, for SQLite's `json_each`."""
     return json.dumps([str(value) for value in values])

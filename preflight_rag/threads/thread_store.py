@@ -98,6 +98,7 @@ class SqliteThreadStore:
         await self._write(lambda connection: self.ledger.change(connection, turn.id, values))
 
     async def _write(self, work: Work) -> None:
+        """Run statements in one transaction of the checkpointer's connection."""
         with translated_errors(self.path):
             await self.saver.write(work)
 

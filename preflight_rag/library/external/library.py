@@ -175,6 +175,7 @@ class ExternalLibrary(FolderCollection):
         return cut if where is None else replace(cut, note=self._note(where, returned))
 
     def _note(self, where: Filter, returned: _Returned) -> str:
+        """Return a note on how many of the returned passages fit the filter."""
         count = sum(map(len, returned.passages))
         return f"{count} of the passages that {self.name} returned fit the filter: {where}"
 
@@ -366,6 +367,7 @@ class RetrieverAdapter:
         return self._loop.call(self._documents_async(query))
 
     def _documents(self, query: str) -> Iterable[ScoredDocument]:
+        """Return the source's documents for a query, with scores if it gives any."""
         if not isinstance(self._source, VectorStore):
             return _unscored(self._source.invoke(query))
         try:
@@ -374,6 +376,7 @@ class RetrieverAdapter:
             return _unscored(self._source.similarity_search(query, k=self._fetch))
 
     async def _documents_async(self, query: str) -> Iterable[ScoredDocument]:
+        """Return what `_documents` returns, without blocking the event loop."""
         if not isinstance(self._source, VectorStore):
             return _unscored(await self._source.ainvoke(query))
         try:
@@ -383,8 +386,10 @@ class RetrieverAdapter:
 
 
 def _unscored(documents: Iterable[LangChainDocument] | None) -> list[ScoredDocument]:
+    """Return documents with None for their scores."""
     return [(document, None) for document in documents or ()]
 
 
 def _scored(pairs: Sequence[tuple[LangChainDocument, float]]) -> list[ScoredDocument]:
+    """Return documents with their scores; a score that is no finite number becomes None."""
     return [(document, float(score) if math.isfinite(score) else None) for document, score in pairs]

@@ -113,6 +113,7 @@ class DenseKind:
 
 
 def _loading() -> int:
+    """Return the megabytes that loading FAISS takes; few if it is loaded."""
     return 50 if "faiss" in sys.modules else LOADING_MEGABYTES
 
 
@@ -224,10 +225,12 @@ def _projected(faiss: Any, rotation: np.ndarray, inner: Any) -> Any:
 
 
 def _factory(faiss: Any, dimension: int, description: str) -> Any:
+    """Return an empty FAISS index for inner products, from FAISS's description of its kind."""
     return faiss.index_factory(dimension, description, faiss.METRIC_INNER_PRODUCT)
 
 
 def _sample(vectors: Vectors, most: int = TRAINING_SAMPLE) -> np.ndarray:
+    """Return every n-th vector, at most `most`, to train an index."""
     return vectors[:: -(-vectors.shape[0] // most)]
 
 

@@ -241,6 +241,7 @@ def _is_panic(error: BaseException) -> bool:
 
 
 def _open(folder: Path, analyser: tantivy.TextAnalyzer) -> tantivy.Index:
+    """Open the Tantivy index of a folder with the package's analyser."""
     import tantivy
 
     index = tantivy.Index.open(str(folder))

@@ -189,6 +189,7 @@ class Vocabulary:
         return int(self._rows("SELECT coalesce(sum(passages), 0) FROM words")[0][0])
 
     def _rows(self, sql: str, parameters: Sequence[str | int] = ()) -> list[tuple[str, int, int]]:
+        """Return the rows of a query to the vocabulary's file."""
         try:
             uri = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
             with closing(sqlite3.connect(uri, uri=True)) as database:

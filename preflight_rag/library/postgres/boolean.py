@@ -64,6 +64,7 @@ class _Matching:
         self._records = {term: living_records(stored.get(term, ()), self._dead) for term in terms}
 
     def best(self) -> ScoredRanking:
+        """Return the passages that fit the expression, best first, with their scores."""
         found = self._of(self._expression)
         return ScoredRanking.of([]) if found is None else ScoredRanking.sorted(found.rows, found.scores)
 
@@ -81,6 +82,7 @@ class _Matching:
         return _any(known) if expression.operator == "OR" else _all(known)
 
     def _term(self, term: SearchTerm) -> _Fitting | None:
+        """Return the passages with all words of a term, of a phrase in order; None if it has no words."""
         places = self._places(term)
         if not places:
             return None
@@ -91,9 +93,11 @@ class _Matching:
         return self._phrase(places, together.rows)
 
     def _places(self, term: SearchTerm) -> list[tuple[int, str]]:
+        """Return position and word of each word of a term."""
         return term_places(self._analyse, term.text)[:MAX_TERMS]
 
     def _word(self, word: str) -> _Fitting:
+        """Return the passages with a word and their BM25 scores, by row."""
         records = self._records[word]
         weight = inverse_frequency(self._passages, len(records))
         scores = bm25(weight, records["count"], records["length"], self._average)
@@ -171,5 +175,8 @@ def _times(phrase: Sequence[tuple[int, str]], text: Sequence[tuple[int, str]]) -
     for place, word in text:
         places.setdefault(word, set()).add(place)
     (first, word), *others = phrase
-    starts = places.get(word, set())
-    return sum(all(start + place - first in places.get(other, ()) for place, other in others) for start in starts)
+    times = 0
+    for start in places.get(word, set()):
+        shift = start - first
+        times += all(place + shift in places.get(other, ()) for place, other in others)
+    return times

@@ -137,6 +137,7 @@ class CopyTables(FoundCopies):
         """Whether any copies were added or removed."""
 
     def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
+        """Return the rows of a query, sent in the binary format."""
         return self._connection.execute(statement, values or None, binary=True).fetchall()
 
     def make_copy_tables(self) -> None:

@@ -43,6 +43,7 @@ def index_vectors(connection: Connection, dimension: int, *, again: bool = False
 
 
 def _make(connection: Connection, count: int, dimension: int) -> None:
+    """Build the HNSW index over the vectors, with memory by their number."""
     megabytes = int(min(8_000, max(64, count * (2 * dimension + 300) * BYTES_OF_INDEX / 1e6)))
     connection.execute(f"set maintenance_work_mem = '{megabytes}MB'")
     statement = f"""create index concurrently {DENSE_INDEX} on library_vectors

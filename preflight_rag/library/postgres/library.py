@@ -114,6 +114,7 @@ class PostgresLibrary(StoredCollection):
 
     @cached_property
     def _has_todays_terms(self) -> bool:
+        """Return whether the lexical index was made by the analyser of this version."""
         return bool(self._store.meta(ANALYSER) == analysed_probe())
 
     @property

@@ -53,6 +53,7 @@ class PostingPieces:
             self._connection.execute(f"delete from library_{table}")
 
     def _write(self, piece: PostingPiece | None) -> None:
+        """Store a piece of postings under the next number."""
         if piece is None:
             return
         number = self._next_number()

@@ -195,6 +195,7 @@ class PostgresStore:
         return passage
 
     def _cards(self, document_ids: Sequence[str]) -> dict[str, Passage]:
+        """Return the cards (passages of metadata) of documents by their id."""
         names = ("id", "source", "title", "date", "authors", "metadata")
         statement = f"""select id, source, title, date, authors::text, metadata::text from library_documents
             where id = any(%s) order by {sees()}, key"""

@@ -57,6 +57,7 @@ def storable_json(value: Any) -> str:
 
 
 def _cleaned(value: Any) -> Any:
+    """Return a JSON value without the characters that PostgreSQL cannot store."""
     if isinstance(value, str):
         return storable_text(value)
     if isinstance(value, Mapping):

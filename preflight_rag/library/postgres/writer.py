@@ -102,7 +102,8 @@ class PostgresWriter:
     def intern(self, documents: Sequence[Document], *, deadline: float = DEADLINE) -> InternReport:
         """Store documents that a turn found elsewhere; searches find them at once."""
         end = time.monotonic() + deadline
-        documents = [storable(document) for document in {document.id: document for document in documents}.values()]
+        last_by_id = {document.id: document for document in documents}
+        documents = [storable(document) for document in last_by_id.values()]
         known: dict[str, str] = {}
         new: list[Document] = []
         problems: list[str] = []
@@ -138,6 +139,7 @@ class PostgresWriter:
             run.rebuild()
 
     def _ingestion(self, run: DocumentWriting, progress: Progress | None, total: int | None) -> Ingestion:
+        """Return an ingestion with the library's embedder and splitter."""
         splitter = recorded_splitter(run, self._embedder.get(), self._splitter)
         return Ingestion(run, self._embedder.get(), splitter, progress, total)
 

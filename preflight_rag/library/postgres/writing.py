@@ -437,6 +437,7 @@ class DocumentWriting:
             )
 
     def _index_vectors(self, *, again: bool = False) -> None:
+        """Build the vector index if it is due, and count the change as a new generation."""
         dimension = int((self.meta("embedder") or {}).get("dimension", 0))
         if index_vectors(self._connection, dimension, again=again):
             self._count_on("generation")

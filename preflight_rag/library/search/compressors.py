@@ -152,6 +152,7 @@ class MMRSelector(_Selector):
         return self
 
     def _pick(self, vectors: np.ndarray, query: np.ndarray | None, limits: dict[str, Any]) -> list[int]:
+        """Select passages by maximal marginal relevance (MMR)."""
         return mmr(vectors, query, alpha=self.alpha, window=self.window, **limits)
 
 
@@ -174,6 +175,7 @@ class FPSSelector(_Selector):
         return self
 
     def _pick(self, vectors: np.ndarray, query: np.ndarray | None, limits: dict[str, Any]) -> list[int]:
+        """Select passages by farthest point sampling (FPS)."""
         return fps(vectors, query, alpha=self.alpha, window=self.window, **limits)
 
 
@@ -219,6 +221,7 @@ class Reorder(BaseDocumentCompressor):
 
 
 def _source(document: Document) -> str:
+    """Return the id or source of a document, by which passages of one document are recognised."""
     return str(document.metadata.get("document_id") or document.metadata.get("source") or "")
 
 

@@ -198,11 +198,13 @@ class Filter:
 
 
 def _any_parsed(text: str) -> Condition | AnyOf:
+    """Return the condition that a text states, or several joined by OR."""
     parts = text.split(OR)
     return _parsed(text) if len(parts) == 1 else AnyOf(tuple(map(_parsed, parts)))
 
 
 def _parsed(text: str) -> Condition:
+    """Return the condition that a text states, e.g. `date >= 2020` or `kind in (pdf, html)`."""
     stripped = text.strip()
     if match := _IN.fullmatch(stripped):
         values = []
@@ -219,12 +221,14 @@ def _parsed(text: str) -> Condition:
 
 
 def _any_holds(condition: Condition | AnyOf, metadata: Mapping[str, object]) -> bool:
+    """Return whether metadata fit a condition or one of several."""
     if isinstance(condition, AnyOf):
         return any(_holds(each, metadata) for each in condition.conditions)
     return _holds(condition, metadata)
 
 
 def _holds(condition: Condition, metadata: Mapping[str, object]) -> bool:
+    """Return whether metadata fit a condition."""
     folded = {key.lower(): value for key, value in metadata.items()}
     name = condition.name.lower()
     values = _entries(folded.get(name, folded.get(condition.field.lower())))
@@ -266,10 +270,13 @@ def _entries(value: object) -> list[object]:
 
 
 def _any_of(predicates: Sequence[Predicate]) -> Predicate:
+    """Return a predicate that holds if one of several does."""
     return lambda value: any(fits(value) for fits in predicates)
 
 
 def _dated(op: Operator, day: PartialDate) -> Predicate:
+    """Return a predicate that compares a date with a day."""
+
     def fits(value: object) -> bool:
         found = known_date(value)
         return found is not None and _compare_dates(op, found, day)
@@ -278,6 +285,7 @@ def _dated(op: Operator, day: PartialDate) -> Predicate:
 
 
 def _compare_dates(op: Operator, found: PartialDate, day: PartialDate) -> bool:
+    """Return whether a date fits a comparison; partial dates fit if one of their days may."""
     match op:
         case ">=":
             return found.latest >= day.earliest
@@ -291,6 +299,7 @@ def _compare_dates(op: Operator, found: PartialDate, day: PartialDate) -> bool:
 
 
 def _equal_to(values: Iterable[object]) -> Predicate:
+    """Return a predicate that holds for values equal to one of these as text, number or date."""
     texts = {_text(value) for value in values}
     numbers = {number for value in values if (number := _number(value)) is not None}
     days = [day for value in values if (day := known_date(value)) is not None]
@@ -309,6 +318,8 @@ def _equal_to(values: Iterable[object]) -> Predicate:
 
 
 def _ordered(op: Operator, number: float | None, day: PartialDate | None) -> Predicate:
+    """Return a predicate that compares a value as a number, else as a date."""
+
     def fits(value: object) -> bool:
         given = _number(value)
         if given is not None and number is not None:
@@ -326,6 +337,7 @@ def _text(value: object) -> str:
 
 @lru_cache(maxsize=4096)
 def _of_text(text: str) -> float | None:
+    """Return the number that a text states; None if it states none, or an infinite one."""
     try:
         number = float(text)
     except ValueError:
@@ -548,6 +560,7 @@ def _of_json(predicate: Predicate) -> Fits:
 
 
 def _json_entries(kind: str, value: Any) -> list[Any]:
+    """Return the values of a JSON field that a filter compares; nested ones are left out."""
     if kind == "array":
         return [entry for entry in json.loads(value) if not isinstance(entry, dict | list)]
     return [] if kind == "object" else [kind == "true"] if kind in ("true", "false") else [value]

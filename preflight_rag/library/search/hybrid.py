@@ -95,6 +95,7 @@ class ScoresByName(Mapping[str, float]):
 
     @cached_property
     def _scores(self) -> dict[str, float]:
+        """Return the scores of a ranking by the passage's id."""
         named = zip(self._names(self._ranking.keys.tolist()), self._ranking.scores.tolist(), strict=True)
         return {id: score for (id, _), score in named}
 
@@ -356,6 +357,7 @@ def whole(store: Store, wanted: Sized, found: dict[K, V]) -> dict[K, V]:
 
 
 def _lacking(store: Store) -> LibraryCorrupt:
+    """Return the error for an index with passages that the database lacks."""
     return LibraryCorrupt(f"The index of {store.path.parent} points to passages that are not in the database")
 
 

@@ -80,7 +80,8 @@ def rank_pool(
     ranked = zip(pool, pool_bm25(words(question), texts, positive_idf=True), strict=True)
     scores = {name: score for name, score in ranked if score is not None}
     lexical = sorted(scores, key=lambda name: (-scores[name], name))
-    dense_rank, lexical_rank = ({name: rank for rank, name in enumerate(order, 1)} for order in (dense, lexical))
+    dense_rank = {name: rank for rank, name in enumerate(dense, 1)}
+    lexical_rank = {name: rank for rank, name in enumerate(lexical, 1)}
     scale = _scale(scores, {name: candidate.bm25 for name, candidate in before.items()})
 
     def bm25(name: str) -> float | None:

@@ -57,6 +57,7 @@ class PassageReranker(BaseDocumentCompressor):
 
     @model_validator(mode="after")
     def _open(self) -> Self:
+        """Open the reranker and the embedder that were given by name."""
         given = self.reranker
         self._opened = open_reranker(given, batch_size=self.batch_size) if isinstance(given, str) else given
         self._embedder = None if self.embeddings is None else open_embedder(self.embeddings)
@@ -105,6 +106,7 @@ def _candidates(query: str, passages: Sequence[Passage], near: dict[str, float])
 
 
 def _passage(name: str, document: Document) -> Passage:
+    """Return a LangChain document as a passage."""
     known = document.metadata
     owner = known.get("document_id") or known.get("source") or name
     return Passage(id=name, document_id=str(owner), text=document.page_content, title=str(known.get("title") or ""))

@@ -132,6 +132,7 @@ class AnswerabilityFilter(BaseDocumentCompressor):
 
     @model_validator(mode="after")
     def _open(self) -> Self:
+        """Open the reader that was given by name."""
         opened = open_extractive_reader(self.reader) if isinstance(self.reader, str) else self.reader
         if opened is None:
             raise UsageError(f"reader = {self.reader!r} reads nothing", help='Give "default", or a reader.')

@@ -79,6 +79,7 @@ class ReadingOrder:
 
 @lru_cache(maxsize=1)
 def _trained() -> Mapping[str, Any]:
+    """Return the trained weights of the reading order."""
     found: Mapping[str, Any] = json.loads(WEIGHTS.read_text(encoding="utf-8"))
     return found
 

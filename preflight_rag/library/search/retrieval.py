@@ -354,6 +354,7 @@ def read_filter(settings: Settings) -> tuple[Filter | None, Filter | None]:
 
 
 def _search(library: Collection, query: str, settings: Settings, where: Filter | None) -> Rankings:
+    """Search the library with the depth, fusion and filter of the settings."""
     depth = max(settings.k, settings.candidates)
     return library.search(SearchQuery(query, depth, depth, settings.rrf_k, settings.fusion, where))
 
@@ -361,6 +362,8 @@ def _search(library: Collection, query: str, settings: Settings, where: Filter |
 def _tried_rungs(
     library: BooleanSearch, expressions: Sequence[str], settings: Settings
 ) -> tuple[SearchExpression, ...]:
+    """Return the expressions that a boolean search tries until enough documents are found, with their hits."""
+
     def match(expression: str) -> tuple[Sequence[str], int, str]:
         ids, hits = library.match(expression, settings.enough_documents)
         return ids, hits, ""
@@ -387,6 +390,7 @@ class _Live:
 def _fetched(
     library: Collection, question: str, expressions: Sequence[str], settings: Settings, pubmed: EntrezClient
 ) -> _Live:
+    """Fetch documents from PubMed for a question, and return their passages."""
     from preflight_rag.pubmed import fetch_documents
     from preflight_rag.text.concepts import rewrite_by_rules
 
@@ -406,6 +410,7 @@ def _fetched(
 def _merged(
     library: Collection, question: str, pool: Sequence[Candidate], live: _Live, settings: Settings, where: Filter | None
 ) -> list[Candidate]:
+    """Return the pool merged with the fetched passages that fit the filter, each text only once."""
     from preflight_rag.library.search.merging import merge
 
     passages = list(live.passages)
@@ -427,6 +432,7 @@ def _reranked(
     relevance: _Relevance,
     settings: Settings,
 ) -> Sequence[AnyCandidate]:
+    """Return the pool in the reranker's order; problems are added to `retrieval`, probabilities to `relevance`."""
     from preflight_rag.models.reranking.rerankers import rerank
 
     limit, deadline = settings.rerank_candidates, settings.rerank_deadline
@@ -438,6 +444,7 @@ def _reranked(
 
 
 def _second_stage(settings: Settings, extractive: ExtractiveReader | None) -> Reranker | None:
+    """Return the reranker of the settings; the reader itself reranks if it is named; None for no reranker."""
     if extractive is not None and settings.reranker.strip().casefold() == "reader":
         from preflight_rag.models.reranking.reader_reranker import ReaderReranker
 
@@ -447,6 +454,7 @@ def _second_stage(settings: Settings, extractive: ExtractiveReader | None) -> Re
 
 @lru_cache(maxsize=4)
 def _opened(reranker: str, extractive_reader: str) -> Reranker | None:
+    """Open a reranker by its name."""
     from preflight_rag.models.opening import open_reranker
 
     return open_reranker(reranker, extractive_reader=extractive_reader)

@@ -67,14 +67,9 @@ _REPEATED = re.compile(r"(..)\1|(.)\2.*(.)\3")
 _VOWELS = frozenset("aeiouy")
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _ALIKE = ("ck", "cs", "sz", "fv", "mn", "dt", "bp", "gj", "kq")
-_NEAR = frozenset(
-    frozenset(pair)
-    for pair in (
-        *_ALIKE,
-        *(a + b for row in _ROWS for a, b in pairwise(row)),
-        *map("".join, zip(*_ROWS[:2], strict=False)),
-    )
-)
+_BESIDE = [a + b for row in _ROWS for a, b in pairwise(row)]
+_BELOW = [a + b for a, b in zip(*_ROWS[:2], strict=False)]
+_NEAR = frozenset(frozenset(pair) for pair in (*_ALIKE, *_BESIDE, *_BELOW))
 """Pairs of letters that are neighbours on a keyboard or sound alike."""
 
 
@@ -236,7 +231,8 @@ def _two_slips(typed: str, word: str) -> bool:
         return False
     if len(typed) - len(word) > 1 and not _REPEATED.search(typed):
         return False
-    ours, theirs = (Counter(c for c in text if c not in _VOWELS) for text in (typed, word))
+    ours = Counter(letter for letter in typed if letter not in _VOWELS)
+    theirs = Counter(letter for letter in word if letter not in _VOWELS)
     return ours <= theirs or theirs <= ours
 
 
@@ -311,4 +307,5 @@ def _forms(word: str) -> set[str]:
 
 
 def _stem(word: str) -> Sequence[str]:
+    """Return the stemmed words of a word; if there are none, the word itself."""
     return words(word) or [word]

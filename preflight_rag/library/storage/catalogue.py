@@ -253,6 +253,7 @@ def _read(value: object) -> ReadReport | None:
 
 
 def _entry(row: Mapping[str, Any], store: CatalogueStore, originals: Mapping[str, str]) -> CatalogueEntry:
+    """Return a document's row as an entry of the catalogue, with whether its file can be opened."""
     path = Path(row["origin"]) if row["origin"] else None
     of_one = path is not None and suffix_of(path) in ONE_DOCUMENT
     opens = path is not None and of_one and path.is_file() and _real(path) == _place(store, row["origin"])

@@ -33,6 +33,7 @@ def database_problems(store: Store, dimension: int) -> list[str]:
 
 
 def _broken_pages(store: Store) -> list[str]:
+    """Return the problems that SQLite's own checks of the file find."""
     found = [f"database: {row[0]}" for row in store.select("PRAGMA integrity_check(10)") if row[0] != "ok"]
     return found + [f"database: a row of {row[0]} points nowhere" for row in store.select("PRAGMA foreign_key_check")]
 
@@ -57,11 +58,11 @@ def _broken_documents(store: Store) -> list[str]:
     sql = f"""SELECT json_valid(metadata) AND json_valid(authors)
         AND json_type(CASE WHEN json_valid(metadata) THEN metadata ELSE '0' END) = 'object'
         AND json_type(CASE WHEN json_valid(authors) THEN authors ELSE '0' END) = 'array', {texts} FROM documents"""  # noqa: S608  # constants
-    return [
-        f"document {texts[0].decode(errors='replace')} is not as it was written"
-        for reads, *texts in store.select(sql)
-        if not reads or not all(_is_text(text) for text in texts)
-    ]
+    problems = []
+    for is_json, *values in store.select(sql):
+        if not is_json or not all(_is_text(value) for value in values):
+            problems.append(f"document {values[0].decode(errors='replace')} is not as it was written")
+    return problems
 
 
 def _broken_passages(store: Store, dimension: int) -> list[str]:

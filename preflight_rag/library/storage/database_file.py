@@ -150,6 +150,7 @@ class DatabaseFile:
         return (stat.st_dev, stat.st_ino, *written)
 
     def _is_unchanging(self) -> bool:
+        """Return whether the file is opened as one that nobody changes."""
         return isinstance(self._connection, _Unchanging)
 
     @contextmanager
@@ -161,6 +162,7 @@ class DatabaseFile:
             raise damaged(self.path, f"{what} is not as it was written ({type(error).__name__})") from error
 
     def _rows(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[sqlite3.Row]:
+        """Return the rows of a query; errors are translated."""
         with self._guard():
             return self._connection.execute(sql, parameters).fetchall()
 
@@ -306,6 +308,7 @@ def _has_log(path: Path) -> bool:
 
 
 def _configured(connection: sqlite3.Connection) -> sqlite3.Connection:
+    """Return a connection with the settings of a library; close it if these fail."""
     connection.row_factory = sqlite3.Row
     try:
         connection.execute("PRAGMA foreign_keys = ON")
@@ -319,6 +322,7 @@ def _configured(connection: sqlite3.Connection) -> sqlite3.Connection:
 
 
 def _translated(error: sqlite3.Error | MemoryError, path: Path) -> LibraryError:
+    """Return the library's error for an error of SQLite."""
     name = getattr(error, "sqlite_errorname", "") or ""
     if isinstance(error, sqlite3.DatabaseError) and name.startswith(_DAMAGE):
         return damaged(path, str(error))

@@ -158,6 +158,7 @@ def passage_of(row: sqlite3.Row) -> Passage:
 
 
 def _metadata_of(stored: str) -> dict[str, Any]:
+    """Return the metadata of a document from their JSON text."""
     return {} if stored == "{}" else dict(json.loads(stored))
 
 

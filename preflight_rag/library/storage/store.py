@@ -109,6 +109,7 @@ class Store(CopyTables):
             return True
 
     def _metadata(self, document_id: str) -> dict[str, Any] | None:
+        """Return a document's metadata; None if there is no such document."""
         rows = self._rows("SELECT metadata FROM documents WHERE id = ? AND retired IS NULL", (document_id,))
         with self._as_written(f"the document {document_id!r}"):
             return dict(json.loads(rows[0][0])) if rows else None
@@ -208,6 +209,7 @@ class Store(CopyTables):
         passages: Sequence[tuple[Passage, str, bytes]],
         generation: int,
     ) -> None:
+        """Write a document with its passages and vectors, in place of an older version."""
         document = self._with_tags(document)
         self._connection.execute(UPSERT_DOCUMENT, document_row(document, content_hash, origin, generation))
         self._connection.execute(
@@ -302,6 +304,7 @@ class Store(CopyTables):
             raise ValueError("the text is another one")
 
     def _cards(self, document_ids: Sequence[str]) -> dict[str, Passage]:
+        """Return the cards (passages of metadata) of documents by their id."""
         sql = "SELECT id, source, title, date, authors, metadata FROM documents WHERE id IN ({marks})"
         cards = {}
         for row in self._rows_in(sql, document_ids):
@@ -365,6 +368,7 @@ class Store(CopyTables):
         return matrix if (np.abs(matrix) < LARGEST).all() else None
 
     def _vector(self, blob: object, name: object) -> np.ndarray:
+        """Return the vector of a passage from its bytes."""
         import numpy as np
 
         with self._as_written(f"the vector of the passage {name!r}"):

@@ -120,6 +120,7 @@ def served_models(base_url: str, key: str, timeout: float) -> list[Model]:
 
 
 def _other_provider(name: str, temperature: float) -> BaseChatModel:
+    """Open a model of another provider through LangChain's integration, e.g. `anthropic:NAME`."""
     provider = name.partition(":")[0]
     try:
         from langchain.chat_models import init_chat_model

@@ -307,6 +307,7 @@ class ChatReader:
         divisible: bool,
         schema: Mapping[str, Any] | None = None,
     ) -> Reply[Draft]:
+        """Ask for an answer, and return it as a draft; a missing choice of an option is asked for again."""
         received = await self._calls.ask(prompt, limit=limit, divisible=divisible, schema=schema)
         draft = answer_plain.parse(received.text, options)
         if not options or draft.choice or not draft.found:
@@ -331,6 +332,7 @@ class ChatReader:
         return form == "schema" and self._calls.wants_schema()
 
     async def _repair(self, prompt: list[BaseMessage], reply: str, ask: str, limit: int) -> tuple[str, Usage]:
+        """Ask again after an unreadable reply, which is shown to the model; return the new text and its cost."""
         return await self._call([*prompt, AIMessage(reply), HumanMessage(ask)], limit)
 
     async def _call(
@@ -380,6 +382,7 @@ class ChatReader:
         return max(len(ranked) - 1, 1)
 
     def _with(self, calls: ModelCalls) -> ChatReader:
+        """Return a copy of the reader that makes its calls through `calls`."""
         reader = copy(self)
         reader._calls = calls
         return reader

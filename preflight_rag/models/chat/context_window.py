@@ -70,6 +70,7 @@ class _Window:
         return self._found
 
     def _ask(self, base_url: str) -> None:
+        """Ask the server for the model's context window, and keep it."""
         try:
             from pydantic import SecretStr
 

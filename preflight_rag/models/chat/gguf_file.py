@@ -185,12 +185,14 @@ class _Head:
             raise EOFError
 
     def _bytes(self, count: int) -> bytes:
+        """Read the next bytes."""
         self._at += count
         if self._at > len(self._data):
             raise EOFError
         return self._data[self._at - count : self._at]
 
     def _numbers(self, codes: str) -> tuple[Any, ...]:
+        """Read the next numbers, little-endian; `codes` are those of `struct`."""
         return struct.unpack(f"<{codes}", self._bytes(struct.calcsize(f"<{codes}")))
 
     def _text(self) -> str:

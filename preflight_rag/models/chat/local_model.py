@@ -338,6 +338,7 @@ class LocalModel(BaseChatModel):
         return ModelError(f"{self.model} failed: {first_line(Exception(str(error.get('message', error))))}")
 
     def _late(self) -> ModelTimeout:
+        """Return the error for a reply that took too long."""
         return ModelTimeout(f"{self.model} did not reply in time", help="Try again, or raise PREFLIGHT_DEADLINE.")
 
 

@@ -531,6 +531,7 @@ class ModelCalls:
     async def _reply(
         self, prompt: list[BaseMessage], limit: int | None, written: _Written, *, whole: bool
     ) -> AIMessage:
+        """Call the model with the reply limit that it takes, with or without streaming."""
         model: AnyModel = self._clients.of(self.chat_model)
         if limit is not None and self._shared.takes_limit and not self._sampling.keys() & {*LIMITS}:
             model = with_reply_limit(model, limit)
@@ -649,6 +650,7 @@ def _cached(message: AIMessage) -> int:
 
 
 def _estimated(prompt: list[BaseMessage], reply: Sequence[BaseMessage], seconds: float) -> Usage:
+    """Return a call's cost with tokens estimated from the texts."""
     return Usage(
         calls=1,
         input_tokens=count_tokens_approximately(prompt),

@@ -73,6 +73,7 @@ def _unusable(error: Exception, model: str, base_url: str | None) -> ModelError:
 
 
 def _reach(base_url: str | None) -> str:
+    """Return the advice for a server that cannot be reached."""
     return (
         f"Is the server at {shown_address(base_url)} running, and the address right?"
         if base_url

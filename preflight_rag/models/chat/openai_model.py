@@ -27,6 +27,7 @@ class OpenAIModel(ChatOpenAI):
     always_streams: ClassVar[bool] = True
 
     def _get_request_payload(self, input_: Any, *, stop: list[str] | None = None, **kwargs: Any) -> dict[str, Any]:
+        """Return the request's body; other servers than OpenAI's get the limit under its older name `max_tokens`."""
         payload: dict[str, Any] = super()._get_request_payload(input_, stop=stop, **kwargs)
         own = self.openai_api_base and urlsplit(self.openai_api_base).hostname != OPENAI
         if own and not self.newer_limit and "max_completion_tokens" in payload:
@@ -36,6 +37,7 @@ class OpenAIModel(ChatOpenAI):
     def _convert_chunk_to_generation_chunk(
         self, chunk: dict[str, Any], default_chunk_class: type, base_generation_info: dict[str, Any] | None
     ) -> ChatGenerationChunk | None:
+        """Return a streamed piece as the base class does, with the refusal that it leaves out."""
         made = super()._convert_chunk_to_generation_chunk(chunk, default_chunk_class, base_generation_info)
         choices = chunk.get("choices")
         delta = choices[0].get("delta") if choices else None

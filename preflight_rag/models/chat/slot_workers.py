@@ -105,6 +105,7 @@ _threads: list[threading.Thread] = []
 
 
 def _work(server: ReplyServer, waiting: queue.SimpleQueue[_Call | None], ending: threading.Event) -> None:
+    """Run waiting calls one after the other, until None comes."""
     while (call := waiting.get()) is not None:
         call.run(server, ending)
         del call  # otherwise the call's objects would live until the next call

@@ -93,10 +93,12 @@ class WatchedReading:
         return int(READ_SHARE * max(self.left - seconds, 0.0) * done / max(took, 0.001))
 
     def _silent(self) -> None:
+        """Give the reading up if nothing has been read when the time is over."""
         if not self._is_read:
             self._end()
 
     def _end(self) -> None:
+        """Record that the reading was given up, and end it."""
         self.gave_up = True
         self.ended()
         self._give_up()

@@ -44,6 +44,7 @@ class FastMiniLM(MiniLM):
 
     @property
     def _backend(self) -> OnnxBackend:
+        """Return the loaded network; the first call loads it."""
         with self._lock:
             if self._loaded is None:
                 folder = weights_folder()

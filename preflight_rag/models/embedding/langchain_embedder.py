@@ -75,6 +75,7 @@ class LangChainEmbedder(Embedder):
         return np.concatenate(parts)
 
     def _call(self, embed: Callable[[Any], Any], argument: Any) -> np.ndarray:
+        """Call LangChain's embeddings, and return the vectors; its errors become `EmbedderError`."""
         import numpy as np
 
         try:

@@ -156,6 +156,7 @@ class OnnxBackend:
         return np.concatenate(vectors)
 
     def _run(self, encodings: Sequence[Encoding]) -> np.ndarray:
+        """Return the vectors of a batch of encodings, padded to the longest."""
         import numpy as np
 
         shape = (len(encodings), max(len(encoding.ids) for encoding in encodings))
@@ -168,6 +169,7 @@ class OnnxBackend:
 
 
 def _onnx_network(folder: Path) -> Network:
+    """Return a function that runs MiniLM with ONNX Runtime."""
     session = embedder_session(folder)
 
     def run(feed: dict[str, np.ndarray]) -> np.ndarray:
@@ -264,6 +266,7 @@ def _model_folder() -> Path:
 
 
 def _verified(folder: Path) -> Path:
+    """Return the folder if its files have the expected hashes."""
     for name, expected in SHA256.items():
         try:
             found = file_sha256(folder / name)

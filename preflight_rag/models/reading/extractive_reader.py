@@ -213,6 +213,7 @@ def windows(
 
 
 def _window(pair: int, encoding: Encoding, shift: int) -> Window:
+    """Return a window of one pair; tokens outside the passage have empty offsets."""
     offsets = [
         offset if sequence == 1 else (0, 0)
         for offset, sequence in zip(encoding.offsets, encoding.sequence_ids, strict=True)
@@ -322,6 +323,7 @@ class _Words:
 def _answers(
     words: _Words, shift: int, windows: Sequence[Window], scores: Sequence[tuple[np.ndarray, np.ndarray]]
 ) -> tuple[Span, ...]:
+    """Return the best answer spans of a pair over its windows; positions are those in the text without its title."""
     found: list[Candidate] = []
     for window, (start, end) in zip(windows, scores, strict=True):
         found += _candidates(words, window, start, end, least=window.shift)
@@ -377,6 +379,7 @@ def apart(spans: Iterable[Span], most: int = MAX_SPANS) -> tuple[Span, ...]:
 
 
 def _order(span: Span) -> tuple[float, int, int]:
+    """Return the sorting key of spans: highest margin first, then by place."""
     return -span.margin, span.start, span.end
 
 

@@ -80,10 +80,11 @@ class HubReader:
         found: list[list[Window]] = [[] for _ in pairs]
         for window in windows(clean, self._tokenizer, most_question=min(MAX_QUESTION, self.window // 3)):
             found[window.pair].append(window)
-        return [
-            _reading(answer_spans(title, text, mine, [self._scores(window) for window in mine]))
-            for (_, title, text), mine in zip(clean, found, strict=True)
-        ]
+        readings = []
+        for (_, title, text), of_pair in zip(clean, found, strict=True):
+            scores = [self._scores(window) for window in of_pair]
+            readings.append(_reading(answer_spans(title, text, of_pair, scores)))
+        return readings
 
     def _scores(self, window: Window) -> tuple[np.ndarray, np.ndarray]:
         """Return scores of starts and ends (tokens,); position 0 holds those of [CLS], wherever the model has it."""
@@ -107,6 +108,7 @@ class HubReader:
 
 
 def _reading(spans: tuple[Span, ...]) -> PassageReading:
+    """Return a reading; the probability of an answer follows from the best span's margin."""
     return PassageReading(spans, answerable=sigmoid(spans[0].margin) if spans else 0.0)
 
 

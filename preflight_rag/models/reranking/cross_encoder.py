@@ -96,6 +96,7 @@ def titled(passage: Passage) -> str:
 
 
 def _loaded(name: str) -> Any:
+    """Load a cross-encoder from a folder or the Hugging Face hub."""
     try:
         from sentence_transformers import CrossEncoder
     except ImportError as error:

@@ -135,15 +135,16 @@ class _Texts:
             return cls(*texts, *titles, vocabulary.numbers(asked), vocabulary.scratch)
         places: dict[str, int] = {}
         numbers = [places.setdefault(term, len(places)) for term in asked]
-        read: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+        of_texts: list[np.ndarray] = []
+        of_titles: list[np.ndarray] = []
         # for an unread candidate only the index has the terms
         for candidate in cast("Sequence[Candidate]", candidates):
             title, text = candidate.passage.title, candidate.passage.text
-            for terms, found in zip((passage_terms(title, text), words_by_token(title)), read, strict=True):
+            for terms, found in ((passage_terms(title, text), of_texts), (words_by_token(title), of_titles)):
                 its = [places.setdefault(term, len(places)) for term in terms]
                 found.append(np.array(its, dtype=np.int64))
-        lengths, title_lengths = (np.array([len(each) for each in found]) for found in read)
-        together, titled = (np.concatenate(found) for found in read)
+        lengths, title_lengths = np.array(list(map(len, of_texts))), np.array(list(map(len, of_titles)))
+        together, titled = np.concatenate(of_texts), np.concatenate(of_titles)
         return cls(together, lengths, titled, title_lengths, numbers, lambda: nullcontext(np.zeros(len(places))))
 
     @property
@@ -217,6 +218,7 @@ def is_keywords(question: str) -> bool:
 
 
 def _ranking_columns(places: Columns) -> dict[str, np.ndarray]:
+    """Return the features of the candidates' ranks and scores, by name."""
     import numpy as np
 
     dense, dense_missing = _ranks(places.dense_rank)
@@ -248,6 +250,7 @@ def _ranking_columns(places: Columns) -> dict[str, np.ndarray]:
 
 
 def _text_columns(sequence: list[str], asked: list[str], texts: _Texts) -> dict[str, np.ndarray]:
+    """Return the features of the question's words in the candidates' texts, by name."""
     import numpy as np
 
     n, size, place = len(texts.lengths), max(1, len(asked)), {term: i for i, term in enumerate(asked)}
