@@ -67,8 +67,10 @@ def things(question: Sample) -> tuple[PossibleReferent, ...]:
             named.setdefault((entity, given.answer), PossibleReferent(entity, given.answer, asked))
     if named:
         return tuple(named.values())
-    told = {given.answer: given.sub_question for given in reversed(giving) if given.sub_question}
-    return tuple(PossibleReferent("", names[0], told.get(names[0]) or question.question) for names in question.answers)
+    sub_questions = {given.answer: given.sub_question for given in reversed(giving) if given.sub_question}
+    return tuple(
+        PossibleReferent("", names[0], sub_questions.get(names[0]) or question.question) for names in question.answers
+    )
 
 
 def shared_name(question: Sample) -> str:

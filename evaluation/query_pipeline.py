@@ -111,7 +111,7 @@ class QueryPipeline:
         return [name for name in found if self.origins.get(name) in parts.origins]
 
     def passages(self, question: Sample, parts: PipelineParts) -> tuple[Source, ...]:
-        """Return the passages of a prompt."""
+        """Return the passages for the prompt that the pipeline with these parts finds, best first."""
         embedded = SECOND if parts.retriever == SECOND else DENSE
         method = self.splitters[embedded][parts.splitter]
         cut = [

@@ -147,7 +147,7 @@ def _run_id() -> str:
 
 @lru_cache(maxsize=256)
 def _loss(run_id: str) -> Loss:
-    """Return whether a run has lost its model, the same for all of its stages."""
+    """Return the note of whether a run has lost its model, the same object for all of its stages."""
     return Loss()
 
 

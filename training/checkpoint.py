@@ -109,8 +109,8 @@ def export(weights: Mapping[str, Tensor], about: Mapping[str, Any], out: Path) -
     out.parent.mkdir(parents=True, exist_ok=True)
     halves: dict[str, Any] = {name: value.detach().cpu().numpy().astype(np.float16) for name, value in weights.items()}
     np.savez_compressed(out, **halves)
-    told = {"sha256": file_sha256(out), **about}
-    out.with_suffix(".json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    description = {"sha256": file_sha256(out), **about}
+    out.with_suffix(".json").write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

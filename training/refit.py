@@ -277,13 +277,13 @@ def install(new: Path, reader: Path) -> None:
             help="Name the file that training.train_reader --out wrote, with what it wrote beside it.",
         )
     checksum = file_sha256(new)
-    told = json.loads(settings.read_text(encoding="utf-8"))
-    if told.get("sha256") != checksum:
+    stored = json.loads(settings.read_text(encoding="utf-8"))
+    if stored.get("sha256") != checksum:
         raise UsageError(f"{settings.name} is of another reader than {new.name}", help="Write both anew.")
     if file_sha256(reader) == checksum:
         return
     kept = json.loads(reader.with_suffix(".json").read_text(encoding="utf-8"))
-    kept |= {"sha256": checksum, "trained": told["trained"]}
+    kept |= {"sha256": checksum, "trained": stored["trained"]}
     for source, target in ((tokenizer, reader.with_name(f"{reader.stem}_tokenizer.json")), (new, reader)):
         scratch = target.with_suffix(".tmp")
         shutil.copyfile(source, scratch)
@@ -338,12 +338,12 @@ def write_report(
 ) -> Path:
     """Write the changes as Markdown and as JSON, and return the path of the Markdown."""
     changed = {kind: _both(flat(before[kind]), flat(after[kind])) for kind in ("settings", "figures")}
-    told = {
+    facts = {
         "steps": {name: {"seconds": ran[name]} if name in ran else {"seconds": None} for name in steps},
         BEFORE: before,
         AFTER: after,
     }
-    (work / f"{REPORT}.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    (work / f"{REPORT}.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     lines = ["# What the new reader changed", "", "| step | seconds |", "| --- | --- |"]
     lines += [f"| {name} | {ran.get(name, 'finished before')} |" for name in steps]
     for kind, head in (("figures", "Figures, on the test parts"), ("settings", "Settings")):

@@ -317,8 +317,8 @@ class Trainer:
                 self.optimizer.zero_grad()
         torch.set_rng_state(random_state)
         self.precision = min(spent, key=lambda name: spent[name])
-        told = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in spent.items())
-        sys.stderr.write(f"processor time of a step: {told}; taken: {self.precision}\n")
+        pace = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in spent.items())
+        sys.stderr.write(f"processor time of a step: {pace}; taken: {self.precision}\n")
 
     def _left(self) -> float:
         """Return the steps until the end of the schedule, including this one."""
@@ -436,13 +436,13 @@ def part_of_rate(done: float, steps: int) -> float:
 
 def plan_hash(plan: Sequence[tuple[str, Sequence[Sequence[PreparedExample]]]]) -> str:
     """Return a hash that identifies a plan: the examples of all batches, in order."""
-    told = hashlib.sha256()
+    digest = hashlib.sha256()
     for name, stage in plan:
-        told.update(name.encode())
+        digest.update(name.encode())
         for batch in stage:
             for item in batch:
-                told.update(f"{item.example.question}\n{item.example.passage.text}\n".encode("utf-8", "replace"))
-    return told.hexdigest()[:16]
+                digest.update(f"{item.example.question}\n{item.example.passage.text}\n".encode("utf-8", "replace"))
+    return digest.hexdigest()[:16]
 
 
 def record(model: Path, data: Path, trainer: Trainer) -> None:

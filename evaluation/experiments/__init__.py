@@ -316,9 +316,9 @@ def _opened(entry: Experiment, name: str, data: Path | None) -> Any:
 
 
 def _searched(collection: Any, settings: ExperimentRun) -> Any:
-    """Return the collection with as many documents as the run searches.
+    """Return the data set with as many documents as `--documents` allows.
 
-    Sets of questions limit theirs by themselves.
+    Unchanged are sets without a library to search, and those whose questions are about one document each.
     """
     from evaluation.samples import DataSet
     from evaluation.searching import searched_part

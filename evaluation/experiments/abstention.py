@@ -91,7 +91,9 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def open_pool(found: DataSet, questions: Sequence[Sample], embedder: CachedEmbedder, run: ExperimentRun) -> VectorPool:
-    """Return the passages that come with the questions, else those of their documents, filled up with other questions'.
+    """Return a pool of passages for the questions: those given with them, or else split from their documents.
+
+    If these are too few, passages of the data set's other questions are added.
 
     Raises:
         UsageError: There are not enough passages for a question.

@@ -238,8 +238,8 @@ async def sub_questions(writer: PromptReader, question: Sample, answers: Sequenc
     messages: list[BaseMessage] = [SystemMessage(SUB_SYSTEM), HumanMessage(SUB_USER.format(**values))]
     issues: list[str] = []
     while len(issues) < MOST_TRIES:
-        told = [*messages[:-1], HumanMessage("\n".join([messages[-1].text, *issues]))]
-        lines = [line for line in clean((await writer.reply(told))[0]).splitlines() if line.strip()]
+        prompt = [*messages[:-1], HumanMessage("\n".join([messages[-1].text, *issues]))]
+        lines = [line for line in clean((await writer.reply(prompt))[0]).splitlines() if line.strip()]
         made = [part.strip() for part in lines[-1].split("//") if part.strip()] if lines else []
         if len(made) != len(answers):
             issues.append(f"Mend this: there were {len(made)} questions for {len(answers)} answers.")
@@ -297,8 +297,8 @@ async def amiss(reader: PromptReader, asked: ContextRequest, text: str) -> str:
 def render(asked: ContextRequest, issues: Sequence[str] = ()) -> list[BaseMessage]:
     """Return the messages for the model."""
     numbered = "; ".join(f"({n}) {fenced(issue)}" for n, issue in enumerate(issues, 1))
-    told = ISSUES.format(issues=numbered) if issues else ""
-    values = {"question": fenced(asked.question), "answer": fenced(asked.answer), "issues": told}
+    earlier = ISSUES.format(issues=numbered) if issues else ""
+    values = {"question": fenced(asked.question), "answer": fenced(asked.answer), "issues": earlier}
     return [SystemMessage(SYSTEM), HumanMessage(USER.format(**values))]
 
 
@@ -332,9 +332,9 @@ def record(built: BuiltQuestion) -> dict[str, Any]:
 
 
 def document(text: str, kind: str, of: ContextRequest) -> Document:
-    """Return one context of the corpus."""
-    told = {"text": text, "type": kind, "answer": of.answer, "entity": of.entity}
-    return {**told, "relation": of.relation, "sub_question": of.question}
+    """Return a context as a record of RAMDocs; `kind` is its type, `of` is the request for which it was written."""
+    described = {"text": text, "type": kind, "answer": of.answer, "entity": of.entity}
+    return {**described, "relation": of.relation, "sub_question": of.question}
 
 
 def row(built: BuiltQuestion, calls: Sequence[PromptCall]) -> dict[str, Any]:

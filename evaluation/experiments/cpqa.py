@@ -89,7 +89,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
     with open_bench(filtered, run, lambda _: of_kinds(filtered, run, CHOICES)) as bench, open_pipeline(bench) as made:
         given = {NAIVE: _read(bench, made.naive), **_passages(bench, made, PARTS)}
         rows = _asked(bench, {name: given[name] for name in (NAIVE, PIPELINE)}, bench.questions, baseline=True)
-        negative, told = negatives(bench, rows)
+        negative, described = negatives(bench, rows)
         parts = _asked(bench, {name: given[name] for name in PARTS}, negative)
         before = _before_reading(bench, given, run.seed)
     subsets = [replace(row, condition=subset(row.details.get("label") or found.name)) for row in rows]
@@ -103,7 +103,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
         (
             *methods.tables(f"Answers, {bench.model}"),
             *beside("cpqa", methods.estimates, here=_here(bench)),
-            *without.tables(f"The pipeline's parts on {told}"),
+            *without.tables(f"The pipeline's parts on {described}"),
             before,
         ),
         [*rows, *(replace(row, condition="negative") for row in parts)],
@@ -123,13 +123,13 @@ def sources(found: DataSet, run: ExperimentRun) -> Report:
     subject, filtered = on_subject(found)
     run = with_embedders(run)
     with open_bench(filtered, run, lambda _: of_kinds(filtered, run, CHOICES)) as bench, open_pipeline(bench) as made:
-        negative, told = negatives(bench, _baselines(bench, made))
+        negative, described = negatives(bench, _baselines(bench, made))
         rows = _asked(bench, _passages(bench, made, SOURCES, negative), negative)
         kinds = {kind: sum(origin == kind for origin in made.origins.values()) for kind in ("D1", "D2", "D3")}
     measured = {arm: averaged([row for row in complete(rows) if row.arm == arm], run.seed) for arm in SOURCES}
     lines = [(arm, *(number(one, percent=True) for one in row.values())) for arm, row in measured.items()]
     note = (
-        f"On {told}. Precision, recall and F1: unweighted means over the options' letters. Documents: "
+        f"On {described}. Precision, recall and F1: unweighted means over the options' letters. Documents: "
         + ", ".join(f"{kind} {count:,}" for kind, count in kinds.items())
         + f". {INTERVALS}"
     )
@@ -153,7 +153,7 @@ def splitting(found: DataSet, run: ExperimentRun) -> Report:
     subject, filtered = on_subject(found)
     run = with_embedders(run, most=2)
     with open_bench(filtered, run, lambda _: of_kinds(filtered, run, CHOICES)) as bench, open_pipeline(bench) as made:
-        negative, told = negatives(bench, _baselines(bench, made))
+        negative, described = negatives(bench, _baselines(bench, made))
         retrievers = [by for by in RETRIEVERS if by != SECOND or SECOND in made.splitters]
         named = {}
         for name in SPLITTERS:
@@ -171,7 +171,7 @@ def splitting(found: DataSet, run: ExperimentRun) -> Report:
     return bench.report(
         "cpqa-splitters",
         (
-            compared.means("Splitter and retriever", f"On {told}. {_read_by(made)} {CHUNKS}", head="splitter"),
+            compared.means("Splitter and retriever", f"On {described}. {_read_by(made)} {CHUNKS}", head="splitter"),
             *beside("cpqa-splitters", compared.estimates, here=_here(bench)),
             compared.differences("SEOS and the others, paired"),
         ),

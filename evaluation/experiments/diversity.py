@@ -509,9 +509,9 @@ def _shown_settings(tuned: Lengths) -> str:
     """Return a sentence on the settings for each length."""
     by_setting: dict[str, list[str]] = {}
     for limit, best in tuned.items():
-        told = ", ".join(f"{name} {_setting(one)}" for name, one in best.items())
-        by_setting.setdefault(told, []).append(limit)
-    return "; ".join(f"{', '.join(limits)}: {told}" for told, limits in by_setting.items())
+        settings = ", ".join(f"{name} {_setting(one)}" for name, one in best.items())
+        by_setting.setdefault(settings, []).append(limit)
+    return "; ".join(f"{', '.join(limits)}: {settings}" for settings, limits in by_setting.items())
 
 
 def _setting(best: BestSetting) -> str:

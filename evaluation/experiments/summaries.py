@@ -156,10 +156,10 @@ def _written(found: DataSet, samples: Sequence[Sample], run: ExperimentRun) -> W
         chosen = {s.id: selected(s, embedder, budget, own, fill=run.fill) for s in samples}
         cases = [(name, arm, text) for name, texts in chosen.items() for arm, text in texts.items()]
 
-        async def write(case: tuple[str, str, str]) -> str:
+        async def summary_of(case: tuple[str, str, str]) -> str:
             return (await asking.prompts.reply(prompt(case[2])))[0]
 
-        outcomes = asyncio.run(asking.gather(cases, write, f"{found.name}: summaries written"))
+        outcomes = asyncio.run(asking.gather(cases, summary_of, f"{found.name}: summaries written"))
         texts: dict[str, dict[str, str]] = {}
         for (name, arm, _), outcome in zip(cases, outcomes, strict=True):
             if outcome.value is not None:

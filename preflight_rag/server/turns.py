@@ -359,11 +359,11 @@ class EventWriter:
 async def finish(turn: RunningTurn, request: Request) -> Outcome:
     """Return a turn's outcome; if the client disconnects, the turn is stopped."""
 
-    async def gone() -> None:
+    async def disconnected() -> None:
         while (await request.receive())["type"] != "http.disconnect":
             pass
 
-    waiting, watching = asyncio.ensure_future(turn.outcome()), asyncio.ensure_future(gone())
+    waiting, watching = asyncio.ensure_future(turn.outcome()), asyncio.ensure_future(disconnected())
     try:
         await asyncio.wait([waiting, watching], return_when=asyncio.FIRST_COMPLETED)
         if not waiting.done():

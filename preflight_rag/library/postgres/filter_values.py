@@ -95,14 +95,16 @@ class PostgresValues:
 
 
 def _fitting(found: Iterable[tuple[Any, ...]], fits: Fits, kind: str) -> set[int]:
-    """Return the numbers whose values pass the test."""
-    return set(
-        chain.from_iterable(numbers for value, numbers in found if fits("null" if value is None else kind, value))
-    )
+    """Return the rows or documents whose value passes the test, from pairs of a value and the numbers that have it."""
+    passing: set[int] = set()
+    for value, numbers in found:
+        if fits("null" if value is None else kind, value):
+            passing.update(numbers)
+    return passing
 
 
 def _fitting_json(found: Iterable[tuple[Any, ...]], fits: Fits) -> set[int]:
-    """Return the rows whose values, stored as JSON, pass the test."""
+    """Return the rows or documents whose value, stored as JSON, passes the test."""
     return set(chain.from_iterable(numbers for text, numbers in found if fits(*_typed(text))))
 
 
