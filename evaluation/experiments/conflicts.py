@@ -83,7 +83,7 @@ class QuestionNotes:
         return any(a.disagrees(b) for a, b in combinations(stands, 2))
 
     def right(self, question: Sample, asked: Asked) -> bool:
-        """Return whether a partition alone gives a right answer."""
+        """Return whether one of the question's partitions, answering by itself, gives a right answer."""
         right = {question.right} if question.options else {names[0] for names in question.answers}
         return any(stand is not None and stand.known & right for stand in self.stands.get(asked, []))
 

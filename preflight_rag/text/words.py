@@ -25,7 +25,12 @@ _MARKS = (
 
 
 def _tokens(letter: str, run: str) -> str:
-    """Return a regular expression that finds acronyms, numbers and words, one group each."""
+    """Return a regular expression that finds acronyms, numbers and words, one group each.
+
+    Args:
+        letter: Matches a letter of an acronym.
+        run: Matches the letters and digits of a word up to an apostrophe or hyphen.
+    """
     return (
         rf"(\b(?:{letter}\.){{2,}}(?:{letter}\b)?)"
         rf"|(\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?\b|\d+(?:\.\d+)+)"
