@@ -1,7 +1,7 @@
-"""Recall after reading: whether a known answer is in the reply that a model makes of a selection of passages.
+"""Recall after reading: whether a known answer is in a model's reply to a selection of passages.
 
-Diversity (section 2.2) tells recall before the reader, whether the selected content holds the answer, from recall after
-it, whether the reply does. Selections are the arms; each arm reads its own passages, in the order of its selection.
+Diversity (section 2.2) distinguishes recall before reading (the selected content contains the answer) from recall after
+reading (the reply does). Selections are the arms; each arm reads its own passages, in the order of its selection.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from evaluation.stages import on_passages, plain
 from preflight_rag.state.reading import Source
 
 Selections = Mapping[str, Mapping[str, tuple[Source, ...]]]
-"""Name of a selection to sample id to the passages that it hands on."""
+"""The selected passages by sample id, by the selection's name."""
 NOT_READ = "Recall after reading is left out: it needs a language model (--model) and answers in words."
 RECALL = "recall after reading"
 BUDGET = 1024
-"""Tokens of the selections that are read: one of the budgets at which recall before reading is measured."""
+"""Tokens of a selection: one of the budgets at which recall before reading is measured."""
 
 
 @dataclass(frozen=True)
 class SelectionReading:
-    """What came of reading selections.
+    """The results of reading selections.
 
     Attributes:
-        tables: Recall after reading with paired differences; what was asked.
+        tables: Recall after reading with paired differences; the questions.
         figures: Their numbers.
-        rows: The answers, recall as their scores.
-        model: What read.
-        compared: The comparison that the tables show.
+        rows: The answers, with recall as their scores.
+        model: The model that read.
+        compared: The comparison in the tables.
     """
 
     tables: tuple[Table, ...]
@@ -50,7 +50,7 @@ class SelectionReading:
 
 
 def word_recall(text: str, answers: Sequence[str]) -> float:
-    """Return the share of an answer's words that a text holds, normalised as SQuAD does; of the best alternative."""
+    """Return the share of an answer's words in a text, normalised as for SQuAD; of several alternatives the best."""
     stated = Counter(normalised(text).split())
     shares = [
         sum((stated & Counter(words)).values()) / len(words)
@@ -63,15 +63,15 @@ def word_recall(text: str, answers: Sequence[str]) -> float:
 def read_selections(
     selections: Selections, samples: Sequence[Sample], asking: Asking, *, baseline: str, title: str, condition: str = ""
 ) -> SelectionReading:
-    """Have the model answer each sample from each selection, and compare in which replies an answer is present.
+    """Have the model answer each sample from each selection, and compare which replies contain an answer.
 
     Args:
         selections: Each with the passages of every sample.
-        samples: With their right answers in words, as `answers`.
+        samples: Samples with right answers in words (`answers`).
         asking: The run's model.
-        baseline: The selection that the others are compared with.
-        title: Of the table.
-        condition: Of the rows, where selections are read under several limits.
+        baseline: The selection with which the others are compared.
+        title: Title of the table.
+        condition: Condition of the rows, if selections are read under several limits.
     """
     arms = [
         on_passages(plain(asking.prompts, name), lambda sample, _, chosen=chosen: chosen[sample.id])  # type: ignore[misc]
@@ -94,9 +94,9 @@ def read_selections(
 
 
 def _recalled(row: ScoreRow, names: Sequence[str]) -> ScoreRow:
-    """Return the answer, scored by whether it holds a right one.
+    """Return the answer's row, scored by whether the answer contains a right one.
 
-    Its details say how many of that one's words it holds.
+    Its details have the share of that answer's words.
     """
     if row.score is None:
         return row

@@ -1,6 +1,6 @@
-"""What an experiment over arms works with: its questions, the run's model, and the library that is searched for them.
+"""The common parts of experiments with arms: the questions, the run's model, and the library that is searched.
 
-What is left of an experiment is then:
+The rest of an experiment is then:
 
     with open_bench(found, run, lambda searched: searched.with_key(found, run)) as bench:
         passages = bench.retrieved()
@@ -33,7 +33,7 @@ from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
 
 SCORED = ("choice", "yes/no", "claim", "short", "list")
-"""Kinds of question whose answers a rule tells right from wrong."""
+"""Kinds of questions whose answers can be scored by rule."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ class Bench:
 
     Attributes:
         found: The data set.
-        run: What is asked of the experiment.
-        questions: Those that are put.
+        run: The options of the run.
+        questions: The questions to ask.
         asking: The model, with its concurrency and budget.
-        reader: That of the model, or the offline one.
-        inputs: What the numbers depend on, for the manifest.
+        reader: The model's reader, or the offline one.
+        inputs: Everything that the numbers depend on, for the manifest.
     """
 
     found: DataSet
@@ -58,7 +58,7 @@ class Bench:
 
     @property
     def model(self) -> str:
-        """How tables name it."""
+        """The model's name in tables."""
         return self.asking.name
 
     @property
@@ -72,13 +72,13 @@ class Bench:
         passages: Callable[[Sample], Sequence[Source] | Mapping[str, Sequence[Source]]],
         questions: Sequence[Sample] | None = None,
     ) -> list[ScoreRow]:
-        """Put the questions to the arms, under each condition with the same passages; a row an answer.
+        """Ask the arms the questions, under each condition with the same passages; return one row for each answer.
 
-        With `repeats` of the run all of it once more, so often, by a model that may answer otherwise; each row's
-        details say in which repetition it was answered, and measures take the mean of a question's.
+        With `repeats` of the run, all of it is repeated, with a model that may answer differently; each row's details
+        have the number of the repetition, and measures use the mean of a question's rows.
 
         Raises:
-            UsageError: Repeats are asked for without a language model, which answers alike each time.
+            UsageError: Repeats are requested without a language model, which always gives the same answers.
         """
         chosen = self.questions if questions is None else questions
         if self.run.repeats > 1 and self.offline:
@@ -100,9 +100,9 @@ class Bench:
     def over_repeats(
         self, rows: Sequence[ScoreRow], named: Callable[[ScoreRow], str], title: str = "Over repeated runs"
     ) -> tuple[tuple[Table, ...], dict[str, Any]]:
-        """Mean and standard deviation over the repetitions of the share of right answers, by what `named` says.
+        """Return mean and standard deviation of the share of right answers over the repetitions, by `named(row)`.
 
-        Without repetitions there are none.
+        Empty without repetitions.
         """
         if self.run.repeats < 2:
             return (), {}
@@ -138,13 +138,13 @@ class Bench:
 
         Args:
             experiment: Its name.
-            tables: For people.
-            rows: What was answered.
+            tables: Its tables.
+            rows: The rows of all answers.
             figures: The tables' numbers.
-            plots: To look at.
+            plots: Its plots.
             about: What was measured, in one line; without it, the number of questions and the model.
-            more: A sentence behind that.
-            **settings: What else the numbers depend on, for the manifest.
+            more: A further sentence.
+            **settings: Further settings that the numbers depend on, for the manifest.
         """
         asked = len(samples_of(complete(rows)))
         line = about or f"{asked:,} questions ({self.run.part} part), {self.model}."
@@ -168,17 +168,17 @@ class SearchBench(Bench):
 
     @property
     def turns(self) -> Turns:
-        """Whole turns over the library."""
+        """Return whole turns over the library."""
         return Turns(
             self.reader, self.searched.library, turn_settings(self.run).extractive_reader, self.searched.reranker
         )
 
     def retrieved(self, k: int = SETTINGS.k) -> dict[str, tuple[Source, ...]]:
-        """Sample id to the k passages that a turn retrieves for it, best first."""
+        """Return the k passages that a turn retrieves, best first, by sample id."""
         return {question.id: self.searched.retrieved(question, k) for question in self.in_turn()}
 
     def in_turn(self) -> Iterator[Sample]:
-        """Return the questions, with progress: what follows each is its searches."""
+        """Yield the questions, reporting progress of their searches."""
         return self.run.each(self.questions, f"{self.found.name}: searches")
 
 
@@ -186,7 +186,7 @@ class SearchBench(Bench):
 def open_bench(
     found: DataSet, run: ExperimentRun, questions: Callable[[SearchedLibrary], Sequence[Sample]]
 ) -> Iterator[SearchBench]:
-    """The library of a data set's corpus, and the run's model over the questions that are chosen with it.
+    """Yield a bench over the library of a data set's corpus and the run's model, for the selected questions.
 
     Raises:
         UsageError: The set has nothing to search, or no such question.
@@ -207,12 +207,12 @@ def given_sources(question: Sample) -> list[Source]:
 
 
 def data_inputs(found: DataSet) -> dict[str, Any]:
-    """What numbers depend on that come from a data set alone, for the manifest."""
+    """Return the settings that numbers depend on if they come from a data set alone, for the manifest."""
     return {"source": found.source, "licence": found.licence, "sha256": checksums(found.files)}
 
 
 def of_kinds(found: DataSet, run: ExperimentRun, kinds: Sequence[str] = SCORED) -> tuple[Sample, ...]:
-    """Return the run's part and limit of the questions of some kinds that have an answer to compare with.
+    """Return those questions of the run's part and limit that are of these kinds and have an answer for comparison.
 
     Raises:
         UsageError: As `DataSet.select`, or there is no such question.
@@ -228,6 +228,6 @@ def of_kinds(found: DataSet, run: ExperimentRun, kinds: Sequence[str] = SCORED) 
 
 
 def turn_settings(run: ExperimentRun) -> Settings:
-    """Those of whole turns: as `SETTINGS`, with the run's extractive reader where a turn can have it."""
+    """Return the settings of whole turns: `SETTINGS` with the run's extractive reader, if a turn can use it."""
     own = "default" if run.extractive_reader.endswith(".onnx") else run.extractive_reader
     return SETTINGS.model_copy(update={"extractive_reader": own})

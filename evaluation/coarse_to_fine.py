@@ -11,7 +11,8 @@ from preflight_rag.state.errors import UsageError
 COARSE_ALPHAS = (0.0, 0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
 """The paper's coarse grid (section 3.1)."""
 WINDOWS = (1, 10, 100, 1000, None)
-"""The paper's, where 0 counts no pick, as α = 1 does, and 1,000,000 all; 1, which it finds best three times, added."""
+"""The paper's windows, where 0 counts no pick, as α = 1 does, and 1,000,000 all; 1, which it finds best three times, is
+added."""
 
 Objective = Callable[[float, int | None], float]
 
@@ -23,7 +24,7 @@ class BestSetting:
     Attributes:
         alpha: Weight of relevance.
         window: Last picks that count, None for all.
-        value: Of the objective there.
+        value: The objective's value there.
         trace: Every setting that was tried with its value, in order.
     """
 
@@ -42,12 +43,12 @@ def search(
 ) -> BestSetting:
     """Return the setting with the highest value of the objective, each setting tried once.
 
-    The coarse round tries every pair. Each finer one tries, around the best so far, α half-way to its neighbours and
-    the windows half-way, by ratio, to theirs. At α = 1 the window has no effect and
-    is not searched. Of equal values the larger α wins, then the larger window: the smaller departure from relevance.
+    The coarse round tries every pair. Each finer one tries, around the best so far, values of α half-way to its
+    neighbours and windows half-way, by ratio, to theirs. At α = 1 the window has no effect and is not searched. Of
+    equal values the larger α wins, then the larger window: the smaller departure from relevance.
 
     Args:
-        objective: Of α and w; higher is better.
+        objective: Function of α and w; higher is better.
         coarse_alphas: Grid of α in [0, 1].
         windows: Grid of w.
         rounds: Finer rounds after the coarse one.
@@ -83,11 +84,12 @@ def search(
 
 
 def _best(tried: dict[tuple[float, int | None], float]) -> tuple[float, int | None]:
+    """Return the setting (α, w) with the highest value; of equal ones, that with the larger α, then the larger w."""
     return max(tried, key=lambda setting: (tried[setting], setting[0], setting[1] or float("inf")))
 
 
 def _halfway(alpha: float, known: Collection[float]) -> Iterator[float]:
-    """Weights half-way from `alpha` to the next smaller and the next larger known one."""
+    """Yield weights half-way from `alpha` to the next smaller and the next larger known one."""
     for other in (
         max((a for a in known if a < alpha), default=None),
         min((a for a in known if a > alpha), default=None),
@@ -97,7 +99,7 @@ def _halfway(alpha: float, known: Collection[float]) -> Iterator[float]:
 
 
 def _between(window: int | None, known: Sequence[int | None]) -> Iterator[int]:
-    """Windows half-way, by ratio, from `window` to the next smaller and the next larger known one."""
+    """Yield windows half-way, by ratio, from `window` to the next smaller and the next larger known one."""
     finite = sorted({w for w in known if w is not None})
     if window is None:
         yield from [2 * finite[-1]] if finite else []

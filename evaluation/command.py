@@ -1,4 +1,4 @@
-"""`eval`: the experiments; `eval list`: which there are; `eval show`: one case of a run."""
+"""The command `eval`: run experiments; `eval list` lists them, `eval show` shows one case of a run."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ SHOWN = (
     "question", "kind", "options", "right", "answers", "passages", "route", "choice", "fallback", "error", "prompts",
     "reply", "quotes",
 )  # fmt: skip
-"""Details of a row that have a place of their own; what else it holds stands below them."""
+"""Details of a row that are shown in a fixed place; all others are shown below them."""
 PAPERS = ("BriefContext", "COrg", "CPQA", "Diversity", OWN)
-"""In the order of the list."""
+"""Papers, in the order of the list."""
 ASKS = "*"
 WIDEST = 110
 MANY = 10
-"""More experiments than so many read the same data sets only where they are those of questions."""
+"""Data sets that more experiments than this share are listed last, under one heading: they are those of questions."""
 
 
 _SEARCHING = ("positions", "conflicts", "integration", "context-length", "distractors", "cost", "open-ended")
@@ -50,16 +50,16 @@ USED_BY = {
     "--document-embedder": ("sources", "hsrdr", *_PIPELINE),
     "--passage-embedder": _PIPELINE,
 }
-"""Which experiments an option is for."""
+"""The experiments to which an option applies."""
 
 
 class Experiments(TyperGroup):
-    """`eval EXPERIMENT` runs the group itself, unless the experiment's place holds the name of a command."""
+    """`eval EXPERIMENT` runs the group itself, unless the first argument is the name of a command."""
 
     allow_interspersed_args = True
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Hand a command's arguments to it before an experiment is read from them."""
+        """Pass the arguments to a command if the first one names it, before an experiment is read from them."""
         if args and args[0] in self.commands:
             return self.commands[args[0]].make_context(f"{info_name} {args[0]}", args[1:], parent=parent, **extra)
         return super().make_context(info_name, args, parent=parent, **extra)
@@ -74,7 +74,7 @@ def list_experiments(json: JsonOption = False) -> None:
 
 
 def by_paper() -> dict[str, list[str]]:
-    """Return every experiment's name, by paper; those of no paper last."""
+    """Return every experiment's name, by paper; those without a paper last."""
     return {paper: [name for name, entry in EXPERIMENTS.items() if entry.paper == paper] for paper in PAPERS}
 
 
@@ -91,7 +91,7 @@ def _experiment(name: str) -> dict[str, Any]:
 
 
 def lines(width: int) -> Iterator[str]:
-    """Yield the list, at most so many characters wide."""
+    """Yield the list, at most `width` characters wide."""
     column = max(map(len, EXPERIMENTS)) + 4
     for paper, names in by_paper().items():
         yield typer.style(paper, bold=True)
@@ -109,7 +109,7 @@ def lines(width: int) -> Iterator[str]:
 
 
 def _wrapped(text: str, head: str, width: int) -> str:
-    """Return a paragraph that hangs from its head."""
+    """Return a paragraph with a hanging indent of the head's width."""
     hang = " " * len(head)
     return fill(
         text, width, initial_indent=head, subsequent_indent=hang, break_on_hyphens=False, break_long_words=False
@@ -145,7 +145,7 @@ def show_case(
 
 
 def _lines_of(run: Path, case: str) -> list[dict[str, Any]]:
-    """Return the lines of `results.jsonl` about a case, of every experiment and data set that has it."""
+    """Return the lines of `results.jsonl` about a case, from all experiments and data sets in the folder."""
     path = run / RESULTS if run.is_dir() else run
     if not path.is_file():
         raise UsageError(f"there is no {RESULTS} in {str(run)!r}", help="Give the folder that --out named.")
@@ -160,7 +160,7 @@ def _lines_of(run: Path, case: str) -> list[dict[str, Any]]:
 
 
 def _described(rows: Sequence[ScoreRow]) -> Iterator[str]:
-    """Yield the lines that show the rows of a case under one condition."""
+    """Yield lines that show the rows of a case under one condition."""
     asked = rows[0].details
     yield f"\nQuestion ({asked.get('kind', 'question')}): {asked.get('question', '')}"
     for place, option in enumerate(asked.get("options", [])):
@@ -184,6 +184,7 @@ def _described(rows: Sequence[ScoreRow]) -> Iterator[str]:
 
 
 def _passages(title: str, passages: Sequence[Mapping[str, Any]] | None) -> Iterator[str]:
+    """Yield the lines that print passages under a title; none if there are no passages."""
     if passages:
         yield f"\n{title}:"
     for n, passage in enumerate(passages or (), 1):
@@ -193,7 +194,7 @@ def _passages(title: str, passages: Sequence[Mapping[str, Any]] | None) -> Itera
 
 
 def _exchange(details: Mapping[str, Any]) -> Iterator[str]:
-    """Prompts with their replies, and the answer that was made of them."""
+    """Yield prompts with their replies, and the answer parsed from them."""
     for number, call in enumerate(details.get("prompts", []), 1):
         yield f"\n--- prompt {number}"
         for message in call["messages"]:
@@ -386,10 +387,10 @@ def evaluate(
 
 
 def _check_use(experiment: str, options: Sequence[str]) -> None:
-    """Refuse an option that would change nothing in this experiment.
+    """Raise an error for an option that would have no effect in this experiment.
 
     Raises:
-        UsageError: One would.
+        UsageError: There is one.
     """
     for option in options:
         users = USED_BY[option]
@@ -398,7 +399,7 @@ def _check_use(experiment: str, options: Sequence[str]) -> None:
 
 
 def _model(experiment: str, name: str | None) -> str:
-    """Return the model of an experiment that asks one, named on stderr; others run offline."""
+    """Return the model of an experiment that uses one, and print its name on stderr; others run offline."""
     if experiment not in EXPERIMENTS or not EXPERIMENTS[experiment].asks:
         return "offline"
     from evaluation.harness.asking import chosen_model
@@ -410,6 +411,7 @@ def _model(experiment: str, name: str | None) -> str:
 
 
 def _run(experiment: str, data: Path | None, datasets: list[str], settings: ExperimentRun) -> list[Report]:
+    """Run an experiment; if its budget is used up, say how many cases were answered."""
     from evaluation.experiments import run
 
     try:
@@ -419,7 +421,7 @@ def _run(experiment: str, data: Path | None, datasets: list[str], settings: Expe
 
 
 def _deliver(reports: list[Report], settings: ExperimentRun, out: Path | None) -> None:
-    """Write and show what there is, then say what is missing.
+    """Write and show the reports, then report what is missing.
 
     Raises:
         BudgetUsedUp: Cases are missing because the budget is used up.
@@ -441,12 +443,13 @@ def _deliver(reports: list[Report], settings: ExperimentRun, out: Path | None) -
 
 
 def _unfinished(budget: Budget) -> BudgetUsedUp:
+    """Return the error for a run that its budget stopped, with the number of answered cases."""
     return budget.refusal(f"{budget.answered} of {budget.cases} cases answered; the budget is used up")
 
 
 @contextmanager
 def _progress(budget: Budget) -> Iterator[tuple[Progress, Callable[[str], None]]]:
-    """A bar on stderr for each stage, with what was spent, where stderr is a terminal; and a way to say something."""
+    """Yield a function that reports progress and one for warnings; in a terminal, a bar shows progress and spending."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
@@ -473,7 +476,7 @@ def _progress(budget: Budget) -> Iterator[tuple[Progress, Callable[[str], None]]
 
 
 def _show(reports: list[Report]) -> None:
-    """The tables: drawn in a terminal, Markdown elsewhere."""
+    """Print the tables: drawn in a terminal, as Markdown elsewhere."""
     from rich.console import Console
 
     from evaluation.report import drawn, markdown

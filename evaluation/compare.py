@@ -3,9 +3,9 @@
     found = compare(rows, by="condition", baseline="RAG", seed=0)
     Report(..., tables=found.tables("16 passages"), figures=found.figures, plots=(found.bars("Right answers"),))
 
-A table has a line for each arm and a column for each condition or measure; `by="arm"` turns it around. A share has
-Wilson's interval, any other mean a bootstrap's. The sign test counts the samples on which one side does better than the
-other; for right and wrong answers it is McNemar's exact test (McNemar 1947), so one function serves both.
+A table has a line for each arm and a column for each condition or measure; `by="arm"` swaps them. A share has Wilson's
+interval, any other mean a bootstrap's. The sign test counts the samples on which one side is better than the other; for
+right and wrong answers it is McNemar's exact test (McNemar 1947), so one function serves both.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from evaluation.rows import ScoreRow, complete, samples_of
 Cell: TypeAlias = tuple[str, str]
 """A line and a column of a table."""
 Scores: TypeAlias = dict[str, float]
-"""Sample to score."""
+"""Score by sample."""
 
 FALLBACK = "MIRAGE's scorer takes an answer that names no option, an abstention too, as the first one."
 INTERVALS = "[95 %: Wilson for shares, bootstrap for means and paired differences.]"
 COUNTS = {"unreadable": "unreadable", "refused": "refused", "abstained": "abstained", "error": "no reply"}
-"""What is counted of answers: the row's detail and the head of the column."""
+"""Counted properties of answers: the row's detail and the column's heading."""
 
 
 @dataclass(frozen=True)
 class PairedScores:
-    """Two sides on the same samples.
+    """A comparison of two sides on the same samples.
 
     Attributes:
         difference: Mean of first − second, with its paired bootstrap interval.
         wins: Samples on which only the first is right, or scores higher.
         ties: Samples on which both score the same.
         losses: Samples on which only the second is right, or scores higher.
-        p: Of the two-sided exact test; 1 where nothing differs.
+        p: P-value of the two-sided exact test; 1 if nothing differs.
         holm: The same, corrected for the family of tests; `p` until it is corrected.
     """
 
@@ -53,7 +53,7 @@ class PairedScores:
     holm: float
 
     def as_json(self) -> dict[str, Any]:
-        """For figures, rounded to 6 places."""
+        """Return the numbers for figures, rounded to 6 places."""
         counts = {"wins": self.wins, "ties": self.ties, "losses": self.losses}
         return {"difference": self.difference.as_json(), **counts, "p": round(self.p, 6), "holm": round(self.holm, 6)}
 
@@ -68,7 +68,7 @@ def paired(first: Sequence[float], second: Sequence[float], *, seed: int) -> Pai
 
 
 def sign_test(wins: int, losses: int) -> float:
-    """Two-sided exact p-value that wins and losses are equally likely; ties do not count."""
+    """Return the two-sided exact p-value that wins and losses are equally likely; ties do not count."""
     from scipy.stats import binomtest
 
     return float(binomtest(wins, wins + losses, 0.5).pvalue) if wins + losses else 1.0
@@ -84,16 +84,16 @@ def corrected(family: Sequence[PairedScores]) -> list[PairedScores]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What came of a comparison; see `compare`.
+    """The results of `compare`.
 
     Attributes:
-        rows: Those of the samples that have a score in all of their rows.
-        failed: How many samples have not.
-        scores: Line to column to the score of each sample, in one order.
-        estimates: Line to column to the mean.
-        pairs: Name of a comparison to its two cells.
-        tests: The same name to what came of it.
-        seed: Of the bootstrap.
+        rows: The rows of the samples that have a score in all of their rows.
+        failed: How many samples lack a score.
+        scores: The score of each sample, in one order, by line and column.
+        estimates: The mean by line and column.
+        pairs: The two cells of each comparison, by its name.
+        tests: The result of each comparison, by its name.
+        seed: Seed of the bootstrap.
         by: What the columns are.
         samples: How many are compared.
     """
@@ -115,13 +115,13 @@ class Comparison:
 
     @property
     def left_out(self) -> str:
-        """A sentence about the samples that are missing; empty when none is."""
+        """Return a sentence about the samples that are left out; "" if there are none."""
         failed = f"{self.failed:,} questions that not every arm has answered are left out. "
         return failed if self.failed else ""
 
     @property
     def figures(self) -> dict[str, Any]:
-        """All numbers as JSON."""
+        """Return all numbers as JSON."""
         return {
             "questions": self.samples,
             "failed": self.failed,
@@ -131,7 +131,7 @@ class Comparison:
         }
 
     def tables(self, title: str = "", note: str = "") -> tuple[Table, ...]:
-        """Means and costs, in one table where there is one column, and the paired differences."""
+        """Return the tables of means, costs and paired differences; with one column, means and costs share a table."""
         named = title or f"{self.samples:,} questions"
         differences = (self.differences(f"{title}, paired" if title else "Paired differences"),) if self.tests else ()
         if len(self.columns) == 1:
@@ -148,14 +148,14 @@ class Comparison:
         intervals: str = INTERVALS,
         differences: bool = False,
     ) -> Table:
-        """Return one line each, one column each, and the mean; below them the differences, where asked for.
+        """Return a table of means, with one line and one column each; below them the differences, if requested.
 
         Args:
-            title: Of the table.
+            title: Title of the table.
             note: How to read it.
-            head: Of the first column.
+            head: Heading of the first column.
             percent: The scores are shares, shown times 100.
-            intervals: What the note says of intervals.
+            intervals: The note's text about intervals.
             differences: Whether paired differences have lines of their own, without tests.
         """
         nothing = Estimate(float("nan"), float("nan"), float("nan"))
@@ -170,7 +170,7 @@ class Comparison:
         return Table(title, (head, *self.columns), tuple(lines), f"{note} {intervals}".strip())
 
     def differences(self, title: str, note: str = "", *, head: str = "") -> Table:
-        """Paired differences in points, one line each, with what was won and lost."""
+        """Return a table of paired differences in points, one line each, with wins and losses."""
         lines = []
         for name, test in self.tests.items():
             counts = map(str, (test.wins, test.ties, test.losses))
@@ -183,9 +183,9 @@ class Comparison:
         return Table(title, (head, "difference", "win", "tie", "lose", "p", "p (Holm)"), tuple(lines), note.strip())
 
     def difference_grid(self, title: str, *, head: str = "systems") -> Table:
-        """Return one line for two lines that are compared.
+        """Return a table with one line for each two compared lines.
 
-        For each column the difference in points and the corrected p.
+        Each column has the difference in points and the corrected p-value.
         """
         grid = self._by_lines()
         names = list(dict.fromkeys(name for tests in grid.values() for name in tests))
@@ -202,12 +202,12 @@ class Comparison:
         return Table(title, tuple(heads), tuple(lines), f"{note}table.")
 
     def beside_baseline(self, title: str, note: str = "", *, head: str = "", percent: Collection[str] = ()) -> Table:
-        """Return one line each: its means, then for each column that is compared the difference and the corrected p.
+        """Return one line each: its means, then for each compared column the difference and the corrected p-value.
 
         Args:
-            title: Of the table.
+            title: Title of the table.
             note: How to read it.
-            head: Of the first column.
+            head: Heading of the first column.
             percent: Columns of shares, shown times 100.
         """
         tests = {cells[0]: self.tests[name] for name, cells in self.pairs.items()}
@@ -228,13 +228,13 @@ class Comparison:
     def costs(
         self, title: str, note: str = "", *, label: Callable[[ScoreRow], str] | None = None, right: bool = False
     ) -> Table:
-        """What could not be counted as an answer, MIRAGE's score where there are options, and what an answer cost.
+        """Return a table of replies without an answer, MIRAGE's score if there are options, and the cost of an answer.
 
         Args:
-            title: Of the table.
+            title: Title of the table.
             note: How to read it.
-            label: Names the line of a row; without it, its arm.
-            right: Whether the share of right answers stands first.
+            label: Returns the line's name for a row; without it, its arm.
+            right: Whether the share of right answers is the first column.
         """
         groups = _answers(self.rows, label)
         choices = _choices(groups)
@@ -264,7 +264,7 @@ class Comparison:
         return Table(title, tuple(head), tuple(lines), f"{note} {shown}".strip())
 
     def spent(self, *, label: Callable[[ScoreRow], str] | None = None) -> dict[str, Any]:
-        """Return the numbers of the table of costs, by the name of its lines."""
+        """Return the numbers of the table of costs, by the names of its lines."""
         groups = _answers(self.rows, label)
         choices = _choices(groups)
         return {name: spent_by(answers, seed=self.seed, choices=choices) for name, answers in groups.items()}
@@ -272,7 +272,7 @@ class Comparison:
     def bars(
         self, title: str, label: str = "right answers", note: str = "", *, turned: bool = False, percent: bool = True
     ) -> BarPlot:
-        """Return the means side by side: a group of bars a column, or a line of the table where it is `turned`."""
+        """Return a bar plot of the means: a group of bars for each column, or, if `turned`, each line."""
         estimates, axis = self.estimates, PlotAxis(label, percent=percent)
         if turned:
             series = tuple(PlotSeries(name, tuple(row[name] for row in estimates.values())) for name in self.columns)
@@ -288,13 +288,13 @@ class Comparison:
         label: str = "right answers",
         note: str = "",
     ) -> LinePlot:
-        """Return the means of each line over the columns: `at` names those columns, in order or with their numbers."""
+        """Return a line plot of the means over the columns in `at`, given in order or with their positions."""
         places: tuple[float, ...] | tuple[str, ...] = tuple(at.values()) if isinstance(at, Mapping) else tuple(at)
         series = tuple(PlotSeries(line, tuple(row[name] for name in at)) for line, row in self.estimates.items())
         return LinePlot(title, x, places, PlotAxis(label, percent=True, low=0.0, high=1.0), series, note=note)
 
     def _by_lines(self) -> dict[str, dict[str, PairedScores]]:
-        """Return the comparisons of two lines in one column: "a − b" to column to what came of it."""
+        """Return the comparisons of two lines: their result by column, by the name "a − b"."""
         grid: dict[str, dict[str, PairedScores]] = {}
         for name, (first, second) in self.pairs.items():
             if first[1] == second[1]:
@@ -316,19 +316,20 @@ def compare(
     """Compare the scores of rows; samples that lack one anywhere are counted and left out.
 
     Args:
-        rows: Of one run over one data set.
-        by: What the columns are; the lines are the arms, or the conditions where the columns are the arms.
-        columns: Which columns, or for each the values of `by` that it takes: a sample's score in a column is the mean
-            of its rows there, so that "all" can be a sample's mean over its conditions, or all samples where each has
-            one condition. Without it, each value is a column.
+        rows: Rows of one run over one data set.
+        by: What the columns are; the lines are the arms, or the conditions if the columns are the arms.
+        columns: Which columns, or for each the values of `by` that it includes: a sample's score in a column is the
+            mean of
+            its rows there, so that "all" can be a sample's mean over its conditions, or all samples if each has one
+            condition. Without it, each value is a column.
         lines: Which lines, in order; without it all.
-        pairs: Name to the two cells that are compared over the samples that both have; or two lines each, which are
+        pairs: The two cells, by name, that are compared over the samples that both have; or pairs of lines, which are
             compared in every column. Without it, in each column every line is compared with the baseline, or with each
             other.
         baseline: A line. All comparisons of one call are one family for Holm's correction.
-        seed: Of the bootstrap.
-        wilson: Whether shares have Wilson's interval, or the columns in which they have; else they have the
-            bootstrap's, too.
+        seed: Seed of the bootstrap.
+        wilson: Whether shares have Wilson's interval, or the columns in which they have; otherwise they have the
+            bootstrap's.
     """
     rows = list(rows)
     kept = complete(rows)
@@ -341,14 +342,14 @@ def compare(
     else:
         taken = {name: {name} for name in columns}
     names = lines if lines is not None else list(dict.fromkeys(str(getattr(row, line_field)) for row in kept))
-    scores = {line: {name: _scores(kept, line_field, line, by, taken[name]) for name in taken} for line in names}
     shares = set(taken) if wilson is True else set(wilson or ())
-    estimates = {
-        line: {
-            name: (share if name in shares else average)(list(found.values()), seed=seed) for name, found in row.items()
-        }
-        for line, row in scores.items()
-    }
+    scores: dict[str, dict[str, dict[str, float]]] = {}
+    estimates: dict[str, dict[str, Estimate]] = {}
+    for line in names:
+        scores[line], estimates[line] = {}, {}
+        for name, wanted in taken.items():
+            found = scores[line][name] = _scores(kept, line_field, line, by, wanted)
+            estimates[line][name] = (share if name in shares else average)(list(found.values()), seed=seed)
     if pairs is None:
         pairs = [(a, b) for b, a in combinations(names, 2)]
         if baseline is not None:
@@ -369,7 +370,7 @@ def compare(
 
 
 def spent_by(answers: Sequence[ScoreRow], *, seed: int, choices: bool) -> dict[str, Any]:
-    """Counts and mean costs of answers, and their score by MIRAGE's scorer where something was to be chosen."""
+    """Return counts and mean costs of answers, and their score by MIRAGE's scorer if there were options."""
     counts: dict[str, Any] = {key: sum(bool(row.details.get(key)) for row in answers) for key in COUNTS}
     means = {
         "calls": fmean(row.calls for row in answers),
@@ -383,7 +384,7 @@ def spent_by(answers: Sequence[ScoreRow], *, seed: int, choices: bool) -> dict[s
 
 
 def p_value(p: float) -> str:
-    """Return a cell: three places, or that it is less."""
+    """Return a p-value with three decimals, or "<" the least of these."""
     return "< 0.001" if p < 0.0005 else f"{p:.3f}"
 
 
@@ -397,7 +398,7 @@ def _scores(rows: Iterable[ScoreRow], line_field: str, line: str, by: str, wante
 
 
 def _pairs(chosen: Sequence[tuple[str, str]], columns: Sequence[str]) -> dict[str, tuple[Cell, Cell]]:
-    """Two lines each in every column; the second is what is compared with."""
+    """Return the two cells of each pair of lines in every column; the second is the reference."""
     return {
         f"{first} − {second}" if len(columns) == 1 else f"{column}: {first} − {second}": (
             (first, column),
@@ -409,6 +410,7 @@ def _pairs(chosen: Sequence[tuple[str, str]], columns: Sequence[str]) -> dict[st
 
 
 def _test(first: Scores, second: Scores, seed: int) -> PairedScores:
+    """Return the paired comparison of two score lists over the samples that both have."""
     both = [sample for sample in first if sample in second]
     return paired([first[sample] for sample in both], [second[sample] for sample in both], seed=seed)
 
@@ -425,12 +427,12 @@ def _answers(rows: Iterable[ScoreRow], label: Callable[[ScoreRow], str] | None) 
 
 
 def _choices(groups: Mapping[str, Sequence[ScoreRow]]) -> bool:
-    """Return whether something was to be chosen."""
+    """Return whether there were options to choose from."""
     return any(row.details.get("options") for answers in groups.values() for row in answers)
 
 
 def _loose(answers: Iterable[ScoreRow], seed: int) -> Estimate:
-    """Score by MIRAGE's scorer, its interval over samples."""
+    """Return the score by MIRAGE's scorer, with its interval over samples."""
     by_sample: dict[str, list[float]] = {}
     for row in answers:
         by_sample.setdefault(row.sample, []).append(row.details.get("fallback", row.score or 0.0))

@@ -1,17 +1,17 @@
-"""What COrg's tables measure (section 2.4): how many of the right answers are given, and whether of the right things.
+"""The measures of COrg's tables (section 2.4): how many of the right answers are given, and about the right entities.
 
 The measures are those of AmbigDocs (Lee et al., arXiv 2404.12447), as its published scorer computes them: words are
 lower-cased, without punctuation, articles and stop words (here the project's own list of them).
 
-- answer recall: the share of a right answer's words that the text holds;
-- entity recall: the same of the thing's full name, without the words of the name that the question uses;
-- EAR (entity-answer recall): the product of both, for each thing and its answer;
-- Disambig-F1: a reader of spans is asked the sub-question, which has the thing's full name, and reads the text as its
-  passage; the F1 of what it finds with the right answer, 0 where it finds none.
+- answer recall: the share of a right answer's words that the text contains;
+- entity recall: the same for the entity's full name, without the words of the name that the question uses;
+- EAR (entity-answer recall): the product of both, for each entity and its answer;
+- Disambig-F1: a reader of spans gets the sub-question, which has the entity's full name, and reads the text as its
+  passage; the F1 of what it finds with the right answer, 0 if it finds nothing.
 
-Each is a mean over the question's right answers, or over its things with their answers. Where the data set does not
-name things (ConflictQA), there is no entity recall and no EAR, and the sub-question of each answer is the one that the
-set has for it, else the question itself.
+Each is a mean over the question's right answers, or over its entities with their answers. If the data set does not name
+entities (ConflictQA), there is no entity recall and no EAR, and the sub-question of each answer is the one in the set,
+else the question itself.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ from preflight_rag.text.words import STOP_WORDS
 
 MEASURES = {"answers": "answer recall", "entities": "entity recall", "both": "EAR", "disambig": "Disambig-F1"}
 HEADLINE = tuple(MEASURES[name] for name in ("answers", "both", "disambig"))
-"""The measures that systems are compared in."""
+"""The measures in which systems are compared."""
 WRONG = "gives a wrong answer"
 
 
 @dataclass(frozen=True)
 class PossibleReferent:
-    """A thing that a question may mean, a right answer for it, and the question that asks for this thing alone.
+    """An entity that a question may mean, a right answer for it, and the question that asks for this entity alone.
 
-    Its full name is empty where the data set does not name things.
+    Its full name is empty if the data set does not name entities.
     """
 
     entity: str
@@ -57,7 +57,7 @@ class PossibleReferent:
 
 
 def things(question: Sample) -> tuple[PossibleReferent, ...]:
-    """Return the things of the passages that give a right answer; where none is named, one for each right answer."""
+    """Return the entities of the passages that give a right answer; if none is named, one for each right answer."""
     right = {name for names in question.answers for name in names}
     giving = [given for given in question.given if given.role != "wrong" and given.answer in right]
     named: dict[tuple[str, str], PossibleReferent] = {}
@@ -67,15 +67,17 @@ def things(question: Sample) -> tuple[PossibleReferent, ...]:
             named.setdefault((entity, given.answer), PossibleReferent(entity, given.answer, asked))
     if named:
         return tuple(named.values())
-    told = {given.answer: given.sub_question for given in reversed(giving) if given.sub_question}
-    return tuple(PossibleReferent("", names[0], told.get(names[0]) or question.question) for names in question.answers)
+    sub_questions = {given.answer: given.sub_question for given in reversed(giving) if given.sub_question}
+    return tuple(
+        PossibleReferent("", names[0], sub_questions.get(names[0]) or question.question) for names in question.answers
+    )
 
 
 def shared_name(question: Sample) -> str:
-    """Return the name that a question uses for several things: its label where the question holds it, else by rule.
+    """Return the name that a question uses for several entities: its label if the question contains it, else by rule.
 
-    A question in lower case has no capitals to tell it by: its name is what most of the things' full names share with
-    it, of these the longest.
+    In a question in lower case a name cannot be recognised by capitals: then it is the text of the question that most
+    of the entities' full names contain, of these the longest.
     """
     label = question.label.removesuffix("(disambiguation)").strip()
     if label and label.casefold() in question.question.casefold():
@@ -84,6 +86,7 @@ def shared_name(question: Sample) -> str:
 
 
 def _name_of_things(question: Sample) -> str:
+    """Return the words of the question that occur in the names of most of its things, e.g. `Apple`."""
     entities = dict.fromkeys(given.entity for given in question.given if given.entity)
     found: dict[str, set[str]] = {}
     for entity in entities:
@@ -102,24 +105,24 @@ def tokens(text: str) -> list[str]:
 
 
 def recall(wanted: Sequence[str], text: str) -> float:
-    """Share of the words that the text holds, each as often as it is wanted."""
+    """Return the share of the wanted words in the text; repeated words count as often as they occur in both."""
     return sum((Counter(wanted) & Counter(tokens(text))).values()) / len(wanted)
 
 
 def answer_recall(names: Sequence[str], text: str) -> float:
-    """Of an answer's names the best; one without words that count must stand in the text as it is."""
+    """Return the recall of the best of an answer's names; one without counted words must be in the text verbatim."""
     return max(recall(words, text) if (words := tokens(name)) else float(holds(text, [name])) for name in names)
 
 
 def entity_recall(entity: str, name: str, text: str) -> float:
-    """Of the words that the name lacks; where it lacks none, whether the entity stands in the text."""
+    """Return the recall of the entity's words beyond the shared name; without any, whether the text contains it."""
     shared = frozenset(tokens(name))
     wanted = [word for word in tokens(entity) if word not in shared]
     return recall(wanted, text) if wanted else float(holds(text, [entity]))
 
 
 def f1(found: str, answer: str) -> float:
-    """F1 of the words of what was found with those of an answer; without any words, whether neither has some."""
+    """Return the F1 of the words of a found answer with those of a right one; without words, whether both lack them."""
     predicted, wanted = tokens(found), tokens(answer)
     if not predicted or not wanted:
         return float(predicted == wanted)
@@ -128,7 +131,7 @@ def f1(found: str, answer: str) -> float:
 
 
 def disambiguated(question: Sample, entity: str) -> str:
-    """Return the question with the thing's full name in the place of the name that it shares with others."""
+    """Return the question with the entity's full name instead of the name that it shares with others."""
     name = shared_name(question)
     place = question.question.casefold().find(name.casefold()) if name else -1
     return (
@@ -137,11 +140,10 @@ def disambiguated(question: Sample, entity: str) -> str:
 
 
 class Grader:
-    """Measures answers; its `name` is that of the reader behind Disambig-F1.
+    """Computes the measures of answers; `name` is that of the reader for Disambig-F1.
 
     Args:
-        reader: A SQuAD-v2 model's name, as `--extractive-reader` takes it; where there is to be none, the project's
-            own reader.
+        reader: A SQuAD-v2 model's name, as `--extractive-reader` takes it; for "none", the project's own reader.
 
     Raises:
         ExtractiveReaderError: There is no such reader.
@@ -152,7 +154,7 @@ class Grader:
         self.name = self._reader.name
 
     def grade(self, question: Sample, text: str) -> dict[str, float | None]:
-        """Return each of `MEASURES`, in [0, 1]; None where the question's things, or its answers, are not known."""
+        """Return each of `MEASURES`, in [0, 1]; None if the question's entities, or its answers, are unknown."""
         known, name = things(question), shared_name(question)
         named = [thing for thing in known if thing.entity]
         answers = [answer_recall(names, text) for names in question.answers]
@@ -166,12 +168,13 @@ class Grader:
         }
 
     def ceiling(self, question: Sample) -> float | None:
-        """Disambig-F1 of the right answers written out, "THING is ANSWER." for each: the most to be expected."""
+        """Return Disambig-F1 of a text with all right answers ("ENTITY is ANSWER."): the highest to be expected."""
         known = things(question)
         text = " ".join(f"{thing.entity or thing.sub_question} is {thing.answer}." for thing in known)
         return fmean(self._disambig(known, text)) if known else None
 
     def _disambig(self, known: Sequence[PossibleReferent], text: str) -> list[float]:
+        """Return, for each possible referent, the F1 of the answer that the reader finds to its sub-question."""
         passage = " ".join(MARKS.sub("", text).split())
         if not passage:
             return [0.0] * len(known)
@@ -180,21 +183,21 @@ class Grader:
 
 
 def _found(reading: PassageReading) -> str:
-    """Return the best span, where it scores above "no answer here" (SQuAD 2.0's rule)."""
+    """Return the best span, if it scores above "no answer here" (SQuAD 2.0's rule)."""
     return reading.best.text if reading.best and reading.best.margin > 0 else ""
 
 
 @dataclass(frozen=True)
 class GradedAnswers:
-    """Answers by COrg's measures; see `graded`.
+    """Answers with COrg's measures, from `graded`.
 
     Attributes:
         rows: The answers, each with its measures in the details.
         by_system: Systems by measure, compared with the baseline.
-        wrong: Share of the answers that give a wrong one, of the questions that have some.
-        ceiling: Disambig-F1 of the right answers written out: the most to be expected.
-        grader: What reads for Disambig-F1.
-        seed: Of the bootstrap.
+        wrong: Share of the answers that include a wrong one, among questions with wrong answers.
+        ceiling: Disambig-F1 of a text with all right answers: the highest to be expected.
+        grader: The grader, with the reader for Disambig-F1.
+        seed: Seed of the bootstrap.
     """
 
     rows: tuple[ScoreRow, ...]
@@ -206,11 +209,11 @@ class GradedAnswers:
 
     @property
     def figures(self) -> dict[str, Any]:
-        """The estimates as JSON, and what Disambig-F1 can reach."""
+        """Return the estimates as JSON, and the ceiling of Disambig-F1."""
         return {**self.by_system.figures["means"], "ceiling": self.ceiling.as_json()}
 
     def table(self, title: str, note: str = "") -> Table:
-        """Return one line a system: the measures, the share of answers that include a wrong one, and their length."""
+        """Return a table with one line for each system: measures, share of answers that include a wrong one, length."""
         nothing = Estimate(nan, nan, nan)
         lines = []
         for arm, row in self.by_system.estimates.items():
@@ -227,7 +230,7 @@ class GradedAnswers:
         return Table(title, head, tuple(lines), f"{note} [95 %: bootstrap; Wilson for shares.]")
 
     def plots(self, title: str, note: str = "") -> tuple[BarPlot, ...]:
-        """Return the headline measures of all systems, to look at; nothing where no question was answered."""
+        """Return bar plots of the headline measures of all systems; none if no question was answered."""
         if not self.by_system.estimates:
             return ()
         bars = self.by_system.bars(title, note=f"{note} Intervals: 95 %, bootstrap.".strip(), turned=True)
@@ -257,12 +260,8 @@ def graded(
     kept = complete(rows)
     measured = measure_rows(kept, asked, grader)
     lines = list(dict.fromkeys(row.arm for row in kept))
-    pairs = {
-        f"{line} − {baseline}, {name}": ((line, name), (baseline, name))
-        for line in lines
-        if line != baseline
-        for name in HEADLINE
-    }
+    others = [line for line in lines if line != baseline]
+    pairs = {f"{line} − {baseline}, {name}": ((line, name), (baseline, name)) for line in others for name in HEADLINE}
     compared = compare(measured, by="measure", columns=tuple(MEASURES.values()), lines=lines, pairs=pairs, seed=seed,
                        wilson=False)  # fmt: skip
     wrong = [replace(row, measure=WRONG, score=float(row.details["wrong"])) for row in kept if asked[row.sample].wrong]

@@ -1,18 +1,19 @@
 """COrg and the baselines of its paper (section 5) as arms, each answering a question from the same contexts.
 
-- Base: one answer over all contexts; the same drawn out to COrg's length (further sentences in their order); and the
-  same asked in the plural, as COrg asks a group (Base with COrg's prompt), which is COrg without its organiser;
-- Random and KMeans: as many groups as COrg made, by chance or by the contexts' vectors, one answer each;
+- Base: one answer over all contexts; the same extended to COrg's length (by further sentences in their order); and the
+  same with the question in the plural, as COrg asks a group (Base with COrg's prompt), which is COrg without its
+  organiser;
+- Random and KMeans: as many groups as COrg made, random or by the contexts' vectors, one answer each;
 - Separate: each context on its own, once with the reader's answer and once with its one best sentence;
 - Retrieve: one answer over the five contexts that are nearest to the question and differ most (MMR), in that order;
 - Summarize: one summary of all contexts for the question, and one answer from that;
 - COrg: the product's own stages: related (section 4, Algorithm 1), organised, answered group by group, aggregated.
 
-A language model is given one answering prompt by all of them, that of the product's groups; what differs is the
-contexts and, where COrg puts it so, the question in the plural. The answers of several groups are put one behind the
-other, as the paper does; COrg's are put together by the product's aggregator.
+All systems use the same answering prompt, that of the product's groups; they differ in the contexts and in whether the
+question is in the plural. The answers of several groups are concatenated, as in the paper; COrg's are combined by the
+product's aggregator.
 
-Any reader will do. A reply that is refused, cut off or empty is left out of an answer that others make up; where there
+Any reader can be used. A reply that is refused, cut off or empty is left out of an answer of several replies; if there
 is no other, it is the answer's error. Vectors and the order of contexts are the sentence reader's for every reader.
 """
 
@@ -23,7 +24,7 @@ import warnings
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
+from itertools import chain, combinations
 from typing import TypeAlias
 
 import numpy as np
@@ -51,24 +52,24 @@ from preflight_rag.text.citations import MARKS
 BASE, CORG, SEPARATE = "Base", "COrg", "Separate"
 BASE_PLURAL = "Base with COrg's prompt"
 SYSTEMS = (BASE, BASE_PLURAL, "Retrieve", "Summarize", "Random", "KMeans", CORG, SEPARATE)
-"""The systems of the paper's tables, in the order of ours."""
+"""The systems of the paper's tables, in our order."""
 RETRIEVED = 5
 """Contexts of Retrieve (COrg, appendix D.2)."""
 RELEVANCE = 0.5
-"""Weight of relevance against likeness to what is retrieved already: as much of each; a guess, the paper has GPT-4
-rank by both."""
+"""Weight of relevance against similarity to contexts already retrieved; a guess, since the paper has GPT-4 rank by
+both."""
 DRAWN_OUT, ONE_SENTENCE = "Base, drawn out to COrg's length", "Separate, one sentence each"
 ONE_AT_A_TIME = Settings(max_concurrency=1)
-"""So that the seconds of a question's calls add up."""
+"""Calls one at a time, so that the seconds of a question's calls add up."""
 KMEANS_STEPS = 20
 """Most steps of k-means; a few contexts need two or three."""
 
 
 def with_passages(questions: Sequence[Sample]) -> tuple[Sample, ...]:
-    """Those that come with passages to answer from.
+    """Return the questions that come with passages.
 
     Raises:
-        UsageError: None does.
+        UsageError: There is none.
     """
     kept = tuple(question for question in questions if question.given and question.answers)
     if not kept:
@@ -81,14 +82,14 @@ def with_passages(questions: Sequence[Sample]) -> tuple[Sample, ...]:
 
 @dataclass(frozen=True)
 class OrganisedContexts:
-    """What COrg makes of a question's contexts.
+    """COrg's organisation of a question's contexts.
 
     Attributes:
-        contexts: What each is about.
-        relations: How the relevant ones relate.
-        groups: Numbers of those that are kept, group by group.
+        contexts: The note on each.
+        relations: The relations of the relevant ones.
+        groups: Numbers of the kept ones, group by group.
         calls: Reader calls that compared contexts.
-        relating: What these took.
+        relating: The cost of these calls.
     """
 
     contexts: tuple[ContextNote, ...]
@@ -99,7 +100,7 @@ class OrganisedContexts:
 
     @cached_property
     def kept(self) -> frozenset[int]:
-        """The contexts that stand in a group."""
+        """The contexts that are in a group."""
         return frozenset(n for group in self.groups for n in group)
 
     @cached_property
@@ -110,10 +111,9 @@ class OrganisedContexts:
 
     @cached_property
     def together(self) -> set[frozenset[int]]:
-        """The pairs that an answer shows as the sides of one matter.
+        """The pairs that an answer shows side by side.
 
-        They contradict each other, be it through a third context, or one does not say which entity of that name it is
-        about.
+        They contradict each other, possibly through a third context, or one does not name its entity.
         """
         import networkx as nx
 
@@ -128,10 +128,10 @@ class OrganisedContexts:
 
 
 class OnePrompt(MeteredReader):
-    """A metered reader of which a language model answers every question with the prompt of COrg's groups."""
+    """A metered reader that uses the prompt of COrg's groups for every question."""
 
     async def answer(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Draft]:
-        """As `Reader.answer`; a reader by rule has no prompt, and answers as on the route plain."""
+        """Answer as `Reader.answer`; a reader by rule has no prompt, and answers as on the route plain."""
         if self.by_rule or options:
             return await super().answer(question=question, sources=sources, options=options)
         return await self.answer_group(question=question, sources=sources, plural=False)
@@ -139,7 +139,7 @@ class OnePrompt(MeteredReader):
 
 @dataclass(frozen=True)
 class SystemQuestion:
-    """A question as a system is asked it."""
+    """A question with the contexts and the reader for a system."""
 
     reader: MeteredReader
     question: str
@@ -150,29 +150,29 @@ class SystemQuestion:
         return await _values(self.reader.answer(question=self.question, sources=group) for group in groups)
 
     async def plural(self, groups: Iterable[Sequence[Source]], *, plural: bool = True) -> list[Draft]:
-        """Return the reader's answer to each group, asked in the plural as COrg asks."""
+        """Return the reader's answer to each group, with the question in the plural as in COrg."""
         return await _values(
             self.reader.answer_group(question=self.question, sources=group, plural=plural) for group in groups
         )
 
 
 System: TypeAlias = Callable[[SystemQuestion, str], Awaitable[list[Draft]]]
-"""A draft for each group of a question, whose id comes last."""
+"""A system: returns the drafts for the groups of a question; the second argument is the question's id."""
 
 
 class SystemArms:
     """The systems as arms over one reader.
 
-    Within a question COrg comes first: Random and KMeans make as many groups.
+    For each question COrg comes first, since Random and KMeans make as many groups.
 
     Args:
-        reader: What answers.
-        sentences: The reader of sentences, whose vectors Retrieve and KMeans go by.
-        seed: Of the random groups.
-        forgetful: Whether each arm gets a reader that remembers no passage, so that each pays for its own reading.
+        reader: The reader that answers.
+        sentences: The reader of sentences, whose vectors Retrieve and KMeans use.
+        seed: Seed of the random groups.
+        forgetful: Whether each arm gets a reader without a cache of passages, so that each pays for its own reading.
 
     Attributes:
-        organised: What COrg made of each question, by its id.
+        organised: COrg's organisation of each question, by its id.
     """
 
     def __init__(self, reader: Reader, sentences: OfflineReader, *, seed: int = 0, forgetful: bool = False) -> None:
@@ -201,28 +201,31 @@ class SystemArms:
         return self._arm(name, self._systems[name])
 
     def variant(self, name: str, **settings: object) -> Arm:
-        """COrg with other settings, as an arm of its own."""
+        """Return COrg with other settings as an arm."""
         chosen = ONE_AT_A_TIME.model_copy(update=settings)
         return self._arm(name, lambda asked, question: self._corg(asked, question, chosen))
 
     async def _corg(self, asked: SystemQuestion, name: str, settings: Settings) -> list[Draft]:
+        """Answer with COrg, and record its groups and its text for the systems that take them from it."""
         draft, self.organised[name] = await answered(asked, settings)
         self._texts[name] = text_of([draft])
         return [draft]
 
     def _made(self, name: str) -> OrganisedContexts:
+        """Return the groups that COrg made for a question."""
         if name not in self.organised:
             raise BadReply("COrg made no groups whose number could be taken", help="Its own error says why.")
         return self.organised[name]
 
     async def _nearest(self, asked: SystemQuestion, _: str) -> list[Draft]:
-        """By relevance and diversity."""
+        """Return one answer over the contexts selected by relevance and diversity."""
         vectors = np.asarray([self._vector(asked.question, source) for source in asked.sources])
         relevance = unit_scaled([self._similarity(asked.question, source) for source in asked.sources])
         picked = mmr(vectors, None, alpha=RELEVANCE, k=RETRIEVED, relevance=relevance)
         return await asked.answers([[asked.sources[at] for at in picked]])
 
     async def _summarize(self, asked: SystemQuestion, _: str) -> list[Draft]:
+        """Summarize all contexts first, and answer from the summary."""
         summary = (await asked.reader.extract(question=asked.question, sources=asked.sources)).value
         if not summary.text:
             return [Draft("", found=False)]
@@ -230,16 +233,18 @@ class SystemArms:
         return await asked.answers([[Source(1, "summary", "Summary", text)]])
 
     async def _by_chance(self, asked: SystemQuestion, name: str) -> list[Draft]:
+        """Answer from as many groups as COrg made, filled at random."""
         count = len(self._made(name).groups)
         by_chance = random.Random(f"{self._seed} {asked.question}")  # noqa: S311
         shuffled = by_chance.sample(asked.sources, len(asked.sources))
         return await asked.answers(shuffled[i::count] for i in range(count))
 
     async def _clustered(self, asked: SystemQuestion, name: str) -> list[Draft]:
+        """Answer from as many groups as COrg made, clustered by similarity."""
         return await asked.answers(self.clusters(asked, len(self._made(name).groups)))
 
     async def _drawn_out(self, asked: SystemQuestion, name: str) -> list[Draft]:
-        """Return the best sentences over all contexts, as many as come nearest to the words of COrg's answer."""
+        """Return the best sentences over all contexts, as many as come nearest to the length of COrg's answer."""
         self._made(name)
         length = len(MARKS.sub("", self._texts[name]).split())
         lines: dict[str, None] = {}
@@ -267,9 +272,11 @@ class SystemArms:
         while len(chosen) < count:
             chosen.append(int((vectors @ vectors[chosen].T).max(axis=1).argmin()))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # contexts that say the same make fewer clusters
+            warnings.simplefilter("ignore", ConvergenceWarning)  # contexts with equal text make fewer clusters
             found = KMeans(count, init=vectors[chosen], n_init=1, max_iter=KMEANS_STEPS).fit(vectors)
-        groups = [[source for source, at in zip(sources, found.labels_, strict=True) if at == i] for i in range(count)]
+        groups: list[list[Source]] = [[] for _ in range(count)]
+        for source, group in zip(sources, found.labels_, strict=True):
+            groups[group].append(source)
         return [group for group in groups if group]
 
     def _vector(self, question: str, source: Source) -> np.ndarray:
@@ -281,6 +288,8 @@ class SystemArms:
         return best.score if best else 0.0
 
     def _arm(self, name: str, system: System) -> Arm:
+        """Return the arm that answers with a system; it has as many groups as COrg if it takes them from COrg."""
+
         async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
             reader = OnePrompt(unremembering(self._reader) if self._forgetful else self._reader)
             drafts = await system(SystemQuestion(reader, question.question, tuple(sources)), question.id)
@@ -291,7 +300,7 @@ class SystemArms:
 
 
 async def answered(asked: SystemQuestion, settings: Settings = ONE_AT_A_TIME) -> tuple[Draft, OrganisedContexts]:
-    """Return the answer of the product's COrg route, and what it made of the contexts."""
+    """Return the answer of the product's COrg route, and its organisation of the contexts."""
     stages = TurnStages(asked.reader, asked.question, asked.sources, settings)
     try:
         draft, state = await stages.corg()
@@ -301,12 +310,13 @@ async def answered(asked: SystemQuestion, settings: Settings = ONE_AT_A_TIME) ->
 
 
 async def organised(asked: SystemQuestion, settings: Settings = ONE_AT_A_TIME) -> OrganisedContexts:
-    """Return the contexts related and organised as a turn of the product does it, without an answer."""
+    """Return the contexts related and organised as in a turn of the product, without an answer."""
     state = await TurnStages(asked.reader, asked.question, asked.sources, settings).organised()
     return _organised(state, asked.reader)
 
 
 def _organised(state: State, reader: MeteredReader) -> OrganisedContexts:
+    """Return COrg's notes, relations, groups and cost from the state at the end of a turn."""
     return OrganisedContexts(
         tuple(map(ContextNote.load, state["contexts"])),
         tuple(Relation[int].model_validate(row) for row in state["relations"]),
@@ -317,26 +327,27 @@ def _organised(state: State, reader: MeteredReader) -> OrganisedContexts:
 
 
 def text_of(drafts: Sequence[Draft]) -> str:
-    """Return the lines of the drafts that found something, one behind the other."""
-    return "\n".join(line for draft in drafts if draft.found for line in draft.text.split("\n") if line.strip())
+    """Return the texts of the drafts that found something, concatenated."""
+    text = "\n".join(draft.text for draft in drafts if draft.found)
+    return "\n".join(line for line in text.split("\n") if line.strip())
 
 
 def arm_answer(drafts: Sequence[Draft], reader: MeteredReader, made: int | None = None) -> ArmAnswer:
-    """What a system showed, with what it cost; `made` is how many groups there were, where not one a draft."""
+    """Return a system's answer with its cost; `made` is the number of groups, if not one for each draft."""
     text, groups = text_of(drafts), len(drafts) if made is None else made
-    quotes = tuple(quote for draft in drafts if draft.found for quote in draft.quotes)
+    quotes = tuple(chain.from_iterable(draft.quotes for draft in drafts if draft.found))
     route = f"{groups} groups" if groups != 1 else "1 group"
     return ArmAnswer(text, quotes=quotes, usage=reader.usage, route=route, abstained=not text)
 
 
 def open_readers(asking: Asking, run: ExperimentRun) -> tuple[Reader, OfflineReader]:
-    """Return the reader of the run, and the one of sentences for vectors, on one embedder."""
+    """Return the reader of the run, and the sentence reader for vectors, with the same embedder."""
     embedder = CachedEmbedder(open_embedder(run.embedder))
     return asking.reader(embedder), OfflineReader(embedder)
 
 
 def unremembering(reader: Reader) -> Reader:
-    """Return the same reader without memory of passages that it read; one that asks a language model has none."""
+    """Return the same reader without a cache of passages; one with a language model has none."""
     if not isinstance(reader, OfflineReader):
         return reader
     extractive = reader.extractive
@@ -345,7 +356,7 @@ def unremembering(reader: Reader) -> Reader:
 
 
 async def _values(asks: Iterable[Awaitable[Reply[Draft]]]) -> list[Draft]:
-    """What several calls gave, asked one after another; one that cannot be had found nothing, unless all are so."""
+    """Return the results of several calls, made one after another; a failed one found nothing, unless all failed."""
     found: list[Draft] = []
     failures: list[BadReply] = []
     for ask in asks:

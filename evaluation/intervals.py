@@ -16,14 +16,14 @@ _CHUNK_CELLS = 2_000_000
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure with its 95 % interval; all three are NaN where the figure is undefined, as a share of nothing."""
+    """A figure with its 95 % interval; all three are NaN if the figure is undefined, such as a share of nothing."""
 
     value: float
     low: float
     high: float
 
     def as_json(self) -> dict[str, float | None]:
-        """Rounded to 6 places; None for what is undefined."""
+        """Return the numbers rounded to 6 places; None for undefined ones."""
         named = {"value": self.value, "low": self.low, "high": self.high}
         return {name: None if number != number else round(number, 6) for name, number in named.items()}
 
@@ -45,9 +45,9 @@ def bootstrap(statistic: Callable[..., np.ndarray], *columns: Any, seed: int, re
     Resamples in which the statistic is undefined (NaN) are left out.
 
     Args:
-        statistic: Takes as many arrays as there are columns, each of shape (resamples, n), and gives (resamples,).
-        *columns: One value a query, each of shape (n,).
-        seed: Of the random numbers; the same seed gives the same interval.
+        statistic: Takes as many arrays as there are columns, each of shape (resamples, n), and returns (resamples,).
+        *columns: One value for each query, each of shape (n,).
+        seed: Seed of the random numbers; the same seed gives the same interval.
         resamples: How many times to draw.
     """
     arrays = [np.asarray(column) for column in columns]
@@ -70,13 +70,13 @@ def bootstrap(statistic: Callable[..., np.ndarray], *columns: Any, seed: int, re
 
 
 def mean(values: np.ndarray) -> np.ndarray:
-    """Mean over the queries, for `bootstrap`."""
+    """Return the mean over the queries, for `bootstrap`."""
     averages: np.ndarray = values.mean(axis=-1)
     return averages
 
 
 def mean_difference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Mean of a − b over the queries, for `bootstrap`."""
+    """Return the mean of a − b over the queries, for `bootstrap`."""
     return mean(a - b)
 
 
@@ -86,7 +86,7 @@ def average(values: Sequence[float], *, seed: int) -> Estimate:
 
 
 def mean_of_groups(groups: Sequence[Sequence[float]], *, seed: int) -> Estimate:
-    """The mean of the groups' means, each group counting the same; its interval resamples every group by itself."""
+    """Return the unweighted mean of the groups' means; its interval resamples every group separately."""
     if not groups or not all(groups):
         return Estimate(nan, nan, nan)
     rng = np.random.default_rng(seed)
@@ -102,7 +102,7 @@ def mean_of_groups(groups: Sequence[Sequence[float]], *, seed: int) -> Estimate:
 
 
 def share(values: Sequence[float], *, seed: int) -> Estimate:
-    """Return a mean with its interval: Wilson's where all values are 0 or 1, else the bootstrap's."""
+    """Return a mean with its interval: Wilson's if all values are 0 or 1, else the bootstrap's."""
     if all(value in (0.0, 1.0) for value in values):
         return wilson(int(sum(values)), len(values))
     return average(values, seed=seed)
@@ -112,9 +112,9 @@ def ratio(parts: Sequence[float], wholes: Sequence[float], *, seed: int) -> Esti
     """Return the sum of parts as a share of the sum of wholes, with its bootstrap interval over the samples.
 
     Args:
-        parts: One value a sample, of shape (n,).
-        wholes: What each is a part of; undefined where they sum to nothing.
-        seed: Of the bootstrap.
+        parts: One value for each sample, of shape (n,).
+        wholes: The whole of each; the result is undefined if they sum to 0.
+        seed: Seed of the bootstrap.
     """
 
     def statistic(part: np.ndarray, whole: np.ndarray) -> np.ndarray:

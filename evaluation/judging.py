@@ -1,6 +1,6 @@
-"""Which of two answers or summaries the model prefers beside a reference; each pair is judged in both orders.
+"""Which of two answers or summaries the model prefers, given a reference; each pair is judged in both orders.
 
-One wins when it is preferred in both, so a judge that goes by the place alone gives ties. BriefContext's long
+An answer wins if it is preferred in both, so a judge that decides only by position gives ties. BriefContext's long
 answers were judged by three medical experts (section 5.3). Diversity (Table 9) averages the win rates of both orders.
 """
 
@@ -50,33 +50,33 @@ _TAG = re.compile(r"<(?=/?\s*(?:answer|reference)\b)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class PairPreference:
-    """The preferred options of a pair's two orders; in the second, `Answer 1` is the other side's. None: unreadable."""
+    """The preferred options in a pair's two orders; in the second, `Answer 1` is the other side's. None: unreadable."""
 
     orders: tuple[str | None, str | None]
 
     @property
     def verdict(self) -> int:
-        """1 when the first side is preferred in both orders, -1 when the second is, else 0."""
+        """Return 1 if the first side is preferred in both orders, -1 if the second is, else 0."""
         return int(self.orders == (FIRST, SECOND)) - int(self.orders == (SECOND, FIRST))
 
     @property
     def by_place(self) -> bool:
-        """Whether the same place was preferred in both orders."""
+        """Whether the same position was preferred in both orders."""
         return self.orders in ((FIRST, FIRST), (SECOND, SECOND))
 
     def as_json(self) -> dict[str, Any]:
-        """For `results.jsonl`."""
+        """Return the preference for `results.jsonl`."""
         return {"verdict": self.verdict, "orders": list(self.orders)}
 
 
 @dataclass(frozen=True)
 class Verdicts:
-    """What the judge said of summaries.
+    """The judge's verdicts on summaries.
 
     Attributes:
-        table: Won, tied and lost against each other method.
+        table: Wins, ties and losses against each other method.
         figures: The same.
-        rows: Sample id to the other method to its verdict (1: ours is preferred, 0: tie, -1) and both orders.
+        rows: By sample id and other method, its verdict (1: ours is preferred, 0: tie, -1) and both orders.
     """
 
     table: Table
@@ -87,10 +87,10 @@ class Verdicts:
 async def judge_pair(
     asking: Asking, question: Sample, first: str, second: str
 ) -> tuple[PairPreference, list[str], Usage]:
-    """Have two answers judged in both orders; the same text twice is equally good unasked.
+    """Have two answers judged in both orders; identical texts are a tie without a call.
 
     Returns:
-        What was preferred, the judge's replies, and what they cost.
+        The preference, the judge's replies, and their cost.
     """
     replies, usage = list[str](), Usage()
     if first == second:
@@ -104,7 +104,7 @@ async def judge_pair(
 
 
 def prompt(question: Sample, first: str, second: str) -> list[BaseMessage]:
-    """Asks which of two answers is better."""
+    """Return a prompt that asks which of two answers is better."""
     values = {
         "question": fences.fenced(question.question),
         "reference": _fenced("\n".join(names[0] for names in question.answers)),
@@ -116,7 +116,7 @@ def prompt(question: Sample, first: str, second: str) -> list[BaseMessage]:
 
 
 def tested(found: Sequence[PairPreference], seed: int) -> PairedScores:
-    """Won against lost pairs."""
+    """Return the test of won against lost pairs."""
     won, lost = [float(one.verdict > 0) for one in found], [float(one.verdict < 0) for one in found]
     return paired(won, lost, seed=seed)
 
@@ -128,10 +128,10 @@ def judge_summaries(
 
     Args:
         asking: The run's model.
-        questions: One a document: what the summary is to answer, and the summary that people wrote as its answer.
-        texts: Sample id to method to summary.
+        questions: One for each document: the task of the summary, with the human summary as its answer.
+        texts: The summaries by sample id and method.
         ours: The method that is compared with the others.
-        title: Of the table.
+        title: Title of the table.
     """
     others = [name for name in next(iter(texts.values())) if name != ours]
     pairs = [(question, other) for question in questions for other in others]
@@ -166,4 +166,5 @@ def judge_summaries(
 
 
 def _fenced(text: str) -> str:
+    """Return a text in which neither the prompt's fences nor the judge's own tags can occur."""
     return _TAG.sub("< ", fences.fenced(text))

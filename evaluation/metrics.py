@@ -15,12 +15,12 @@ RANKING_MEASURES = ("R@16", "RR", "nDCG@10")
 
 
 def by_document(hits: Iterable[Hit]) -> list[str]:
-    """Document ids in the order of each document's first passage."""
+    """Return document ids in the order of each document's first passage."""
     return list(dict.fromkeys(hit.document_id for hit in hits))
 
 
 def gold_ranks(ranking: Iterable[str], relevant: Iterable[str]) -> list[int]:
-    """Ranks, from 1, of the relevant ids that stand in the ranking, ascending."""
+    """Return the ranks, from 1, of the relevant ids in the ranking, ascending."""
     wanted = set(relevant)
     return [rank for rank, name in enumerate(ranking, 1) if name in wanted]
 
@@ -30,14 +30,14 @@ def measure_rankings(
     rankings: Mapping[str, Sequence[str]],
     measures: Sequence[str] = RANKING_MEASURES,
 ) -> dict[str, dict[str, float]]:
-    """Return the value of each measure for each query of `rankings`: measure to query id to value.
+    """Return the value of each measure for each query of `rankings`, by measure and query id.
 
-    A relevant document that the ranking does not hold counts as not found; an empty ranking scores 0.
+    A relevant document that the ranking does not contain counts as not found; an empty ranking scores 0.
 
     Args:
-        qrels: Query id to document id to grade.
-        rankings: Query id to document ids, best first, none twice.
-        measures: Names as ir-measures spells them. "RR" is the reciprocal rank over the whole ranking.
+        qrels: Grades by query id and document id.
+        rankings: Document ids by query id, best first, none twice.
+        measures: Names in ir-measures' spelling. "RR" is the reciprocal rank over the whole ranking.
     """
     import ir_measures
 
@@ -62,11 +62,13 @@ def ranking_rows(
     """Return a row for each ranking, query and measure; a document counts from its best passage.
 
     Args:
-        relevance: Sample id to document id to grade.
-        rankings: Arm to sample id to the document of each passage, best first.
-        measures: What a measure is called to what ir-measures calls it.
-        first: Also the share of relevant documents among so many first passages, which is what goes on to a model.
-        details: Of an arm and a query, for the row of the first measure.
+        relevance: Grades by sample id and document id.
+        rankings: The document of each passage, best first, by arm and sample id.
+        measures: ir-measures' names by our names of the measures.
+        first: If given, also measure the share of relevant documents among this many first passages, which a model
+            would
+            get.
+        details: Returns details of an arm and a query, for the row of the first measure.
     """
     rows = []
     for arm, ranked in rankings.items():
@@ -86,21 +88,21 @@ def ranking_rows(
 
 
 def recall(grades: Mapping[str, int], found: Iterable[str]) -> float:
-    """Share of the documents with a grade above 0 that are found."""
+    """Return the share of the documents with a grade above 0 that are found."""
     relevant = {name for name, grade in grades.items() if grade > 0}
     return len(relevant.intersection(found)) / len(relevant)
 
 
 def prediction(flagged: Sequence[bool], issue: Sequence[bool], *, seed: int) -> dict[str, Estimate]:
-    """How well a yes/no prediction does: precision, recall, F1, and the shares of issues and of what is flagged.
+    """Return measures of a yes/no prediction: precision, recall, F1, and the shares of issues and of flagged cases.
 
-    Shares have Wilson's interval, F1 a bootstrap's. Precision is undefined when nothing was flagged, recall without an
+    Shares have Wilson's interval, F1 a bootstrap's. Precision is undefined if nothing was flagged, recall without an
     issue.
 
     Args:
-        flagged: What was predicted.
-        issue: What is the case.
-        seed: Of the bootstrap.
+        flagged: The predictions.
+        issue: The truth.
+        seed: Seed of the bootstrap.
     """
     hits, total = sum(a and b for a, b in zip(flagged, issue, strict=True)), len(issue)
     return {
@@ -113,15 +115,15 @@ def prediction(flagged: Sequence[bool], issue: Sequence[bool], *, seed: int) -> 
 
 
 def f1(flagged: Sequence[bool], issue: Sequence[bool], *, seed: int) -> Estimate:
-    """2 TP / (2 TP + FP + FN) with its bootstrap interval; undefined when nothing is flagged and nothing an issue."""
+    """Return 2 TP / (2 TP + FP + FN) with its bootstrap interval; undefined without flagged cases and issues."""
     return bootstrap(_f1, flagged, issue, seed=seed)
 
 
 def roc_area(score: Sequence[float], issue: Sequence[bool], *, seed: int) -> Estimate:
-    """Area under the ROC curve, with its bootstrap interval.
+    """Return the area under the ROC curve, with its bootstrap interval.
 
-    The chance that an issue scores above a non-issue, ties half (the Mann-Whitney statistic; Hanley and McNeil 1982);
-    undefined unless both kinds are there.
+    The probability that an issue scores above a non-issue, ties half (the Mann-Whitney statistic; Hanley and McNeil
+    1982); undefined unless there are both.
     """
     return bootstrap(_roc_area, score, issue, seed=seed)
 

@@ -1,9 +1,9 @@
-"""Plots as values: what an experiment asks to be drawn, and the same in words.
+"""Plots as values: what an experiment wants drawn, and the same in words.
 
 `BarPlot` compares arms under conditions, `LinePlot` follows arms over positions, budgets, context lengths or α,
 `Curves` holds traces with an x of their own: risk and coverage, reliability. Every figure may be an `Estimate`, whose
-interval is drawn. `draw` makes SVG of them with matplotlib: text stays text and takes the page's font, colours are
-CSS variables with the light theme's values to fall back on, so that one drawing serves light and dark pages.
+interval is drawn. `draw` makes SVG from them with matplotlib: text stays text in the page's font, colours are CSS
+variables with the light theme's values as a fallback, so that one drawing serves light and dark pages.
 """
 
 from __future__ import annotations
@@ -26,20 +26,21 @@ Value: TypeAlias = Estimate | float
 """A figure with its interval, or without one; NaN is a gap."""
 MOST_POINTS_IN_WORDS = 12
 WIDE, NARROW = 880, 344
-"""Widths in CSS pixels: of a page for a desk or a talk, and of a telephone."""
+"""Widths in CSS pixels: of a page on a desktop or in a talk, and on a telephone."""
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a6a00", "#6f6f6f")
-"""Okabe and Ito's colours, which readers with any colour vision tell apart; olive and grey for yellow and black."""
+"""Okabe and Ito's colours, which readers with any colour vision can distinguish; olive and grey replace yellow and
+black."""
 DARK_PALETTE = ("#56b4e9", "#ff8a4c", "#2fc79b", "#e3a1c6", "#f0b93a", "#8f9df5", "#d8cd5a", "#a9a9a9")
-"""The same for a dark page."""
+"""The same colours for a dark page."""
 INK, MUTED, RULE, PAPER = "#010101", "#5c5c5c", "#dcdcdc", "#fefefe"
-"""Of text, of what stands back, of the grid, of the page; matplotlib leaves pure black out, as SVG's default."""
+"""Colours of text, secondary text, the grid and the page; matplotlib omits pure black, as SVG's default."""
 MARKERS = "os^DvPX*"
 TEXT, CHARACTER = 13, 7.6
-"""In pixels: size of the text, mean width of a character of it."""
+"""In pixels: size of the text, and mean width of a character."""
 BAR, HEIGHT = 24, 330
-"""In pixels: of a bar with its distance to the next, of a plot over two axes."""
+"""In pixels: height of a bar with its distance to the next, and of a plot with two axes."""
 MOST_MARKERS = 30
-"""Traces of more points are drawn without markers: a guess at where they touch."""
+"""Traces with more points are drawn without markers: a guess at when they would touch."""
 VARIABLES = {
     INK: "currentColor",
     MUTED: f"var(--muted, {MUTED})",
@@ -47,7 +48,7 @@ VARIABLES = {
     PAPER: f"var(--page, {PAPER})",
     **{colour: f"var(--series-{at}, {colour})" for at, colour in enumerate(PALETTE, 1)},
 }
-"""Colours of a drawing as the page's style sheet names them."""
+"""CSS variables of the page's style sheet for the colours of a drawing."""
 LOOKS: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "plot",
@@ -73,14 +74,14 @@ _UNREADABLE = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U
 
 @dataclass(frozen=True)
 class PlotAxis:
-    """What is measured along one side of a plot.
+    """The quantity along one side of a plot.
 
     Attributes:
-        label: Its name with the unit, as "budget (tokens)"; a percent axis says so itself.
+        label: Its name with the unit, such as "budget (tokens)"; a percent sign is added for `percent`.
         percent: The values are shares in [0, 1], drawn times 100.
-        low: Where the axis starts, in the values' own unit; None is where the values need it.
+        low: Where the axis starts, in the values' own unit; None: chosen by the values.
         high: Where it ends.
-        digits: Decimals of a value that is written out; None is 1 for percent, else as many as its size asks for.
+        digits: Decimals of a printed value; None is 1 for percent, else chosen by the size.
     """
 
     label: str
@@ -91,7 +92,7 @@ class PlotAxis:
 
     @property
     def scale(self) -> float:
-        """What the values are multiplied by to be drawn."""
+        """The factor by which values are multiplied for drawing."""
         return 100.0 if self.percent else 1.0
 
     @property
@@ -100,7 +101,7 @@ class PlotAxis:
         return f"{self.label} (%)" if self.percent else self.label
 
     def shown(self, value: float) -> str:
-        """Return a value as read off this axis: 84.2, 0.842, 1,024; – where it is undefined."""
+        """Return a value as read off this axis: 84.2, 0.842, 1,024; – if it is undefined."""
         scaled = value * self.scale
         if not isfinite(scaled):
             return "–"
@@ -111,7 +112,7 @@ class PlotAxis:
 
 @dataclass(frozen=True)
 class PlotSeries:
-    """An arm: one value a category or position."""
+    """An arm: one value for each category or position."""
 
     name: str
     values: tuple[Value, ...]
@@ -119,7 +120,7 @@ class PlotSeries:
 
 @dataclass(frozen=True)
 class Reference:
-    """A line across the plot at one value of the measure: closed book, oracle."""
+    """A line across the plot at one value of the measure, e.g. of the closed book or the oracle."""
 
     name: str
     value: Value
@@ -136,7 +137,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class BarPlot:
-    """One group of bars a category, one bar a series; the measure starts at 0.
+    """One group of bars for each category, one bar for each series; the measure starts at 0.
 
     Attributes:
         title: What is compared.
@@ -144,7 +145,7 @@ class BarPlot:
         categories: Names of the groups; every series has one value for each.
         series: The arms. With one series the categories name the bars.
         references: Lines across all bars.
-        note: For the caption: what the intervals are, and what else a reader must know.
+        note: Text of the caption: what the intervals are, and what else a reader must know.
     """
 
     title: str
@@ -160,16 +161,16 @@ class BarPlot:
 
 @dataclass(frozen=True)
 class LinePlot:
-    """One line a series over a numeric or an ordered axis.
+    """One line for each series over a numeric or an ordered axis.
 
     Attributes:
         title: What is followed.
         x: The label of the axis with its unit.
-        at: Where the values stand: numbers stand in proportion, strings evenly spaced.
+        at: Positions of the values: numbers are drawn to scale, strings evenly spaced.
         measure: The axis of the values.
-        series: The arms, one value for each place in `at`.
+        series: The arms, one value for each position in `at`.
         references: Lines across the plot.
-        note: For the caption, as in `BarPlot`.
+        note: Text of the caption, as in `BarPlot`.
     """
 
     title: str
@@ -205,13 +206,13 @@ def estimate(value: Value) -> Estimate:
 
 
 def recorded(figure: Mapping[str, float | None]) -> Estimate:
-    """Return an estimate as `Report.figures` holds it: value, low and high, None where it is undefined."""
+    """Return an estimate from its form in `Report.figures`: value, low and high, None if undefined."""
     value, low, high = (figure[part] for part in ("value", "low", "high"))
     return Estimate(*(nan if part is None else part for part in (value, low, high)))
 
 
 def in_words(plot: Plot) -> str:
-    """Return the plot for somebody who cannot see it: what is drawn over what, and every series with its values."""
+    """Return a description of the plot for readers who cannot see it: its axes, and every series with its values."""
     match plot:
         case BarPlot():
             sentences = [_listed(series.name, plot.categories, series.values, plot.measure) for series in plot.series]
@@ -227,12 +228,13 @@ def in_words(plot: Plot) -> str:
 
 
 def _listed(name: str, places: Iterable[str | float], values: Iterable[Value], measure: PlotAxis) -> str:
+    """Return a series of values in words, for readers who do not see the plot."""
     pairs = zip(places, values, strict=True)
     return f"{name}: " + ", ".join(f"{_place(place)} {_with_interval(value, measure)}" for place, value in pairs)
 
 
 def _trace_in_words(trace: Trace, x: PlotAxis, measure: PlotAxis) -> str:
-    """Return each point of a short trace, of a long one a few of them, with the first and the last."""
+    """Return each point of a short trace; of a long one a few, with the first and the last."""
     points = trace.points
     if len(points) > MOST_POINTS_IN_WORDS:
         last = len(points) - 1
@@ -241,12 +243,14 @@ def _trace_in_words(trace: Trace, x: PlotAxis, measure: PlotAxis) -> str:
 
 
 def _with_interval(value: Value, measure: PlotAxis) -> str:
+    """Return a value with its interval in brackets, if it has one."""
     known = estimate(value)
     shown = measure.shown(known.value)
     return f"{shown} [{measure.shown(known.low)}, {measure.shown(known.high)}]" if isfinite(known.low) else shown
 
 
 def _place(place: str | float) -> str:
+    """Return a place on the x axis as text."""
     return place if isinstance(place, str) else f"{place:g}"
 
 
@@ -288,7 +292,7 @@ def draw(plot: Plot, name: str, width: int = WIDE) -> str:
 
 
 def _height(plot: Plot) -> int:
-    """Pixels, with room for the key."""
+    """Return the height in pixels, with room for the legend."""
     if isinstance(plot, BarPlot):
         bars = len(plot.categories) * (len(plot.series) + (len(plot.series) > 1))
         return 70 + BAR * (bars + len(plot.series) + len(plot.references))
@@ -296,7 +300,7 @@ def _height(plot: Plot) -> int:
 
 
 def _draw_bars(axes: Axes, plot: BarPlot, width: int) -> None:
-    """Horizontal bars, so that names have room, each with its interval and its figure."""
+    """Draw horizontal bars, so that names have room, each with its interval and its figure."""
     scale, count = plot.measure.scale, len(plot.series)
     thick = 0.62 if count == 1 else 1 / (count + 1)
     for at, series in enumerate(plot.series):
@@ -328,7 +332,7 @@ def _draw_bars(axes: Axes, plot: BarPlot, width: int) -> None:
 
 
 def _draw_traces(axes: Axes, plot: LinePlot | Curves, width: int) -> None:
-    """Traces with their intervals over two axes, the references and y = x dashed."""
+    """Draw traces with their intervals over two axes; references and y = x are dashed."""
     scale = plot.measure.scale
     if isinstance(plot, Curves):
         traces, x_scale, x_name = plot.traces, plot.x.scale, plot.x.name
@@ -369,11 +373,12 @@ def _draw_traces(axes: Axes, plot: LinePlot | Curves, width: int) -> None:
 
 
 def _scaled(end: float | None, scale: float) -> float | None:
+    """Return the scaled end of an interval; None stays None."""
     return None if end is None else end * scale
 
 
 def _for_page(written: str, plot: Plot, name: str) -> str:
-    """Matplotlib's file as an element of a page: theme colours, the page's font, own ids, title and description."""
+    """Return matplotlib's SVG for an HTML page, with theme colours, the page's font, unique ids and a description."""
     from markupsafe import escape
 
     svg = written[written.index("<svg") :]
@@ -393,7 +398,7 @@ def _for_page(written: str, plot: Plot, name: str) -> str:
 
 
 def legible(part: Any) -> Any:
-    """Return a plot, or a part of one, with every text on one line and without characters that no page may hold."""
+    """Return a plot, or a part of one, with every text on one line and without characters that HTML forbids."""
     if isinstance(part, str):
         return " ".join(readable(part).split())
     if isinstance(part, tuple):
@@ -404,5 +409,5 @@ def legible(part: Any) -> Any:
 
 
 def readable(text: str) -> str:
-    """Return the text without characters that no page may hold: control characters, lone surrogates."""
+    """Return the text without characters that HTML forbids: control characters, lone surrogates."""
     return _UNREADABLE.sub("\N{REPLACEMENT CHARACTER}", text)

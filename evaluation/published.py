@@ -1,7 +1,7 @@
 """The papers' published figures beside ours.
 
-The figures are data, a JSON file for each paper in `evaluation/papers/`; an experiment that reproduces a
-table puts the paper's beside its own with one call:
+The figures are data, a JSON file for each paper in `evaluation/papers/`; an experiment that reproduces a table shows
+the paper's beside its own with one call:
 
     tables += beside("corg", compared.estimates, here="RAMDocs, 80 questions, the offline reader")
 """
@@ -29,16 +29,16 @@ def beside(
 
     Args:
         experiment: Its name on the command line.
-        ours: Row to measure to our figure, as `Comparison.estimates` has them; what is missing is shown as a dash.
+        ours: Our figures by row and measure, as in `Comparison.estimates`; missing ones are shown as a dash.
         here: Data, size and model of this run.
-        only: Parts of the names of the tables that this run reproduces; all where none is given.
+        only: Parts of the names of the tables that this run reproduces; all if empty.
     """
     tables = (t for t in PUBLISHED.get(experiment, ()) if not only or any(part in t.where for part in only))
     return tuple(_beside(table, ours, here) for table in tables)
 
 
 def _beside(published: PublishedTable, ours: Mapping[str, Mapping[str, Estimate]], here: str) -> Table:
-    """Return one published table; our measures stand once, behind the paper's columns."""
+    """Return one published table, with each of our measures once, after the paper's columns."""
     measures = [name for name in dict.fromkeys(published.columns.values()) if name]
     rows = []
     for name, figures in published.rows.items():
@@ -59,6 +59,6 @@ def _printed(figure: float | str | None) -> str:
 
 
 def _own(estimate: Estimate | None, published: PublishedTable, measure: str) -> str:
-    """Our figure in the paper's unit."""
+    """Return our figure in the paper's unit."""
     share = published.percent is None or measure in published.percent
     return NOTHING if estimate is None else number(estimate, percent=share)

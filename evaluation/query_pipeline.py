@@ -1,8 +1,8 @@
-"""CPQA's query pipeline of its own parts (sections III.B to III.D), each of which can be left out or exchanged.
+"""CPQA's query pipeline with its own parts (sections III.B to III.D), each of which can be left out or exchanged.
 
-Rewriting makes a ladder of Boolean expressions of a question, hybrid search (HSRDR) adds what they find to what
-semantic search finds, a splitter (SEOS) cuts the documents found, a retriever ranks the chunks, and a second stage
-orders the first of them. In the place of NCBI stands a search over the collection's own documents.
+Rewriting makes a ladder of Boolean expressions from a question, hybrid search (HSRDR) adds their results to those of
+semantic search, a splitter (SEOS) cuts the found documents, a retriever ranks the chunks, and a second stage sorts the
+first of them. NCBI is replaced by a search over the collection's own documents.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class PipelineParts:
     """Which parts a run of the pipeline has.
 
     Attributes:
-        rewriting: A ladder of the question's concepts; without it, the question's words are searched for as they are.
-        hybrid: Boolean search beside semantic search.
-        splitter: How documents are cut, by the names of `splitters.methods`.
+        rewriting: A ladder of the question's concepts; without it, the question's words are searched for unchanged.
+        hybrid: Boolean search in addition to semantic search.
+        splitter: How documents are split, by the names of `splitters.methods`.
         retriever: What ranks chunks: vectors, those of a second embedder, BM25 or both.
-        second_stage: Whether the first chunks are ordered anew.
+        second_stage: Whether the first chunks are reordered.
         origins: Kinds of documents that are read (D1, D2, D3); None: all, also those of neither PubMed nor PMC.
     """
 
@@ -72,15 +72,15 @@ class QueryPipeline:
     """The pipeline over a library; get one with `open_pipeline`.
 
     Attributes:
-        library: What semantic search searches.
+        library: The library for semantic search.
         documents: The same documents whole, by id.
-        client: What stands in NCBI's place.
-        ids: From its keys to the documents' ids.
-        origins: Document to its kind.
-        splitters: Retriever to name to splitter with the embedder of its chunks; those of the first embedder are
+        client: The replacement of NCBI.
+        ids: The documents' ids by NCBI's keys.
+        origins: The kind of each document.
+        splitters: By retriever and name, a splitter with the embedder of its chunks; those of the first embedder are
             `DENSE`, of a second one `SECOND`.
         reranker: The second stage.
-        ladders: Question id to expressions.
+        ladders: Expressions by question id.
     """
 
     library: Library
@@ -94,13 +94,13 @@ class QueryPipeline:
     _cut: dict[tuple[str, str, str], tuple[list[Passage], np.ndarray]] = field(default_factory=dict)
 
     def naive(self, question: Sample) -> tuple[Source, ...]:
-        """CPQA's baseline 2: the whole texts of the first documents of semantic search."""
+        """Return the passages of CPQA's baseline 2: the whole texts of the first documents of semantic search."""
         names = self._semantic(question, TOP)
         documents = (self.documents[name] for name in names[:TOP])
         return tuple(Source(n, d.id, d.title, d.text) for n, d in enumerate(documents, 1))
 
     def pool(self, question: Sample, parts: PipelineParts) -> list[str]:
-        """Ids of the documents that are found."""
+        """Return the ids of the documents that are found."""
         names = self._semantic(question, POOL)
         if parts.hybrid:
             ladder = self.ladders[question.id] if parts.rewriting else [as_it_is(question.question)]
@@ -111,7 +111,7 @@ class QueryPipeline:
         return [name for name in found if self.origins.get(name) in parts.origins]
 
     def passages(self, question: Sample, parts: PipelineParts) -> tuple[Source, ...]:
-        """Return the passages of a prompt."""
+        """Return the passages for the prompt that the pipeline with these parts finds, best first."""
         embedded = SECOND if parts.retriever == SECOND else DENSE
         method = self.splitters[embedded][parts.splitter]
         cut = [
@@ -134,13 +134,14 @@ class QueryPipeline:
         return tuple(Source.of(candidate.passage, n) for n, candidate in enumerate(order[:TOP], 1))
 
     def _semantic(self, question: Sample, count: int) -> list[str]:
+        """Return the documents nearest to a question by dense retrieval, nearest first."""
         found = semantic_candidates(self.library, question.question, count)
         return list(dict.fromkeys(candidate.passage.document_id for candidate in found))
 
     def _chunks(
         self, method: Method, key: tuple[str, str, str], document: Document
     ) -> tuple[list[Passage], np.ndarray]:
-        """Return a document's chunks with their vectors, cut once."""
+        """Return a document's chunks with their vectors, computed once."""
         if key not in self._cut:
             spans = method.split(document, word_pieces(method.embedder, document.text))
             passages = [
@@ -161,7 +162,7 @@ class QueryPipeline:
 
 @contextmanager
 def open_pipeline(bench: SearchBench) -> Iterator[QueryPipeline]:
-    """The pipeline over a bench's library, with the ladders of its questions: of the model, else by rules."""
+    """Yield the pipeline over a bench's library, with the ladders of its questions: from the model, else by rules."""
     library = bench.searched.library
     held = {row["id"] for row in library.documents()}
     documents = {document.id: document for document in corpus_of(bench.found)[0].documents() if document.id in held}

@@ -1,4 +1,4 @@
-"""Metrics of reading: SQuAD's exact match and F1, verdicts, how risk grows with coverage, and ROUGE."""
+"""Metrics of reading: SQuAD's exact match and F1, verdicts, risk by coverage, and ROUGE."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from evaluation.intervals import Estimate, bootstrap, mean_difference
 from preflight_rag.state.extras import require_extra
 
 RIGHT_F1 = 0.5
-"""Least F1 at which a span counts as right: half of its words, and half of the answer's, are each other's."""
+"""Least F1 at which a span counts as right: half of its words are the answer's, and half of the answer's are its."""
 ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def normalised(text: str) -> str:
-    """Lower case, without punctuation and articles (Rajpurkar et al., EMNLP 2016, section 6.1)."""
+    """Return a text in lower case, without punctuation and articles (Rajpurkar et al., EMNLP 2016, section 6.1)."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
 def exact_match(predicted: str, gold: Sequence[str]) -> bool:
-    """Return whether a text reads as one of the answers, normalised."""
+    """Return whether a text equals one of the answers, normalised."""
     return normalised(predicted) in {normalised(answer) for answer in gold}
 
 
 def span_f1(predicted: str, gold: Sequence[str]) -> float:
-    """F1 of the words shared with an answer, normalised; with several answers, the best."""
+    """Return the F1 of the words shared with an answer, normalised; with several answers, the best."""
     return max((_word_f1(normalised(predicted).split(), normalised(answer).split()) for answer in gold), default=0.0)
 
 
@@ -43,13 +43,13 @@ def is_right(predicted: str, gold: Sequence[str]) -> bool:
 
 
 def holds(text: str, answers: Sequence[str]) -> bool:
-    """Return whether a text holds one of the answers, word for word, punctuation and case aside."""
+    """Return whether a text contains one of the answers, word for word, ignoring punctuation and case."""
     padded = f" {words_of(text)} "
     return any(f" {normal} " in padded for answer in answers if (normal := words_of(answer)))
 
 
 def words_of(text: str) -> str:
-    """Words of a text, punctuation and case aside."""
+    """Return the words of a text without punctuation and case."""
     return " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))
 
 
@@ -61,7 +61,7 @@ def _word_f1(predicted: Sequence[str], answer: Sequence[str]) -> float:
 
 
 def macro_f1(predicted: Sequence[str], gold: Sequence[str], *, seed: int) -> Estimate:
-    """Mean over the classes that occur in `gold` of each class's F1, with its bootstrap interval."""
+    """Return the mean of each class's F1 over the classes that occur in `gold`, with its bootstrap interval."""
     classes = sorted(set(gold))
     codes = {name: code for code, name in enumerate(classes)}
 
@@ -78,23 +78,23 @@ def macro_f1(predicted: Sequence[str], gold: Sequence[str], *, seed: int) -> Est
 
 
 def above_most_frequent(predicted: Sequence[str], gold: Sequence[str], *, seed: int) -> Estimate:
-    """Accuracy less that of always saying the class that is most frequent in `gold`, paired."""
+    """Return the accuracy minus that of always predicting the most frequent class in `gold`, paired."""
     right = [float(guess == known) for guess, known in zip(predicted, gold, strict=True)]
     usual = most_frequent(gold)
     return bootstrap(mean_difference, right, [float(known == usual) for known in gold], seed=seed)
 
 
 def most_frequent(gold: Sequence[str]) -> str:
-    """Return the most frequent class; of equals the first by name."""
+    """Return the most frequent class; of equal ones the first by name."""
     counts = Counter(gold)
     return min(counts, key=lambda name: (-counts[name], name))
 
 
 def risk_curve(confidence: Sequence[float], wrong: Sequence[bool]) -> list[tuple[float, float]]:
-    """Coverage and risk at each confidence that occurs, from the highest down.
+    """Return coverage and risk at each confidence that occurs, from the highest down.
 
-    Coverage is the share of cases that are answered when those with at least this confidence are; risk the share of
-    wrong ones among them (El-Yaniv and Wiener, JMLR 2010).
+    Coverage is the share of cases with at least this confidence, which are answered; risk is the share of wrong ones
+    among them (El-Yaniv and Wiener, JMLR 2010).
     """
     ordered = sorted(zip(confidence, wrong, strict=True), key=lambda pair: -pair[0])
     points, misses = [], 0
@@ -106,7 +106,7 @@ def risk_curve(confidence: Sequence[float], wrong: Sequence[bool]) -> list[tuple
 
 
 def risk_area(confidence: Sequence[float], wrong: Sequence[bool], *, seed: int) -> Estimate:
-    """Area under the risk-coverage curve, as the mean risk over all coverages; less is better."""
+    """Return the area under the risk-coverage curve, as the mean risk over all coverages; less is better."""
 
     def statistic(level: np.ndarray, miss: np.ndarray) -> np.ndarray:
         averages: np.ndarray = _risks(level, miss).mean(axis=-1)
@@ -116,7 +116,7 @@ def risk_area(confidence: Sequence[float], wrong: Sequence[bool], *, seed: int) 
 
 
 def coverage_at(risk: float, confidence: Sequence[float], wrong: Sequence[bool], *, seed: int) -> Estimate:
-    """Return the largest share of cases that can be answered with at most this risk; 0 where none can."""
+    """Return the largest share of cases that can be answered with at most this risk; 0 if none can."""
 
     def statistic(level: np.ndarray, miss: np.ndarray) -> np.ndarray:
         places = np.arange(1, level.shape[-1] + 1) / level.shape[-1]
@@ -127,7 +127,7 @@ def coverage_at(risk: float, confidence: Sequence[float], wrong: Sequence[bool],
 
 
 def _risks(level: np.ndarray, miss: np.ndarray) -> np.ndarray:
-    """Risk after each case, from the most confident on; among equals the wrong ones come first."""
+    """Return the risk after each case, from the most confident on; of equal ones the wrong come first."""
     order = np.lexsort((~miss, -level), axis=-1)
     seen = np.take_along_axis(miss, order, axis=-1).cumsum(axis=-1)
     risks: np.ndarray = seen / np.arange(1, miss.shape[-1] + 1)
@@ -135,9 +135,9 @@ def _risks(level: np.ndarray, miss: np.ndarray) -> np.ndarray:
 
 
 def rouge(text: str, reference: str, *, stemmed: bool = True) -> dict[str, float]:
-    """ROUGE (Lin 2004) through `rouge-score`: F1 of unigrams, bigrams and the longest common subsequence, in [0, 1].
+    """Return ROUGE (Lin 2004) through `rouge-score`: F1 of unigrams, bigrams and the longest common subsequence.
 
-    Words are stemmed (Porter) unless `stemmed` is false.
+    Values are in [0, 1]. Words are stemmed (Porter) unless `stemmed` is false.
 
     Raises:
         UsageError: The package is not installed.
@@ -148,6 +148,7 @@ def rouge(text: str, reference: str, *, stemmed: bool = True) -> dict[str, float
 
 @cache
 def _scorer(stemmed: bool) -> Any:
+    """Return a ROUGE scorer of the package rouge_score."""
     require_extra("eval", "ROUGE", ["rouge_score"])
     from rouge_score.rouge_scorer import RougeScorer
 

@@ -1,8 +1,8 @@
-"""Reports: tables and plots to read, rows to dig in, and a manifest to run it again.
+"""Reports: tables and plots to read, rows for details, and a manifest to run it again.
 
-`report.html` is made by the template beside this file. It stands on its own, without script, network or other files;
-Jinja escapes whatever comes from data. It shows what the manifest holds but for the date and the figures: the same
-reports with the same command, settings, versions and counts of replies give the same bytes, whenever they are written.
+`report.html` is made by the template beside this file. It needs no script, network or other files; Jinja escapes
+everything that comes from data. It shows the manifest without the date and the figures: the same reports with the same
+command, settings, versions and counts of replies give the same bytes, whenever they are written.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _NOT_INPUTS = frozenset({"experiment", "dataset", "figures"})
 
 @dataclass(frozen=True)
 class Table:
-    """One table: a title, column heads, rows of ready-made cells, and a note on how to read it."""
+    """One table: a title, column headings, rows of ready-made cells, and a note on how to read it."""
 
     title: str
     columns: tuple[str, ...]
@@ -50,24 +50,23 @@ class Table:
 
     @property
     def columns_of_words(self) -> set[int]:
-        """Places of the columns in which not every cell is a number."""
-        places = range(len(self.columns))
-        return {at for at in places if not all(_NUMBER.match(row[at]) for row in self.rows if at < len(row))}
+        """Return the indices of the columns in which not every cell is a number."""
+        return {at for row in self.rows for at, cell in enumerate(row[: len(self.columns)]) if not _NUMBER.match(cell)}
 
 
 @dataclass(frozen=True)
 class Report:
-    """What one experiment found on one data set.
+    """The results of one experiment on one data set.
 
     Attributes:
         experiment: Its name on the command line.
         dataset: The data set's public name.
         about: What was measured, on how many questions of which part, in one line.
-        tables: For people.
+        tables: The tables.
         rows: The lines of `results.jsonl`: rows, or records of a data set that an experiment made.
-        figures: The tables' numbers, not rounded for reading.
-        inputs: What the numbers depend on: data files, library, settings.
-        plots: The tables' numbers to look at, in report.html.
+        figures: The tables' numbers, unrounded.
+        inputs: Everything that the numbers depend on: data files, library, settings.
+        plots: Plots of the tables' numbers, for report.html.
         summary: What the experiment measures, in a few words; `experiments.run` fills it in.
     """
 
@@ -83,7 +82,7 @@ class Report:
 
 
 def number(estimate: Estimate, *, percent: bool = False, signed: bool = False) -> str:
-    """Return a cell: figure and 95 % interval, as 0.842 [0.820, 0.863], 84.2 [82.0, 86.3], or – when undefined."""
+    """Return a cell: figure and 95 % interval, as 0.842 [0.820, 0.863], 84.2 [82.0, 86.3], or – if undefined."""
     scale, form = (100, "+.1f" if signed else ".1f") if percent else (1, "+.3f" if signed else ".3f")
     value, low, high = (scale * part for part in (estimate.value, estimate.low, estimate.high))
     if value != value:
@@ -97,7 +96,7 @@ def markdown(reports: Sequence[Report]) -> str:
 
 
 def drawn(reports: Sequence[Report]) -> Iterator[Any]:
-    """Yield the same for a terminal, as things that rich prints."""
+    """Yield the reports for a terminal, as objects that rich prints."""
     from rich.markup import escape
     from rich.table import Table as Drawn
 
@@ -117,7 +116,7 @@ def drawn(reports: Sequence[Report]) -> Iterator[Any]:
 def write(reports: Sequence[Report], folder: Path, run: ExperimentRun, command: Sequence[str]) -> None:
     """Write table.md, results.jsonl, report.html and manifest.json.
 
-    The first two are the same whenever the inputs are; the page shows of the manifest all but the date.
+    The first two are the same whenever the inputs are; the page shows the manifest without the date.
 
     Raises:
         UsageError: The folder cannot be written.
@@ -143,11 +142,11 @@ def write(reports: Sequence[Report], folder: Path, run: ExperimentRun, command: 
 
 
 def page(reports: Sequence[Report], manifest: Mapping[str, Any]) -> str:
-    """Return the page of a run.
+    """Return the HTML page of a run.
 
     Args:
-        reports: What was found, in the order of the page.
-        manifest: As `manifest` gives it, for how the run was made.
+        reports: The reports, in the order of the page.
+        manifest: The result of `manifest`, for the description of the run.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
@@ -160,14 +159,11 @@ def page(reports: Sequence[Report], manifest: Mapping[str, Any]) -> str:
     )
     environment.filters |= {"split_interval": _split_interval, "flat": _flat, "line": _line}
     several = len({report.experiment for report in reports}) > 1
-    sections = [
-        {
-            "report": report,
-            "heading": f"{report.experiment}: {report.dataset}" if several else report.dataset,
-            "inputs": {name: value for name, value in given.items() if name not in _NOT_INPUTS},
-        }
-        for report, given in zip(reports, manifest["reports"], strict=True)
-    ]
+    sections = []
+    for report, given in zip(reports, manifest["reports"], strict=True):
+        heading = f"{report.experiment}: {report.dataset}" if several else report.dataset
+        inputs = {name: value for name, value in given.items() if name not in _NOT_INPUTS}
+        sections.append({"report": report, "heading": heading, "inputs": inputs})
     summaries = dict.fromkeys(report.summary for report in reports if report.summary)
     shown = environment.get_template("report.html.jinja").render(
         title=", ".join(dict.fromkeys(report.experiment for report in reports)),
@@ -188,13 +184,13 @@ def page(reports: Sequence[Report], manifest: Mapping[str, Any]) -> str:
 
 
 def _split_interval(cell: str) -> tuple[str, str]:
-    """Return a cell's figure, and its interval, which the page shows less loud; empty where there is none."""
+    """Return a cell's figure, and its interval, which the page shows in a lighter colour; "" if there is none."""
     split = _INTERVAL.match(cell)
     return (split[1], split[2]) if split else (cell, "")
 
 
 def _flat(values: Mapping[str, Any], under: str = "") -> Iterator[tuple[str, str]]:
-    """Nested values as rows: "library: documents", "24,837"."""
+    """Yield nested values as rows: "library: documents", "24,837"."""
     for key, value in values.items():
         name = f"{under}: {key}" if under else str(key)
         if isinstance(value, Mapping):
@@ -213,7 +209,7 @@ def _line(value: Any) -> str:
 
 
 def manifest(reports: Sequence[Report], run: ExperimentRun, command: Sequence[str]) -> dict[str, Any]:
-    """What it takes to run this again: command, versions, seed, split, checksums, and the figures to compare with."""
+    """Return everything needed to run this again: command, versions, seed, split, checksums, and the figures."""
     return {
         "command": shlex.join(command),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -234,12 +230,12 @@ def manifest(reports: Sequence[Report], run: ExperimentRun, command: Sequence[st
 
 
 def prompt_hashes() -> dict[str, str]:
-    """SHA-256 of each module of prompts, by its name."""
+    """Return the SHA-256 of each module of prompts, by its name."""
     return {path.stem: file_sha256(path) for path in sorted(Path(prompts.__path__[0]).glob("[!_]*.py"))}
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python, of this package, and of those that the numbers come from."""
+    """Return the versions of Python, of this package, and of the packages that compute the numbers."""
     found = {"python": platform.python_version(), "platform": platform.platform()}
     for name in PACKAGES:
         try:
@@ -250,12 +246,12 @@ def versions() -> dict[str, str]:
 
 
 def checksums(files: Iterable[Path]) -> dict[str, str]:
-    """SHA-256 of each file, by its name."""
+    """Return the SHA-256 of each file, by its name."""
     return {path.name: file_sha256(path) for path in files}
 
 
 def figures(estimates: dict[str, Estimate]) -> dict[str, Any]:
-    """Estimates as JSON."""
+    """Return estimates as JSON."""
     return {name: estimate.as_json() for name, estimate in estimates.items()}
 
 
@@ -270,4 +266,5 @@ def _markdown(report: Report) -> Iterator[str]:
 
 
 def _json_line(row: dict[str, Any]) -> str:
+    """Return a row as one line of JSON."""
     return json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n"

@@ -1,4 +1,4 @@
-"""Rows: what every run writes, one line of `results.jsonl` each: what an arm got for one sample under one condition."""
+"""Rows of a run's output, one line of `results.jsonl` each: an arm's result for one sample under one condition."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ class ScoreRow:
 
     Attributes:
         sample: Id of the question, claim or query.
-        condition: Under which it was put, as the passages that were shown; empty where there is but one.
-        arm: What answered, ranked or predicted.
-        score: In the measure's own unit, right answers in [0, 1]; None where there is none, as the server failed.
+        condition: The condition, such as the passages that were shown; empty if there is only one.
+        arm: The system that answered, ranked or predicted.
+        score: In the measure's own unit, right answers in [0, 1]; None if there is none, e.g. because the server
+            failed.
         reason: Why it has this score, or none, in a few words.
-        calls: Of a language model, as if no reply had been cached.
-        tokens: Read and written by it.
-        seconds: That the model took. They differ from run to run, so `results.jsonl` has them only in figures.
-        measure: What `score` is in, where a run has several measures: one row each.
-        details: JSON: what `preflight eval show` prints beside, as the question, passages, prompts and replies.
+        calls: Calls of a language model, as if no reply had been cached.
+        tokens: Tokens read and written by it.
+        seconds: The model's seconds. They differ from run to run, so `results.jsonl` has them only in figures.
+        measure: The measure of `score`, if a run has several: one row each.
+        details: JSON that `preflight eval show` prints: the question, passages, prompts and replies.
     """
 
     sample: str
@@ -36,9 +37,9 @@ class ScoreRow:
     details: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """Return a line of `results.jsonl`: the same on every run.
+        """Return a line of `results.jsonl`, the same on every run.
 
-        What is empty is left out but for sample, arm and score.
+        Empty fields are left out, except sample, arm and score.
         """
         score = None if self.score is None or self.score != self.score else round(self.score, 6)
         line = {
@@ -56,9 +57,9 @@ class ScoreRow:
 
     @classmethod
     def from_json(cls, line: Mapping[str, Any]) -> ScoreRow:
-        """Return a line of `results.jsonl`; what else stands in it (experiment, data set) is passed over.
+        """Return the row for a line of `results.jsonl`; other fields (experiment, data set) are ignored.
 
-        A line of another form, as a record of a data set that an experiment made, is all details.
+        A line of another form, such as a record of a data set that an experiment made, is put into the details.
         """
         if "sample" not in line:
             details = {name: value for name, value in line.items() if name not in ("experiment", "dataset", "id")}
@@ -78,12 +79,12 @@ class ScoreRow:
 
 
 def complete(rows: Iterable[ScoreRow]) -> list[ScoreRow]:
-    """Return the rows of those samples that have a score in every one of their rows, so that pairs stay pairs."""
+    """Return the rows of those samples that have a score in every one of their rows, so that pairs stay complete."""
     rows = list(rows)
     missing = {row.sample for row in rows if row.score is None}
     return [row for row in rows if row.sample not in missing]
 
 
 def samples_of(rows: Iterable[ScoreRow]) -> list[str]:
-    """Return the samples' ids, each once, in order."""
+    """Return the distinct ids of the samples, in order."""
     return list(dict.fromkeys(row.sample for row in rows))

@@ -1,4 +1,4 @@
-"""What a run is given besides the data: which questions, which model, what may be spent, and whom to tell."""
+"""The options of a run: which questions, which model, which budget, and where progress is reported."""
 
 from __future__ import annotations
 
@@ -26,33 +26,34 @@ def to_stderr(line: str) -> None:
 
 @dataclass(frozen=True)
 class ExperimentRun:
-    """What an experiment is given besides the data.
+    """The options of an experiment.
 
     Attributes:
-        part: test, development or all: which questions.
+        part: Which questions: test, development or all.
         limit: How many of them, or None for all.
-        seed: Of every random number.
-        embedder: As `open_embedder` takes it; None is the default one. `pairs` takes several, with commas between.
-        document_embedder: Of CPQA's search for documents; None is `embedder`.
-        passage_embedder: Of CPQA's search for passages in them; None is `embedder`. `cpqa-splitters` takes two, with a
-            comma between.
-        rerankers: Second stages, as `open_reranker` takes them: those of `pairs`, the one of `sources` and `cpqa…`;
-            none stands for those that need no other model.
-        order: Which order the passages of BriefContext's experiments come in: a turn's (`turn`), or the dense ranking's
-            alone (`dense`), as the paper has it.
-        repeats: How often each question is put to a language model by BriefContext's experiments.
-        fill: Whether the experiments on diversity fill a budget with units that still fit, behind the first that does
+        seed: Seed of every random number.
+        embedder: An argument of `open_embedder`; None is the default one. `pairs` takes several, separated by commas.
+        document_embedder: Embedder of CPQA's search for documents; None is `embedder`.
+        passage_embedder: Embedder of CPQA's search for passages in them; None is `embedder`. `cpqa-splitters` takes
+            two,
+            separated by a comma.
+        rerankers: Second stages, as arguments of `open_reranker`: those of `pairs`, the one of `sources` and `cpqa…`;
+            empty stands for those that need no other model.
+        order: The order of the passages in BriefContext's experiments: a turn's (`turn`), or the dense ranking's alone
+            (`dense`), as in the paper.
+        repeats: How often each question is asked in BriefContext's experiments.
+        fill: Whether the experiments on diversity fill a budget with units that still fit, after the first that does
             not.
         documents: How many documents of a collection are searched: those that answer, and a sample of the others; None
-            is all. Selections from a long document of the question's own are made from the whole.
-        library_cache: Where libraries of collections are kept; None is the user's cache.
+            is all. Selections from a question's own long document use the whole.
+        library_cache: Folder of the collections' libraries; None is the user's cache.
         extractive_reader: As the setting of that name; `reading` and `answering` also take a network's `.onnx` file.
-        progress: Called with the stage's name, what is done and what there is to do.
+        progress: Called with the stage's name, the number done and the total.
         model: `offline`, `provider:name`, or `simulated`; `harness.asking.open_asking` opens it.
-        concurrency: Most cases that are put to the model at a time.
-        budget: What may be spent on the model, and what was, over all data sets of the run.
-        reply_cache: The file in which its replies are kept; None is one in the user's cache.
-        warn: Called with what went wrong on the way and did not end the run, in one line.
+        concurrency: Most cases that run at a time.
+        budget: The budget for the model, and the spending over all data sets of the run.
+        reply_cache: The file of cached replies; None is one in the user's cache.
+        warn: Called with problems that did not end the run, in one line.
     """
 
     part: str = "test"
@@ -76,7 +77,7 @@ class ExperimentRun:
     warn: Callable[[str], None] = to_stderr
 
     def each(self, items: Sequence[T], stage: str) -> Iterator[T]:
-        """Yield the items in turn, with progress behind each."""
+        """Yield the items in turn, reporting progress after each."""
         for done, item in enumerate(items, 1):
             yield item
             self.progress(stage, done, len(items))

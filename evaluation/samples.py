@@ -1,4 +1,4 @@
-"""What every data set is turned into: samples, the passages that come with them, and the set that holds them."""
+"""The common form of all data sets: samples, the passages that come with them, and the set."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Part: TypeAlias = Literal["test", "development", "all"]
 ReaderPart: TypeAlias = Literal["train", "validation", "test"]
 Verdict: TypeAlias = Literal["yes", "no", "neither"]
 Span: TypeAlias = tuple[int, int]
-"""Where a stretch of text begins and ends, in characters."""
+"""Start and end of a part of a text, in characters."""
 Spans: TypeAlias = tuple[tuple[Span, ...], ...]
-"""Alternatives, each of them the stretches of the document that together answer the question."""
+"""Alternatives, each consisting of the spans of the document that together answer the question."""
 
 PARTS: tuple[str, ...] = get_args(Part)
 READ_PARTS: dict[str, tuple[ReaderPart, ...]] = {
@@ -26,7 +26,8 @@ READ_PARTS: dict[str, tuple[ReaderPart, ...]] = {
     "development": ("validation",),
     "all": ("test", "validation"),
 }
-"""What `--part` means for a set that the reader was trained on; nothing is measured on what was trained on."""
+"""The reader's parts for each `--part`, for sets on which the reader was trained; nothing is measured on training data.
+"""
 
 
 @dataclass(frozen=True)
@@ -35,23 +36,23 @@ class Context:
 
     Attributes:
         id: Unique within the data set; the same passage under two questions may have one id.
-        title: Its title, or nothing.
-        text: As the data set gives it.
-        date: As the data set writes it, or nothing.
-        role: What it is to the question: "gold" (it gives a right answer), "wrong" (it gives a wrong one), "noise" (it
-            gives none), "support" or "contradict" (of a claim), "neutral" (cited, and neither), or nothing where the
-            data set does not say.
-        answer: The answer that it gives, or nothing.
-        entity: The descriptor of the thing that it is about, or nothing.
-        thing: The descriptor that it lacks, where the thing that it is about is known all the same.
-        source: Where it is from, or nothing.
-        spans: Stretches of the text that answer; empty when none does. None: there is an answer without a marked span,
-            or it is not known whether there is one.
-        relevant: Whether a search should find it; None where that is not known.
-        verdict: What it says to a yes/no question or of a statement; None where that is not known.
-        descriptor: Where it holds the descriptor of the thing that it is about; empty where it has none, None where
-            that is not known.
-        sub_question: The question with what tells its thing from others, where the data set has one.
+        title: Its title, or "".
+        text: Its text in the data set.
+        date: Its date in the data set's form, or "".
+        role: Its role for the question: "gold" (it gives a right answer), "wrong" (it gives a wrong one), "noise" (it
+            gives none), "support" or "contradict" (a claim), "neutral" (cited, and neither), or "" if the data set does
+            not say.
+        answer: The answer that it gives, or "".
+        entity: The descriptor of its entity, or "".
+        thing: The descriptor that it lacks, if its entity is known all the same.
+        source: Its origin, or "".
+        spans: Spans of the text that answer; empty if none does. None: there is an answer without a marked span, or it
+            is
+            unknown whether there is one.
+        relevant: Whether a search should find it; None if unknown.
+        verdict: Its verdict on a yes/no question or a statement; None if unknown.
+        descriptor: Where it contains the descriptor of its entity; empty if it has none, None if unknown.
+        sub_question: The question with what distinguishes its entity from others, if the data set has one.
     """
 
     id: str
@@ -72,32 +73,33 @@ class Context:
 
 @dataclass(frozen=True)
 class Sample:
-    """A question (or a claim to be judged) and what its data set knows of it.
+    """A question (or a claim to be judged) and its labels.
 
     Attributes:
-        id: Unique within the data set, unless each sample has one passage: then of all samples of a question.
-        question: As the data set asks it.
+        id: Unique within the data set, unless each sample has one passage: then shared by all samples of a question.
+        question: The question in the data set's wording.
         kind: "choice" and "yes/no" (one of `options` is right), "claim" (as "yes/no", of a statement), "short" (a name
             or a few words), "list" (several of them), "long" (a sentence or more, or not known).
-        options: What can be chosen, in the data set's order.
-        right: The right option; None where nothing is to be chosen.
-        answers: Each right answer with its names; one of the names suffices. Of a question with options: the answer in
-            words, where the data set has one.
-        wrong: Answers that documents give and that are wrong.
+        options: The options, in the data set's order.
+        right: The right option; None without options.
+        answers: Each right answer with its names; one of the names suffices. For a question with options: the answer in
+            words, if the data set has one.
+        wrong: Answers in documents that are wrong.
         given: The passages that come with it, in the data set's order.
-        answerable: Whether the given passages hold an answer; None where the data set does not say.
-        documents: Ids of the documents that answer it, in the set's corpus where it has one.
-        label: What the data set says of it: the source of a question in MIRAGE, the conflict's type, ...
-        key: What decides on its part of the data that the project's reader was trained on; empty where the reader was
-            trained on no part of the set.
-        part: Its part of the reader's data where no key decides on it; None where the id decides on its half.
-        document: Id of the one long document that it asks about; empty where it asks about none.
-        spans: Where that document answers it; empty where nothing is marked by characters.
-        evidence: Ids of the documents that are known to give each of `answers`, in their order; empty where the set
-            does not tell them apart.
+        answerable: Whether the given passages contain an answer; None if the data set does not say.
+        documents: Ids of the documents that answer it, in the set's corpus if it has one.
+        label: The data set's label: the source of a question in MIRAGE, the conflict's type, ...
+        key: Text whose hash decides its part of the data on which the project's reader was trained; empty if the reader
+            was trained on no part of the set.
+        part: Its part of the reader's data if no key decides it; None if the id decides its half.
+        document: Id of the one long document that it asks about; empty if there is none.
+        spans: Where that document answers it; empty if no characters are marked.
+        evidence: Ids of the documents that are known to give each of `answers`, in their order; empty if the set does
+            not
+            distinguish them.
         by_words: Whether any document with an answer's words gives it too, not only those that are known to.
-        summaries: Kind of summary to the summary that people wrote.
-        entities: Names of all things that the question may mean, where the set lists them beside the passages.
+        summaries: The human summaries, by kind.
+        entities: Names of all entities that the question may mean, if the set lists them apart from the passages.
     """
 
     id: str
@@ -127,14 +129,14 @@ class Sample:
 
     @property
     def passage(self) -> Context:
-        """The passage of a sample that has one."""
+        """The only passage of a sample."""
         (passage,) = self.given
         return passage
 
     def is_in(self, part: str) -> bool:
         """Return whether it is measured in a part.
 
-        One that the project's reader was trained on is in none, not even "all".
+        A sample on which the project's reader was trained is in no part, not even "all".
         """
         if self.key or self.part:
             return (self.part or reader_part_of(self.key)) in READ_PARTS[part]
@@ -143,22 +145,22 @@ class Sample:
 
 @dataclass(frozen=True)
 class DataSet:
-    """The samples of a data set, and what is searched for them.
+    """The samples of a data set, and its corpus.
 
     Attributes:
-        name: What `--dataset` calls it.
+        name: Its name in `--dataset`.
         title: Its public name.
         source: Where it is published.
-        licence: As its publisher states it.
-        files: The files that it was read from; their checksums go into the manifest.
-        samples: In the order of the files.
-        corpus: Reads anew, at each call, the documents that can be searched; None where the set has none.
-        relevance: Sample id to document id to grade, 0 for judged and not relevant; of samples with a relevant
-            one. Empty where nothing is graded.
-        library: Name of the corpus where several sets share one; its library is built once.
-        most_documents: Of long documents that are asked about: how many are taken. None: all.
-        located: Reads the documents of some ids, each with where it answers which samples, by their ids, where that is
-            known only once a document was read; None where the samples' `spans` say it.
+        licence: The licence in its publisher's words.
+        files: The files that were read; their checksums go into the manifest.
+        samples: The samples in the order of the files.
+        corpus: Reads the documents that can be searched, anew at each call; None if the set has none.
+        relevance: Grades by sample id and document id, 0 for judged and not relevant, for samples with a relevant
+            document. Empty if nothing is graded.
+        library: Name of the corpus if several sets share one; its library is built once.
+        most_documents: Number of long documents that are used; None: all.
+        located: Reads documents by their ids, each with its answering spans by sample id, if these are known only after
+            reading a document; None if the samples' `spans` have them.
     """
 
     name: str
@@ -174,9 +176,9 @@ class DataSet:
     located: Callable[[Collection[str]], Iterator[tuple[Document, Mapping[str, Spans]]]] | None = None
 
     def read(self, ids: Collection[str]) -> Iterator[tuple[Document, Mapping[str, Spans]]]:
-        """Yield the documents of these ids, each with where it answers which samples, by their ids.
+        """Yield the documents of these ids, each with its answering spans by sample id.
 
-        A sample whose answer is not found in its document is not among them.
+        A sample whose answer is not found in its document is left out.
         """
         if self.located is not None:
             yield from self.located(ids)
@@ -186,19 +188,19 @@ class DataSet:
                 yield document, {s.id: s.spans for s in self.samples if s.document == document.id}
 
     def documents(self) -> Iterator[Document]:
-        """Return the documents that can be searched; none where the set has none."""
+        """Return the documents that can be searched; none if the set has none."""
         return self.corpus() if self.corpus else iter(())
 
     def relevant(self, name: str) -> frozenset[str]:
-        """Ids of the documents whose grade for a sample is above 0."""
+        """Return the ids of the documents whose grade for a sample is above 0."""
         return frozenset(document for document, grade in self.relevance.get(name, {}).items() if grade > 0)
 
     def select(self, part: str, limit: int | None = None) -> tuple[Sample, ...]:
         """Return the samples of a part by the hash of their ids, so that a limit takes a fixed random sample of ids.
 
-        Where few documents are taken: samples about those with the smallest hashes, document by document. Of a set that
-        the project's reader was trained on, test is the reader's own test part, development its validation part; what
-        it was trained on is in neither, nor in "all".
+        If few documents are used: samples about those with the smallest hashes, document by document. For a set on
+        which the project's reader was trained, test is the reader's own test part, development its validation part;
+        training data are in neither, nor in "all".
 
         Raises:
             UsageError: There is no such part, the limit is below 1, or no sample is left.
@@ -216,19 +218,19 @@ class DataSet:
         return tuple(sample for name in list(ordered)[:limit] for sample in ordered[name])
 
     def _place(self, sample: Sample) -> tuple[bytes, bytes]:
-        """What samples are ordered by: document by document where few documents are taken."""
+        """Return the sort key of a sample: if few documents are used, document by document."""
         return b"" if self.most_documents is None else digest(sample.document), digest(sample.id)
 
 
 def sampled(found: DataSet, wanted: Iterable[str], count: int | None) -> DataSet:
-    """Return a data set of few documents: all required ones, and others by the hash of their ids up to `count`.
+    """Return a data set with few documents: all required ones, and others by the hash of their ids up to `count`.
 
-    Judgements of the rest are left out with it, so that a question is asked only for what is there.
+    Judgements of the rest are removed with it, so that a question is asked only about existing documents.
 
     Args:
-        found: The whole; it is left as it is where no count is given.
-        wanted: Ids of documents that answer; those that the set has not are passed over.
-        count: How many documents there are to be; more where more are wanted.
+        found: The whole; returned unchanged if no count is given.
+        wanted: Ids of documents that answer; those that are not in the set are ignored.
+        count: Number of documents; more if more are required.
     """
     if count is None:
         return found
@@ -237,26 +239,27 @@ def sampled(found: DataSet, wanted: Iterable[str], count: int | None) -> DataSet
     answering = [name for name in names if name in asked]
     kept = frozenset([*answering, *(name for name in names if name not in asked)][: max(count, len(answering))])
     drawn = digest("\n".join(sorted(kept))).hex()[:8]
+    relevance = {}
+    for query, grades in found.relevance.items():
+        kept_grades = {name: grade for name, grade in grades.items() if name in kept}
+        if kept_grades:
+            relevance[query] = kept_grades
     return replace(
         found,
         corpus=lambda: (document for document in found.documents() if document.id in kept),
         samples=tuple(sample for sample in found.samples if sample.documents & kept or not found.relevance),
-        relevance={
-            query: judged
-            for query, grades in found.relevance.items()
-            if (judged := {name: grade for name, grade in grades.items() if name in kept})
-        },
+        relevance=relevance,
         library=f"{found.library or found.name} {len(kept)} {drawn}",
     )
 
 
 def check_selection(part: str, limit: int | None, *, of: str = "question") -> None:
-    """Refuse what selects nothing.
+    """Raise an error for a selection that selects nothing.
 
     Args:
         part: One of `PARTS`.
-        limit: How many are wanted at most.
-        of: What is selected.
+        limit: The maximum number.
+        of: The name of the selected things, for the message.
 
     Raises:
         UsageError: There is no such part, or the limit is below 1.
@@ -268,12 +271,12 @@ def check_selection(part: str, limit: int | None, *, of: str = "question") -> No
 
 
 def digest(name: str) -> bytes:
-    """SHA-256 of a name: what orders samples and tells their parts."""
+    """Return the SHA-256 of a name, by which samples are ordered and split into parts."""
     return hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
 
 
 def half_of(name: str) -> Part:
-    """Return the half that a sample belongs to, by the first byte of the SHA-256 of its id.
+    """Return the half to which a sample belongs, by the first byte of the SHA-256 of its id.
 
     Even is development, for tuning; odd is test, for reporting.
     """
@@ -281,18 +284,18 @@ def half_of(name: str) -> Part:
 
 
 def reader_part_of(key: str) -> ReaderPart:
-    """Return the part of the reader's data that a key falls into, by the first byte of its SHA-256.
+    """Return the part of the reader's data to which a key belongs, by the first byte of its SHA-256.
 
-    The key is the question, or where several questions share a text, the article, document or subject. Test is a part
-    of the half that the other experiments report on. A key is one for all passages of its question, so no question is
-    trained on and measured.
+    The key is the question, or if several questions share a text, the article, document or subject. Test is a part of
+    the half on which the other experiments report. All passages of a question have the same key, so no question is used
+    for both training and measuring.
     """
     first = digest(key)[0]
     return "test" if first % 4 == 1 else "validation" if first % 8 == 3 else "train"
 
 
 def passages_as_corpus(samples: Iterable[Sample]) -> Callable[[], Iterator[Document]]:
-    """Reads the passages that come with the samples as documents, each id once."""
+    """Return a function that reads the passages of the samples as documents, each id once."""
     given = {passage.id: passage for sample in samples for passage in sample.given}
 
     def documents() -> Iterator[Document]:
@@ -310,5 +313,5 @@ def passages_as_corpus(samples: Iterable[Sample]) -> Callable[[], Iterator[Docum
 
 
 def gold_of(given: Sequence[Context]) -> frozenset[str]:
-    """Ids of the passages that give a right answer."""
+    """Return the ids of the passages that give a right answer."""
     return frozenset(passage.id for passage in given if passage.role == "gold")

@@ -1,4 +1,4 @@
-"""Questions over the library of their own corpus: what is retrieved, the passage that answers, and distractors."""
+"""Questions over the library of their own corpus: retrieved passages, the answering passage, and distractors."""
 
 from __future__ import annotations
 
@@ -24,27 +24,28 @@ from preflight_rag.state.reading import Source
 from preflight_rag.state.values import Passage
 
 MIXED = "biomix-bioasq"
-"""The collection that MIRAGE's questions are put to, which come without one; its ids of documents have prefixes."""
+"""The collection for MIRAGE's questions, which have none of their own; its ids of documents have prefixes."""
 PREFIXES = ("pmid:", "pqa:")
 DEPTH = 100
-"""How deep distractors, and passages of the documents that answer, are looked for: as deep as turns search."""
+"""Depth of the ranking for distractors, and for passages of the answering documents: as deep as turns search."""
 KEYED = ("choice", "yes/no", "claim", "short")
 """Kinds of questions that one passage can answer and a rule can score."""
 SETTINGS = Settings(rewrite="off", check_citations=False, rerank_deadline=600)
-"""A turn's settings: every arm searches for the question as it is, and the second stage is never cut short."""
+"""A turn's settings: every arm searches for the unchanged question, and the second stage is never cut short."""
 
 
 @dataclass(frozen=True)
 class SearchedLibrary:
-    """A library and the seed of what is drawn from it.
+    """A library and the seed for random passages from it.
 
     Attributes:
         library: The open library of the corpus.
-        inputs: What the numbers depend on, for the manifest.
-        prefixes: What stands before a gold document's name in the library's ids.
-        seed: Of random passages.
-        reranker: The second stage, as `open_reranker` takes it: with weights that were not trained on this corpus.
-        order: Whether passages, and distractors, come as a turn ranks them or by the dense ranking alone.
+        inputs: Everything that the numbers depend on, for the manifest.
+        prefixes: Prefixes of gold documents' names in the library's ids.
+        seed: Seed of random passages.
+        reranker: The second stage, as an argument of `open_reranker`: with weights that were not trained on this
+            corpus.
+        order: Whether passages, and distractors, are in a turn's order or in that of the dense ranking alone.
     """
 
     library: Library
@@ -56,7 +57,7 @@ class SearchedLibrary:
 
     @property
     def where(self) -> str:
-        """A sentence for notes: what is searched in place of the paper's own collection."""
+        """A sentence for notes: the collection that is searched instead of the paper's own."""
         documents, source = self.inputs["library"]["documents"], self.inputs["source"]
         found = "by the dense ranking alone" if self.order == "dense" else "as a turn of the product ranks them"
         searched = f"{documents:,} documents of {source}, {found}"
@@ -70,12 +71,12 @@ class SearchedLibrary:
         return tuple(retrieve_passages(self.library, [normalised(question.question)], settings).sources())
 
     def documents(self, question: Sample) -> list[str]:
-        """Ids of the library's documents that answer the question."""
+        """Return the ids of the library's documents that answer the question."""
         names = [f"{prefix}{name}" for name in sorted(question.documents) for prefix in self.prefixes]
         return [name for name in names if self.library.document_passages(name)]
 
     def answering(self, question: Sample) -> frozenset[str]:
-        """Ids of the passages of those documents."""
+        """Return the ids of the passages of those documents."""
         names = self.documents(question)
         return frozenset(passage.id for name in names for passage in self.library.document_passages(name))
 
@@ -100,7 +101,7 @@ class SearchedLibrary:
         return tuple(chosen)
 
     def key(self, question: Sample) -> Passage:
-        """Of the passages of its gold documents the one that is ranked highest, else the first document's first."""
+        """Return the highest-ranked passage of the question's gold documents, else the first document's first."""
         gold = self.documents(question)
         ranked = [passage for passage in self._ranking(question) if passage.document_id in gold]
         return ranked[0] if ranked else self.library.document_passages(gold[0])[0]
@@ -110,13 +111,13 @@ class SearchedLibrary:
         return self._distractors(question, key, count, self._ranking(question))
 
     def random(self, question: Sample, key: Passage, count: int) -> list[Passage]:
-        """`count` passages of the corpus that do not answer the question, drawn by the seed and the question's id."""
+        """Return `count` random passages of the corpus that do not answer the question; seed and question id decide."""
         ids = self.library.all_passage_ids()
         drawn = random.Random(f"{self.seed}|{question.id}").sample(ids, min(len(ids), 4 * count + DEPTH))  # noqa: S311
         return self._distractors(question, key, count, self.library.passages(drawn))
 
     def gold_texts(self, questions: Iterable[Sample]) -> dict[str, str]:
-        """Texts of the questions' gold documents under the names that the questions have for them."""
+        """Return texts of the questions' gold documents, by the names that the questions use."""
         texts = {}
         for name in {name for question in questions for name in question.documents}:
             passages = (p for prefix in self.prefixes for p in self.library.document_passages(f"{prefix}{name}"))
@@ -124,14 +125,15 @@ class SearchedLibrary:
         return texts
 
     def _ranking(self, question: Sample) -> list[Passage]:
+        """Return the first `DEPTH` passages for a question, in the bench's order: dense or fused."""
         found = self.library.search(SearchQuery(question.question, k=DEPTH, candidates=DEPTH))
         ranked = found.dense if self.order == "dense" else found.fused
         return self.library.passages([hit.passage_id for hit in ranked])
 
     def _distractors(self, question: Sample, key: Passage, count: int, passages: Sequence[Passage]) -> list[Passage]:
-        """Return the first passages of other documents with a text of their own.
+        """Return the first passages of other documents with different texts.
 
-        Of short answers, that do not hold one.
+        For short answers, passages that contain one are left out.
         """
         gold, seen = set(self.documents(question)), {key.text}
         chosen: list[Passage] = []
@@ -157,11 +159,11 @@ def among(key: Passage, distractors: Sequence[Passage], place: int) -> tuple[Sou
 
 @contextmanager
 def open_searched(found: DataSet, run: ExperimentRun) -> Iterator[SearchedLibrary]:
-    """The library of a question set's corpus, from the cache or built into it.
+    """Yield the library of a question set's corpus, from the cache or built into it.
 
     Raises:
         UsageError: The set has nothing to search.
-        LibraryError: A document could not be taken in.
+        LibraryError: A document could not be ingested.
     """
     collection, prefixes = corpus_of(found)
     collection = sampled(collection, answering_first(found, prefixes, run), run.documents)
@@ -172,7 +174,7 @@ def open_searched(found: DataSet, run: ExperimentRun) -> Iterator[SearchedLibrar
 
 
 def answering_first(found: DataSet, prefixes: Sequence[str], run: ExperimentRun) -> Iterator[str]:
-    """Ids of the documents that answer or come with the questions that a limit takes, of whichever kinds it takes."""
+    """Yield the ids of the documents that answer, or come with, the questions within the limit."""
     taken: Counter[str] = Counter()
     for question in found.select(run.part):
         if (question.documents or question.given) and (run.limit is None or taken[question.kind] < run.limit):
@@ -185,7 +187,7 @@ def corpus_of(found: DataSet) -> tuple[DataSet, tuple[str, ...]]:
     """Return the documents that are searched for a set's questions, and the prefixes of their ids.
 
     Raises:
-        UsageError: There are none, or the mixed collection of MIRAGE's questions is not there.
+        UsageError: There are none, or the mixed collection of MIRAGE's questions is missing.
     """
     folder = found.files[0].parent.parent
     if found.name.partition("-")[0] == "mirage":

@@ -1,4 +1,4 @@
-"""What experiments on retrieval share: a collection's library, built as the product builds it, and its searches."""
+"""Shared code of experiments on retrieval: a collection's library, built as the product builds it, and its searches."""
 
 from __future__ import annotations
 
@@ -35,27 +35,28 @@ GROUPS = {
     "cisi": "cisi",
     "medquad": "medquad",
 }
-"""Collection to its group: what shares questions or documents with another is never trained on when that is tested."""
+"""The group of each collection: collections that share questions or documents are never split into training and test.
+"""
 
 
 def group_of(name: str) -> str:
-    """Return the fold that a collection is tested with: its group, or "all" for a collection outside the training."""
+    """Return the fold with which a collection is tested: its group, or "all" for a collection outside the training."""
     return GROUPS.get(name, ALL)
 
 
 def left_out(name: str) -> str:
-    """Return the model-free reranker, as `open_reranker` takes it, without weights of the collection's group."""
+    """Return the model-free reranker, as an argument of `open_reranker`, with weights trained without the group."""
     return f"{FEATURES}:{group_of(name)}"
 
 
 @contextmanager
 def collection_library(collection: DataSet, run: ExperimentRun) -> Iterator[Library]:
-    """The library of a collection, from the cache or built into it; a build that was cut off is completed.
+    """Yield the library of a collection, from the cache or built into it; an interrupted build is completed.
 
-    Samples of a collection share documents, so their vectors are kept beside the libraries and made once.
+    Samples of a collection share documents, so their vectors are cached beside the libraries and computed once.
 
     Raises:
-        LibraryError: A document could not be taken in, so the numbers would be about another collection.
+        LibraryError: A document could not be ingested, so the numbers would be about another collection.
     """
     documents = list(collection.documents())
     unique([(document.id, collection.files[0].name) for document in documents])
@@ -84,7 +85,7 @@ def searched_part(collection: DataSet, run: ExperimentRun) -> DataSet:
 
 
 def library_folder(collection: DataSet, embedder: str, cache: Path | None) -> Path:
-    """Where the library lies: its name holds the data set's, the start of the corpus' checksum, and the embedder's."""
+    """Return the library's folder, named after the data set, the start of the corpus' checksum, and the embedder."""
     corpus = f"{collection.library or collection.name} {file_sha256(collection.files[0])[:8]}"
     name = re.sub(r"[^A-Za-z0-9.]+", "-", f"{corpus} {embedder.rsplit('/', 1)[-1]}")
     return (cache or cache_dir() / "eval") / name
@@ -101,14 +102,14 @@ def search_all(
 
 
 def inputs(collection: DataSet, library: Library, **settings: Any) -> dict[str, Any]:
-    """What the numbers of a search depend on, for the manifest."""
+    """Return everything that the numbers of a search depend on, for the manifest."""
     stats = library.stats()
     counts = {name: stats[name] for name in ("documents", "passages", "splitter")}
     return described(collection, library.embedder, **settings) | {"library": counts}
 
 
 def described(collection: DataSet, embedder: Embedder, **settings: Any) -> dict[str, Any]:
-    """What numbers depend on where no library is searched, for the manifest."""
+    """Return everything that numbers depend on if no library is searched, for the manifest."""
     return {
         "source": collection.source,
         "licence": collection.licence,
@@ -119,4 +120,5 @@ def described(collection: DataSet, embedder: Embedder, **settings: Any) -> dict[
 
 
 def _shown(name: str, progress: Progress) -> Callable[[IngestEvent], None]:
+    """Return a function that shows the events of an ingestion as progress."""
     return lambda event: progress(f"{name}: {event.stage}", event.done, event.total or 0)

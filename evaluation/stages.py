@@ -1,7 +1,7 @@
-"""The product's own stages and whole turns as arms of experiments, beside the model without passages.
+"""The product's own stages and whole turns as arms of experiments, and the model without passages.
 
-A stage is run as the graph runs it, on passages that are given instead of retrieved. A stage records a reply that it
-could not have as a gap; an experiment leaves out a question whose server failed, so such failures are raised again.
+A stage is run as in the graph, on given instead of retrieved passages. A stage records a missing reply as a gap; an
+experiment leaves out a question whose server failed, so such failures are raised again.
 """
 
 from __future__ import annotations
@@ -62,17 +62,17 @@ _ANSWER = re.compile(r"^[\s#*_>-]*(?:final\s+)?answer[\s*_]*:[\s*_]*(\S.*)$", re
 
 @dataclass
 class MeteredReader:
-    """A reader that adds up what its calls cost and remembers those that failed.
+    """A reader that adds up the costs of its calls and remembers the failed ones.
 
     Attributes:
-        reader: What answers.
-        estimate: Whether a call that reports no tokens, as one without a language model, counts as a call over the
-            texts it was given: their tokens by the reader's own tokenizer, without instructions, marked as estimated.
-        usage: Of all calls so far.
+        reader: The underlying reader.
+        estimate: Whether a call that reports no tokens, such as one without a language model, counts as a call over its
+            texts: their tokens by the reader's own tokenizer, without instructions, marked as estimated.
+        usage: The cost of all calls so far.
         spent: The same by method.
         calls: How many there were of each method.
-        failures: Of those that failed, in order.
-        unread: The pairs of contexts, by their numbers, whose relation a reply that was asked for it left out.
+        failures: The errors of failed calls, in order.
+        unread: The pairs of contexts, by their numbers, whose requested relation was missing in the reply.
     """
 
     reader: Reader
@@ -85,7 +85,7 @@ class MeteredReader:
 
     @property
     def by_rule(self) -> bool:
-        """As the reader's."""
+        """Whether the underlying reader is one by rule."""
         return self.reader.by_rule
 
     async def answer(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Draft]:
@@ -118,7 +118,7 @@ class MeteredReader:
         return await self._count("answer_group", asked, [question, *texts(sources)])
 
     def check(self) -> None:
-        """Raise the first failure that the same call might not meet again: the server's, not the reply's.
+        """Raise the first failure of the server, which the same call might not meet again; failed replies are ignored.
 
         Raises:
             ModelError: There was one.
@@ -128,6 +128,7 @@ class MeteredReader:
                 raise failure
 
     async def _count(self, name: str, asked: Awaitable[Reply[T]], given: Iterable[str]) -> Reply[T]:
+        """Await a reply, and count its calls, cost and failure under a stage's name."""
         started = perf_counter()
         self.calls[name] += 1
         try:
@@ -150,17 +151,18 @@ class MeteredReader:
         return reply
 
     def _add(self, name: str, usage: Usage) -> None:
+        """Add a cost to the total and to a stage."""
         self.usage = self.usage + usage
         self.spent[name] = self.spent.get(name, Usage()) + usage
 
 
 def texts(sources: Iterable[Source]) -> list[str]:
-    """Titles and texts of passages."""
+    """Return titles and texts of passages."""
     return [f"{source.title} {source.text}".strip() for source in sources]
 
 
 def written_text(value: object) -> str:
-    """What a reader wrote, as one text."""
+    """Return the text that a reader wrote, as one string."""
     match value:
         case Draft() | Extract():
             return "\n".join([value.text, *(quote for _, quote in value.quotes)])
@@ -182,14 +184,14 @@ class GivenPassages(Context):
 
 
 class TurnStages:
-    """The stages of map/reduce, and those of COrg, of one turn on given passages, on a route that is not left.
+    """The stages of map/reduce, and those of COrg, of one turn on given passages, without escalation.
 
     Args:
-        reader: The turn's reader, which counts.
-        question: Put as it is.
+        reader: The turn's reader, which counts its costs.
+        question: The question, unchanged.
         sources: The passages, each with its number.
-        settings: Of the turn.
-        options: Of the question.
+        settings: The turn's settings.
+        options: The question's options.
     """
 
     def __init__(
@@ -206,7 +208,7 @@ class TurnStages:
         self._asked = State(standalone_question=question, options=list(options), gaps=[])
 
     async def map_reduce(self, parts: Sequence[Sequence[int]]) -> Draft:
-        """Return the answer made of the extracts of each partition, given as passages' numbers."""
+        """Return the answer from the extracts of each partition, given as passages' numbers."""
         return await self.reduce(await self.extracts(parts), parts)
 
     async def corg(self) -> tuple[Draft, State]:
@@ -229,7 +231,7 @@ class TurnStages:
         return Draft.load(state["draft"]), state
 
     async def organised(self) -> State:
-        """Return the state when the contexts are related and organised.
+        """Return the state after the contexts are related and organised.
 
         Raises:
             ModelError: The server failed.
@@ -244,7 +246,7 @@ class TurnStages:
         return organised
 
     async def extracts(self, parts: Sequence[Sequence[int]]) -> list[Extract]:
-        """What each partition says; one that cannot be read says nothing.
+        """Return each partition's extract; one that cannot be read is empty.
 
         Raises:
             ModelError: The server failed, or no partition could be read.
@@ -264,7 +266,7 @@ class TurnStages:
         return list(found)
 
     async def reduce(self, extracts: Sequence[Extract], parts: Sequence[Sequence[int]]) -> Draft:
-        """Return one answer out of the partitions' extracts; nothing is asked where none says something."""
+        """Return one answer from the partitions' extracts; without a call if all are empty."""
         if not extracts:
             return Draft("", found=False)
         given, refs = [extract.dump() for extract in extracts], self._refs(self.sources)
@@ -272,6 +274,7 @@ class TurnStages:
         return Draft.load((await reduce_context(state, self._runtime))["draft"])
 
     def _refs(self, ranks: Iterable[int]) -> list[PassageRef]:
+        """Return references to the sources with these numbers, as the graph's state has them."""
         tokens = self.reader.reader.count_tokens
         return [
             PassageRef(
@@ -283,7 +286,7 @@ class TurnStages:
 
 
 def plain(reader: Reader, name: str = RAG) -> Arm:
-    """Return one prompt with all passages."""
+    """Return an arm with one prompt for all passages."""
 
     async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
         reply = await reader.answer(question=question.question, sources=sources, options=question.options)
@@ -293,7 +296,7 @@ def plain(reader: Reader, name: str = RAG) -> Arm:
 
 
 def map_reduce(reader: Reader, size: int = PARTITION, name: str = MAP_REDUCE) -> Arm:
-    """Return an extract of each partition of at most `size` passages, and one answer out of them."""
+    """Return an arm with an extract for each partition of at most `size` passages, and one answer from them."""
 
     async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
         meter = MeteredReader(reader, estimate=False)
@@ -305,7 +308,7 @@ def map_reduce(reader: Reader, size: int = PARTITION, name: str = MAP_REDUCE) ->
 
 
 def on_passages(arm: Arm, passages: Callable[[Sample, Sequence[Source]], Sequence[Source]], name: str = "") -> Arm:
-    """Return the arm on other passages than all arms share, which its answer tells."""
+    """Return the arm with other passages than all arms share, recorded in its answer."""
 
     async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
         own = tuple(passages(question, sources))
@@ -315,7 +318,7 @@ def on_passages(arm: Arm, passages: Callable[[Sample, Sequence[Source]], Sequenc
 
 
 def closed_book(asking: Asking) -> Arm:
-    """Return the model's own knowledge, step by step."""
+    """Return an arm with the model's own knowledge, step by step."""
 
     async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
         text, usage = await asking.prompts.reply(closed_book_prompt(question))
@@ -333,13 +336,13 @@ def closed_book_prompt(question: Sample) -> list[BaseMessage]:
 
 @dataclass(frozen=True)
 class Turns:
-    """The whole graph over a library: what a turn of the product answers.
+    """Whole turns over a library: the product's answers.
 
     Attributes:
         reader: The turns' reader.
-        library: What they search.
-        extractive_reader: The name of the one that reads for COrg's signals, as `--extractive-reader` takes it.
-        reranker: The second stage, as `Searched` has it, so that turns and the other arms read the same passages.
+        library: The searched library.
+        extractive_reader: The name of the reader for COrg's signals, as `--extractive-reader` takes it.
+        reranker: The second stage, as in `SearchedLibrary`, so that turns and the other arms read the same passages.
     """
 
     reader: Reader
@@ -355,12 +358,12 @@ class Turns:
         short: bool = False,
         seen: Callable[[Sample, Answer], None] | None = None,
     ) -> Arm:
-        """Return an arm that takes a turn; where that read other passages than the arms share, its answer tells them.
+        """Return an arm that runs a turn; if that read other passages than the arms share, its answer records them.
 
         Args:
-            name: Of the arm.
-            settings: Of the turn, its route among them.
-            short: Whether the short answer is the arm's, where the turn has one.
+            name: The arm's name.
+            settings: The turn's settings, including its route.
+            short: Whether the short answer is the arm's, if the turn has one.
             seen: Called with each answer.
         """
         settings = settings.model_copy(update={"reranker": self.reranker})

@@ -1,4 +1,4 @@
-"""An embedder that remembers its vectors, on disk or in memory, for experiments that embed the same texts again."""
+"""An embedder that caches its vectors, on disk or in memory, for experiments that embed the same texts again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STEP = 256
 
 @contextmanager
 def cached_embedder(run: ExperimentRun, embedder: Embedder | None = None) -> Iterator[CachedEmbedder]:
-    """The run's embedder, or another one; its vectors are kept beside the libraries."""
+    """Yield the run's embedder, or another one, with a cache of vectors beside the libraries."""
     embedder = embedder or open_embedder(run.embedder)
     path = (run.library_cache or cache_dir() / "eval") / f"vectors-{embedder.revision}.db"
     with closing(CachedEmbedder(embedder, path)) as cached:
@@ -33,14 +33,15 @@ def cached_embedder(run: ExperimentRun, embedder: Embedder | None = None) -> Ite
 
 
 class CachedEmbedder(Embedder):
-    """Another embedder with a file of its vectors between; what is embedded stays when a run is cut off.
+    """Another embedder with a cache of its vectors; vectors of an interrupted run are kept.
 
-    Threads may share it, as those of a reader that answers several questions at a time do.
+    Threads may share it, such as those of a reader that answers several questions at a time.
 
     Args:
-        embedder: The one that makes the vectors.
-        path: SQLite file with the table `vectors`; made where there is none. Its name should hold the revision. Without
-            one, the vectors are kept in memory.
+        embedder: The embedder that computes the vectors.
+        path: SQLite file with the table `vectors`; created if missing. Its name should contain the revision. Without
+            one,
+            the vectors are cached in memory.
     """
 
     def __init__(self, embedder: Embedder, path: Path | None = None) -> None:
@@ -65,7 +66,7 @@ class CachedEmbedder(Embedder):
         return self.embedder.tokenizer
 
     def encode_query(self, text: str) -> np.ndarray:
-        """Vector of a query, which is not remembered."""
+        """Return the vector of a query, which is not cached."""
         return self.embedder.encode_query(text)
 
     def _encode(self, inputs: Sequence[PassageInput], progress: Progress | None) -> np.ndarray:

@@ -1,9 +1,9 @@
-"""The answer in the `messages` stream: what a person may read of it, each part once, under one message's id.
+"""The answer in the `messages` stream: its readable text, each part once, under one message id.
 
-A model's raw replies hold quotes for the parser, choice lines and what single partitions say; they are kept out of the
-stream (LangGraph's tag `nostream`). Of the stages whose reply is the answer, the visible text is put in instead, as it
-is written; the stage that ends the turn adds what is still missing and gives its message the same id, so that a client
-which puts chunks together by id, in a graph around this one too, has the answer and nothing else.
+A model's raw replies contain quotes for the parser, choice lines and the answers of single partitions; they are kept
+out of the stream (LangGraph's tag `nostream`). For the stages whose reply is the answer, the visible text is put in
+instead, as it is written; the stage that ends the turn adds the missing rest and gives its message the same id, so
+that a client which joins chunks by id, also in a graph around this one, gets the answer and nothing else.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from preflight_rag.text.citations import MARK
 ANSWERING = ("answer_plain", "reduce_context", "converse")
 """Stages whose model's reply is the answer."""
 FIRST = "rewrite"
-"""The stage that a turn begins with: a graph around this one may take several within one stream."""
+"""The stage that begins a turn: a graph around this one may run several turns within one stream."""
 _HANDLER = "StreamMessagesHandler"
-"""LangGraph's own handler of a stream in the mode `messages`, a new one for each stream."""
+"""LangGraph's own handler of the stream mode `messages`, a new one for each stream."""
 _UNCOUNTED = re.compile(rf"{MARK.pattern}|[\s.`]+")
 
 
@@ -56,11 +56,11 @@ class AnswerStream(BaseCallbackHandler):
 
     Args:
         stage: The stage's name.
-        streamed: What the stream has of the answer already.
+        streamed: The part of the answer that the stream has shown already.
         context: The context in which LangGraph finds the stage's own config.
     """
 
-    run_inline = True  # in the order of the tokens
+    run_inline = True  # handlers are called in the order of the tokens
 
     def __init__(self, stage: str, streamed: StreamedAnswer, context: Context) -> None:
         self._answering, self._streamed, self._context = stage in ANSWERING, streamed, context
@@ -98,7 +98,7 @@ class AnswerStream(BaseCallbackHandler):
             self._show(self._screen.feed(self._message, self._guard.feed(piece) if self._guard else piece))
 
     def ended(self, update: Mapping[str, Any]) -> None:
-        """Show the rest of the reply, and of the answer where the stage's update holds it."""
+        """Show the rest of the reply, and of the answer if the stage's update contains it."""
         if self._answering:
             if left := self._statements.finish():
                 self._show(self._screen.feed(self._message, self._guard.feed(left) if self._guard else left))
@@ -112,6 +112,7 @@ class AnswerStream(BaseCallbackHandler):
         self._push(not_shown(self._streamed.text, str(answer.text)))
 
     def _show(self, text: str) -> None:
+        """Show a text, or keep it if the answer is not shown yet; a second text begins a new paragraph."""
         if self._kept is not None:
             self._kept += text
             return
@@ -122,6 +123,7 @@ class AnswerStream(BaseCallbackHandler):
             self._push(text)
 
     def _push(self, text: str) -> None:
+        """Send a text to the stream, and append it to the recorded answer."""
         if text:
             self._streamed.text += text
             self._context.run(push_message, AIMessageChunk(content=text, id=self._streamed.id), state_key=None)
@@ -129,12 +131,13 @@ class AnswerStream(BaseCallbackHandler):
 
 @contextmanager
 def answer_stream(stage: str) -> Iterator[AnswerStream | None]:
-    """Give the handler that streams a stage's answer while the block runs; None where nobody listens."""
+    """Yield the handler that streams a stage's answer while the block runs; None if nobody listens."""
     config, context = get_config(), copy_context()
     callbacks = config.get("callbacks")
     streamed = _streamed_by(callbacks, config, begins=stage == FIRST)
     if streamed is None or not isinstance(callbacks, BaseCallbackManager):
-        of_others = answer_text.set(UNREAD)  # a turn within another one's model keeps nothing of that one's back
+        # a turn inside another turn's model call holds nothing back for the outer one
+        of_others = answer_text.set(UNREAD)
         try:
             yield None
         finally:
@@ -153,7 +156,7 @@ def answer_stream(stage: str) -> Iterator[AnswerStream | None]:
 
 
 def _streamed_by(callbacks: object, config: Mapping[str, Any], *, begins: bool) -> StreamedAnswer | None:
-    """Return what the listening stream has shown of this graph's answer; an empty one where a turn begins."""
+    """Return the part of the answer that the listening stream has shown; an empty one at the beginning of a turn."""
     handlers = callbacks.handlers if isinstance(callbacks, BaseCallbackManager) else ()
     listening = (each for each in handlers if any(kind.__name__ == _HANDLER for kind in type(each).__mro__))
     if (handler := next(listening, None)) is None:
@@ -202,9 +205,8 @@ class Screen:
 def not_shown(shown: str, answer: str) -> str:
     """Return the text to write below `shown` so that the whole ends with the answer.
 
-    Citation marks and spaces are not compared.
-
-    A text that ends with the beginning of the answer is gone on with; below any other one the whole answer is set.
+    Citation marks and spaces are not compared. If `shown` ends with the beginning of the answer, this is the rest of
+    the answer; else it is the whole answer.
     """
     if not shown.strip():
         return answer
@@ -226,6 +228,7 @@ def _tails(shown: str, bare: str) -> Iterator[str]:
 
 
 def _bare(text: str) -> str:
+    """Return a text without the characters that do not count when answer and stream are compared."""
     return _UNCOUNTED.sub("", text)
 
 

@@ -1,4 +1,4 @@
-"""How the stages are wired: the one place with nodes and edges."""
+"""The wiring of the stages: the only place with nodes and edges."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from preflight_rag.state.errors import UsageError
 from preflight_rag.state.schema import Question, State
 
 RECURSION_LIMIT = 40
-"""Steps that a turn may take; the longest, map/reduce that goes on to COrg and asks the person first, takes eleven."""
+"""Most steps of a turn; the longest turn, map/reduce that escalates to COrg and asks the user first, takes eleven."""
 
 
 def build_graph(
@@ -44,9 +44,11 @@ def build_graph(
     """Return the graph, not yet compiled: compile it with your own checkpointer, or add it to a graph of yours.
 
     Args:
-        context_schema: What a caller passes as `context`.
-        resolve: Makes a `Context` of that; by default it is one already.
-        channels: Of `State`, what goes in and comes out; None for `messages` and `options` in, and all of it out.
+        context_schema: Type of the `context` that a caller passes.
+        resolve: Converts that into a `Context`; by default it is one already.
+        channels: The channels of `State` that are input and output; None for `messages` and `options` as input, and all
+            as
+            output.
 
     Raises:
         UsageError: There is no such channel.

@@ -1,4 +1,4 @@
-"""The events of a turn while it runs, and how the graph's own streams become these."""
+"""The events of a running turn, and the conversion of the graph's own streams into these."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INTERRUPT = "__interrupt__"
 
 @dataclass(frozen=True)
 class StageEvent:
-    """A stage has ended; `update` is what it wrote into the state."""
+    """A stage has ended; `update` is what it wrote to the state."""
 
     stage: str
     update: dict[str, Any]
@@ -24,7 +24,7 @@ class StageEvent:
 
 @dataclass(frozen=True)
 class ProgressEvent:
-    """A stage has begun or moved on: a sentence for people and, for a stage in parts, how many parts are done."""
+    """A stage has begun or advanced: a sentence for users and, for a stage in parts, how many parts are done."""
 
     stage: str
     note: str
@@ -43,14 +43,14 @@ Event = StageEvent | ProgressEvent | TokenEvent | Clarification | Answer
 
 
 class Narrator:
-    """Turns what the graph streams into events; no piece of an answer is shown twice.
+    """Converts the graph's stream into events; no piece of an answer is shown twice.
 
     Args:
-        tokens: Whether the answer's pieces are wanted as they are made.
+        tokens: Whether to yield the answer's pieces as they are written.
 
     Attributes:
         shown: The pieces of the answer so far.
-        question: What the graph has stopped to ask the person, as `clarify` put it; None where it did not stop.
+        question: The question with which the graph has stopped, from `clarify`; None if it did not stop.
     """
 
     def __init__(self, *, tokens: bool) -> None:
@@ -67,7 +67,7 @@ class Narrator:
                 yield ProgressEvent(*(payload.get(name) for name in ("stage", "note", "done", "total")))  # type: ignore[arg-type]
         elif mode == "updates":
             yield from self._updates(payload)
-        elif asked := payload.get(INTERRUPT):  # of the values, where the stages' updates are not wanted
+        elif asked := payload.get(INTERRUPT):  # of the mode `values`, used when the stages' updates are not requested
             self.question = asked[0].value
 
     def rest(self, answer: str) -> Iterator[TokenEvent]:
@@ -79,14 +79,15 @@ class Narrator:
     def _token(self, message: Any) -> Iterator[TokenEvent]:
         """Yield the new text of a message of the stream.
 
-        A chunk is a piece of the answer (`answer_stream`); a whole message is the answer, of which `rest` yields what
-        is missing.
+        A chunk is a piece of the answer (`answer_stream`); a whole message is the answer, whose missing part `rest`
+        yields.
         """
         if isinstance(message, AIMessageChunk):
             self.shown += str(message.text)
             yield TokenEvent(str(message.text))
 
     def _updates(self, payload: Mapping[str, Any]) -> Iterator[Event]:
+        """Yield an event for each stage that has finished; an interrupt sets the question to the user instead."""
         for stage, update in payload.items():
             if stage == INTERRUPT:
                 self.question = update[0].value if update else None

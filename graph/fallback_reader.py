@@ -1,4 +1,4 @@
-"""A language model's reader that goes on without its model, for runs of the graph that nobody can begin again."""
+"""A language model's reader that continues without its model, for runs of the graph that cannot be restarted."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ V = TypeVar("V")
 
 @dataclass
 class Loss:
-    """Why the calls of a run go without its model; None as long as it is there."""
+    """Why a run continues without its model; None as long as the model is available."""
 
     error: ModelError | None = None
     is_noted: bool = False
 
 
 class FallbackReader:
-    """A model's reader; once its model is lost, that of the documents' own words in its place.
+    """A model's reader; once its model is lost, the reader without a model replaces it.
 
-    A reply of which there is a beginning is no loss: the stage that asked shows it and says that it has no end.
+    A reply with a usable beginning does not count as a loss: the calling stage shows it and marks it as incomplete.
 
     Args:
-        model: Reads with the language model; None where that cannot be opened.
-        offline: Reads without one.
-        loss: Of the run; its stages share it.
+        model: The reader with the language model; None if that cannot be opened.
+        offline: The reader without a model.
+        loss: The run's loss of its model, shared by all of its stages.
     """
 
     def __init__(self, model: Reader | None, offline: Reader, loss: Loss) -> None:
@@ -43,7 +43,7 @@ class FallbackReader:
 
     @property
     def name(self) -> str:
-        """What receipts call it."""
+        """The name in receipts."""
         return self._now().name
 
     @property
@@ -53,30 +53,30 @@ class FallbackReader:
 
     @property
     def extractive(self) -> ExtractiveReader | None:
-        """What it reads passages with."""
+        """The extractive reader that reads passages."""
         return self._now().extractive
 
     def go_offline(self, error: ModelError) -> None:
-        """Read without the model from now on; whoever says so notes why."""
+        """Read without the model from now on; the caller records why."""
         self._loss.error, self._loss.is_noted = self._loss.error or error, True
 
     def instructed(self, instructions: str) -> FallbackReader:
-        """Return the same reader, whose model writes so."""
+        """Return the same reader with these instructions for its model."""
         reader = copy(self)
         reader._model = instructed(self._model, instructions) if self._model is not None else None
         return reader
 
     def speed(self) -> Speed | None:
-        """Return how fast the model reads and writes, where that is known."""
+        """Return how fast the model reads and writes, if that is known."""
         return speed_of(self._now())
 
     def context_window(self) -> int | None:
-        """Return the tokens of one call of the model, where that is known."""
+        """Return the tokens of one call of the model, if that is known."""
         reader = self._now()
         return reader.context_window() if isinstance(reader, HasContextWindow) else None
 
     def count_tokens(self, text: str) -> int:
-        """Return tokens that a text takes in a prompt."""
+        """Return the number of tokens of a text in a prompt."""
         return self._now().count_tokens(text)
 
     async def rewrite(self, *, message: str, history: Sequence[Message]) -> Reply[Rewrite]:
@@ -88,7 +88,7 @@ class FallbackReader:
         return await self._reply(lambda reader: reader.answer(question=question, sources=sources, options=options))
 
     async def extract(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Extract]:
-        """Return what one partition says."""
+        """Return the evidence in one partition, and the partition's own answer."""
         return await self._reply(lambda reader: reader.extract(question=question, sources=sources, options=options))
 
     async def reduce(self, *, question: str, extracts: Sequence[Extract], options: Sequence[str] = ()) -> Reply[Draft]:
@@ -98,7 +98,7 @@ class FallbackReader:
     async def relate(
         self, *, question: str, pivot: Source, others: Sequence[Source], printed: bool = False
     ) -> Reply[RelationReply]:
-        """Return how a context relates to others."""
+        """Return the relations of a context to others."""
         return await self._reply(
             lambda reader: reader.relate(question=question, pivot=pivot, others=others, printed=printed)
         )
@@ -114,7 +114,7 @@ class FallbackReader:
         return await self._reply(lambda reader: reader.summarize(title=title, sections=sections, parts=parts))
 
     async def converse(self, *, message: str, talk: Talk, history: Sequence[Message], earlier: Earlier) -> Reply[Draft]:
-        """Return a reply to a message that asks nothing of the documents."""
+        """Return a reply to a message that is not about the documents."""
         return await self._reply(
             lambda reader: reader.converse(message=message, talk=talk, history=history, earlier=earlier)
         )
@@ -124,13 +124,14 @@ class FallbackReader:
         return await self._reply(lambda reader: reader.condense(summary=summary, messages=messages))
 
     def _now(self) -> Reader:
+        """Return the reader that is in use now."""
         return self._offline if self._model is None or self._loss.error is not None else self._model
 
     async def _reply(self, ask: Callable[[Reader], Awaitable[Reply[V]]]) -> Reply[V]:
-        """Return the model's reply; where the model is lost, that of the reader without one, and once a note why.
+        """Return the model's reply; if the model is lost, that of the reader without one, and once a note why.
 
         Raises:
-            ModelError: The model is there; it refused, or its reply has a beginning, or cannot be used.
+            ModelError: The model is available, but refused, or its reply is incomplete or cannot be used.
         """
         spent, reader = Usage(), self._now()
         if reader is self._model:

@@ -26,15 +26,15 @@ LOST = (
     *(ModelUnavailable, ModelTimeout, ModelRateLimited, ModelAuthError, UnknownModel, AllPartitionsFailed),
     LocalModelError,
 )
-"""Errors after which a turn can go on without its model; an error about a single reply is not among them."""
+"""Errors after which a turn can continue without its model; an error about a single reply is not among them."""
 NO_REPLY = "no_reply"
-"""Stage named in the gap of a turn whose model answers, but with nothing that can be used."""
+"""Stage named in the gap of a turn whose model answered without a usable reply."""
 
 
 def is_lost(error: PreflightError) -> bool:
-    """Return whether a turn can go on without its model after this error.
+    """Return whether a turn can continue without its model after this error.
 
-    A reply that no model server sends counts as well; a model that reads too slowly is there.
+    A reply that cannot come from a model server counts as well; a model that reads too slowly does not.
     """
     if isinstance(error, ReadsTooSlowly):
         return False
@@ -48,7 +48,7 @@ class ModelUse:
     Attributes:
         sampling: Options of each call, as LangChain's chat models take them, such as `{"temperature": 0.2}`.
         or_offline: Whether the offline reader replaces a model that cannot be reached.
-        missing: Why the turn does without its model from the start; recorded among the answer's gaps.
+        missing: Why the turn runs without its model from the start; recorded among the answer's gaps.
         purses: Budgets that the turn's calls count against, besides its own.
     """
 
@@ -58,6 +58,6 @@ class ModelUse:
     purses: Sequence[SharedBudget] = ()
 
     def lost(self, model: str, error: PreflightError) -> ModelUse:
-        """Return a copy for going on without the model, with the error as the reason."""
+        """Return a copy for continuing without the model, with the error as the reason."""
         stage = "budget" if isinstance(error, BudgetUsedUp) else "model" if is_lost(error) else NO_REPLY
         return replace(self, missing=Gap(stage=stage, item=model, error=str(error)))

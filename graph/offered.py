@@ -1,12 +1,12 @@
-"""What `langgraph dev` offers: the operator's libraries and models, which assistants choose by name.
+"""The libraries and models that `langgraph dev` offers, from which assistants choose by name.
 
     PREFLIGHT_LIBRARY=papers                             the library, instead of ./my-library or the demo's
     PREFLIGHT_LIBRARIES="papers;trials=/data/trials"     further ones; by the folder's name, unless another is given;
                                                          postgresql://... is one in a database
     PREFLIGHT_MODELS="openai:gpt-4.1-mini;ollama:qwen3"  further models
-    PREFLIGHT_THREADS=postgresql://...                   where conversations are kept, instead of threads.db
+    PREFLIGHT_THREADS=postgresql://...                   where conversations are stored, instead of threads.db
 
-Whoever reaches the server can set an assistant to anything, so a path or a model of a caller's choice is refused.
+Every client of the server can configure an assistant, so paths and models outside of this list are refused.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Offered:
 
     Attributes:
         libraries: Folders, and databases, by name, that of the operator's own library first.
-        models: Names; the first is the operator's own, empty for what the environment says.
+        models: Names; the first is the operator's own, "" for the environment's.
     """
 
     libraries: Mapping[str, Path | LibraryPlace]
@@ -39,7 +39,7 @@ class Offered:
 
     @classmethod
     def read(cls, environ: Mapping[str, str] | None = None) -> Offered:
-        """Return what the environment's variables offer.
+        """Return the libraries and models in the environment's variables.
 
         Raises:
             UsageError: Two folders have one name.
@@ -86,32 +86,38 @@ def own_place(environ: Mapping[str, str] | None = None) -> Path | LibraryPlace:
 
 
 def _refused(what: str, name: str, offered: Iterable[str], variable: str) -> UsageError:
+    """Return the error for a name that the server does not offer."""
     help = f"Choose one of: {', '.join(offered)}. {variable} offers others, where the server is started."
     return UsageError(f"the {what} {name[:80]!r} is not offered here", help=help)
 
 
 def _listed(environ: Mapping[str, str]) -> list[tuple[str, Path | LibraryPlace]]:
+    """Return name and place of each library that the environment lists."""
     found = []
     for entry in _entries(environ, LIBRARIES):
         name, equals, given = (part.strip() for part in entry.partition("="))
-        is_named = equals and "://" not in name  # an address may hold the sign itself
+        is_named = equals and "://" not in name  # an address may contain this character itself
         place = _place(given if is_named else entry)
         found.append((name if is_named else _name(place), place))
     return found
 
 
 def _place(given: str) -> Path | LibraryPlace:
+    """Return the folder or the database address that a text names."""
     place = LibraryPlace.read(given)
     return Path(given) if place.url is None else place
 
 
 def _name(place: Path | LibraryPlace) -> str:
+    """Return the default name of a library: that of its folder."""
     return (place if isinstance(place, Path) else place.folder).absolute().name
 
 
 def _identity(place: Path | LibraryPlace) -> Path | str:
+    """Return the absolute folder or the address, to recognise a library that is listed twice."""
     return place.absolute() if isinstance(place, Path) else place.given
 
 
 def _entries(environ: Mapping[str, str], variable: str) -> list[str]:
+    """Return the entries of an environment variable, which are separated by semicolons."""
     return [part.strip() for part in environ.get(variable, "").split(";") if part.strip()]

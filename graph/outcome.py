@@ -1,6 +1,6 @@
-"""Reading a finished turn's state: its `Answer`, with its outcome (answered, evidence, not found, ...) and its receipt.
+"""Conversion of a finished turn's state into its `Answer`, with its outcome and its receipt.
 
-Nothing is decided here: whether a draft claims something, whoever drafted it has said (`Draft.claims`).
+Nothing is decided here: whether a draft claims something was decided by its author (`Draft.claims`).
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ def answer_of(
     seconds: float = 0.0,
     before: Sequence[Mapping[str, Any]] = (),
 ) -> Answer:
-    """Return the answer of a turn from its final state, for those who run the graph themselves.
+    """Return the answer of a turn from its final state, for callers that run the graph themselves.
 
     Args:
-        state: The state when the graph has ended.
-        reader: The reader that the turn was run with.
-        settings: The settings that the turn was run with.
+        state: The graph's final state.
+        reader: The reader of the turn.
+        settings: The settings of the turn.
         thread_id: The conversation.
         turn: The turn's number in it, from 1.
-        seconds: How long the turn took in all.
-        before: Rows of what it spent before it was begun again without its model.
+        seconds: Duration of the turn.
+        before: Rows of the turn's cost before it was restarted without its model.
     """
     outcome = outcome_of(state)
     draft = (state.get("draft") or {}) if outcome == "answered" else {}
@@ -81,7 +81,7 @@ def answer_of(
 
 
 def outcome_of(state: Mapping[str, Any]) -> Outcome:
-    """Return what a finished turn's answer is."""
+    """Return the outcome of a finished turn: answered, evidence, not found, …."""
     if state["abstained"]:
         return "not_found"
     if (name := state["decision"].get("name")) in ("conversation", "listing"):
@@ -92,9 +92,7 @@ def outcome_of(state: Mapping[str, Any]) -> Outcome:
 def route_of(state: Mapping[str, Any]) -> RouteDecision:
     """Return the router's decision.
 
-    After an escalation, the route is the one the turn ended on, with the reasons for both.
-
-    After an escalation the route that the turn ended on, with what both were chosen for.
+    After an escalation, it is the route on which the turn ended, with the reasons for both.
     """
     decision = RouteDecision.model_validate(state["decision"])
     for step in state.get("escalations") or []:
@@ -104,7 +102,7 @@ def route_of(state: Mapping[str, Any]) -> RouteDecision:
 
 
 def relations_of(state: Mapping[str, Any]) -> tuple[Relation, ...]:
-    """Return how the contexts relate, by the ids of their first passages and of their documents."""
+    """Return the relations of the contexts, by the ids of their first passages and of their documents."""
     refs = {ref["rank"]: ref for ref in state["passage_refs"]}
     pairs = [(refs[row["a"]], refs[row["b"]], row) for row in state["relations"]]
     return tuple(
@@ -128,7 +126,7 @@ def receipt_of(
     seconds: float,
     before: Sequence[Mapping[str, Any]] = (),
 ) -> Receipt:
-    """Return what a turn has spent so far, including a turn that failed and attempts before a restart."""
+    """Return a turn's cost so far, also of a failed turn, including attempts before a restart."""
     rows = [*before, *(state.get("spent") or [])]
     stages: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
@@ -149,13 +147,14 @@ def receipt_of(
 
 
 def _saved(state: Mapping[str, Any], reader: Reader, settings: Settings) -> Saved:
+    """Return the calls and tokens that the turn's route saved, estimated against the dearer way."""
     tokens = {ref["rank"]: ref["tokens"] for ref in state["passage_refs"]}
     related = []
     for note in state.get("contexts") or []:
         related.append(sum(tokens[n] for n in note.get("ranks") or [note["rank"]]))
     if related:
         rows = [row for row in state["spent"] if row["stage"] == "relate_contexts"]
-        calls, spent = (sum(row[name] for row in rows) for name in ("calls", "input_tokens"))
+        calls, spent = sum(row["calls"] for row in rows), sum(row["input_tokens"] for row in rows)
         return saved_pairs(reader, state["standalone_question"], related, calls, spent)
     if state.get("escalations"):
         return Saved(why="both routes were taken")
@@ -168,6 +167,7 @@ def _saved(state: Mapping[str, Any], reader: Reader, settings: Settings) -> Save
 
 
 def _stage(rows: list[Mapping[str, Any]]) -> StageReceipt:
+    """Return the cost of one stage from its rows; overlapping calls count once in the seconds."""
     return StageReceipt(
         calls=sum(row["calls"] for row in rows),
         input_tokens=sum(row["input_tokens"] for row in rows),

@@ -1,4 +1,4 @@
-"""Progress for people: a sentence when a stage begins and, where it runs in parts, when one of them is done."""
+"""Progress for users: a sentence when a stage begins and, if it runs in parts, when one of them is done."""
 
 from __future__ import annotations
 
@@ -23,10 +23,12 @@ COUNTED = 1024
 
 
 def _reading(state: Mapping[str, Any]) -> str:
+    """Return the progress note of reading the passages at once."""
     return f"reading {_counted(len(state['passage_refs']), 'passage')}"
 
 
 def _reducing(state: Mapping[str, Any]) -> str:
+    """Return the progress note of reducing the partitions' extracts."""
     return f"putting together what {_counted(len(state['extracts']), 'partition')} gave"
 
 
@@ -49,14 +51,14 @@ BEGINS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
 
 
 class Parts:
-    """How many parts of each fan-out are done; parts of one step share its checkpoint's id."""
+    """Counts the finished parts of each fan-out; parts of one step share its checkpoint's id."""
 
     def __init__(self) -> None:
         self._done: OrderedDict[tuple[str, str], int] = OrderedDict()
         self._lock = threading.Lock()
 
     def begin(self, stage: str, step: str) -> bool:
-        """Return whether this is the first part that begins."""
+        """Return whether this is the first part to begin."""
         with self._lock:
             first = (stage, step) not in self._done
             self._done.setdefault((stage, step), 0)
@@ -65,7 +67,7 @@ class Parts:
             return first
 
     def end(self, stage: str, step: str) -> int:
-        """Return the number of parts that are done, this one included."""
+        """Return the number of parts that are done, including this one."""
         with self._lock:
             done = self._done.get((stage, step), 0) + 1
             self._done[stage, step] = done
@@ -85,7 +87,7 @@ def begun(stage: str, state: Mapping[str, Any], runtime: Runtime[Any]) -> None:
 
 
 def ended(stage: str, state: Mapping[str, Any], update: Mapping[str, Any], runtime: Runtime[Any]) -> None:
-    """Report that one of several parallel parts has ended, or what the preflight has decided."""
+    """Report that one of several parallel parts has ended, or the decision of the preflight."""
     if (total := state.get("of")) is not None:
         done = min(_parts.end(stage, _step(runtime)), total)
         runtime.stream_writer(progress(stage, _parts_note(stage, done, total), done, total))
@@ -94,16 +96,20 @@ def ended(stage: str, state: Mapping[str, Any], update: Mapping[str, Any], runti
 
 
 def _decided(decision: Mapping[str, Any]) -> str:
+    """Return the progress note of the preflight's decision."""
     return f"preflight: {DECIDED[decision['name']]}"
 
 
 def _parts_note(stage: str, done: int, total: int) -> str:
+    """Return the progress note of a stage that runs in parts."""
     return f"reading partitions: {done} of {total}" if stage == "map_context" else f"answering {done} of {total} groups"
 
 
 def _counted(count: int, noun: str) -> str:
+    """Return a number with its noun, e.g. `1 passage`, `2 passages`."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _step(runtime: Runtime[Any]) -> str:
+    """Return the id of the graph's current step; empty outside a run."""
     return runtime.execution_info.checkpoint_id if runtime.execution_info else ""

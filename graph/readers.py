@@ -1,4 +1,4 @@
-"""Opening a reader by its model's name."""
+"""Opening of a reader by its model's name."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ def open_reader(
 
     Args:
         model: A LangChain chat model, another Runnable from messages to a message, a `Reader`, `provider:name`,
-            `gguf:PATH`, `offline`, or None for what the environment says.
-        embedder: The library's embedder, which the offline reader compares sentences with.
-        deadline: Seconds that one model call may take.
-        temperature: Of a model that is opened here; one that is passed keeps its own.
+            `gguf:PATH`, `offline`, or None for the environment's model.
+        embedder: The library's embedder, with which the offline reader compares sentences.
+        deadline: Timeout of one model call in seconds.
+        temperature: Sampling temperature of a model opened here; a given model keeps its own.
         context_window: Tokens that the model reads and writes in one call; None: as its server says.
-        form: How extracts and relations are asked for, `reply_form` of the settings.
-        extractive_reader: What the offline reader reads with, as `open_extractive_reader` takes it.
-        library: The collection, which tells the offline reader how rare the words of a question are.
+        form: The format in which extracts and relations are requested (setting `reply_form`).
+        extractive_reader: The offline reader's extractive reader, as `open_extractive_reader` takes it.
+        library: The collection, from which the offline reader knows how rare the words of a question are.
 
     Raises:
-        UsageError: It is none of these.
+        UsageError: The model is none of these.
         UnknownModel: No model of that name.
         ExtractiveReaderError: No extractive reader of that name.
     """
@@ -76,8 +76,8 @@ def extractive_for(reader: Reader, name: str) -> ExtractiveReader | None:
     """Return the extractive reader of a turn: the reader's own, else the one of this name, which is opened once.
 
     Args:
-        reader: The turn's reader; one that goes by rules reads with its own extractive reader or with none.
-        name: As `open_extractive_reader` takes it.
+        reader: The turn's reader; one without a model uses only its own extractive reader, if any.
+        name: A name for `open_extractive_reader`.
 
     Raises:
         ExtractiveReaderError: No extractive reader of that name.

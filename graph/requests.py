@@ -1,4 +1,4 @@
-"""Requests to a conversation: begin a turn, go on with a choice, or finish a turn that was cut off."""
+"""Requests to a conversation: begin a turn, continue with a choice, or finish a turn that was cut off."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ ROLES = {"user": HumanMessage, "assistant": AIMessage, "system": SystemMessage}
 
 @dataclass(frozen=True)
 class Ask:
-    """A request for a new turn, or the reply to what the thread's last turn has asked.
+    """A request for a new turn, or the reply to the question of the thread's last turn.
 
     Attributes:
-        question: What the person asks.
+        question: The user's question.
         settings: The numbers of the turn.
         options: The choices of a multiple-choice question.
         history: `(role, text)` of the messages before it, for a thread without turns; roles are "user", "assistant" and
-            "system", which says how to write.
-        model: The model of this turn by name; None for the one that the library was opened with.
+            "system", which gives instructions on how to write.
+        model: The model of this turn by name; None for the one with which the library was opened.
         discard: Whether an earlier turn of the thread that was cut off is given up.
         use: How the model is used; not recorded, so a turn that is resumed is finished as usual.
     """
@@ -69,7 +69,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Choose:
-    """A request to go on with a turn that waits for a choice: labels, numbers from 1, or "all"."""
+    """A request to continue a turn that waits for a choice: labels, numbers from 1, or "all"."""
 
     choice: str | Sequence[str]
     purses: Sequence[SharedBudget] = ()
@@ -77,7 +77,7 @@ class Choose:
 
 @dataclass(frozen=True)
 class Resume:
-    """A request to finish a turn where it stopped; stages and partitions that had ended do not run again."""
+    """A request to finish a turn where it stopped; finished stages and partitions do not run again."""
 
     purses: Sequence[SharedBudget] = ()
 

@@ -1,6 +1,6 @@
-"""The conditional edges. They read decisions that stages wrote into the state, and decide nothing themselves.
+"""The conditional edges. They read decisions that stages wrote to the state, and decide nothing themselves.
 
-Each returns a branch's name as people read it in the graph's picture; the tables say which node the branch leads to.
+Each returns a branch's name as shown in the graph's picture; the tables map it to the branch's node.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Edge(Runnable[Any, Any]):
     """A conditional edge that runs in the turn's own thread; LangGraph would call a plain function in another one.
 
     Args:
-        choose: The function; LangGraph reads the type of its state, of which it copies what that names.
+        choose: The function; LangGraph copies only those parts of the state that its argument's type names.
     """
 
     def __init__(self, choose: Callable[[Any], Any]) -> None:
@@ -65,7 +65,7 @@ class Edge(Runnable[Any, Any]):
         self._choose = choose
 
     def __call__(self, state: Any) -> Any:
-        """Return the branch's name, or what to send to a node."""
+        """Return the branch's name, or the `Send`s to a node."""
         return self._choose(state)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
@@ -89,7 +89,7 @@ def after_rewrite(state: Heard) -> Literal["question", "conversation", "document
 
 
 def after_metadata(state: Found) -> Literal["known", "not known"]:
-    """End the turn where the metadata hold the answer; else look for it in the documents' texts."""
+    """End the turn if the metadata contain the answer; else look for it in the documents' texts."""
     return "not known" if state["onward"] == "retrieve" else "known"
 
 
@@ -100,7 +100,7 @@ def after_preflight(state: Routed) -> list[Send] | str:
 
 
 def after_draft(state: Onward) -> list[Send] | str:
-    """Return the node that the drafting node chose: the end, the groups' answer, a dearer route, or back."""
+    """Return the node that the drafting node chose: the end, the groups' answer, a more expensive route, or back."""
     onward = state["onward"]
     if onward == "answer_plain":
         return [Send("answer_plain", _first_partition(state))]
@@ -108,12 +108,12 @@ def after_draft(state: Onward) -> list[Send] | str:
 
 
 def after_organize(state: Organised) -> list[Send] | str:
-    """Ask the person first where there are choices to make; else answer the groups."""
+    """Ask the user first if there are choices to make; else answer the groups."""
     return "ask first" if state["choices"] else after_clarify(state)
 
 
 def after_clarify(state: Organised) -> list[Send] | str:
-    """Answer a single group directly; several groups each by a `Send` of its own."""
+    """Answer a single group directly; several groups each by their own `Send`."""
     groups, options = state["organisation"]["groups"], state["options"]
     question, refs = state["standalone_question"], state["passage_refs"]
     instructions = state.get("instructions") or ""
@@ -146,7 +146,7 @@ def after_clarify(state: Organised) -> list[Send] | str:
 
 
 def _first_partition(state: Onward) -> Chosen:
-    """Return the input of the plain answer for a turn whose dearer route found nothing."""
+    """Return the input of the plain answer for a turn whose more expensive route found nothing."""
     return Chosen(
         standalone_question=state["standalone_question"],
         options=state.get("options") or [],
@@ -158,6 +158,7 @@ def _first_partition(state: Onward) -> Chosen:
 
 
 def _partitions(state: Routed | Onward) -> list[Send]:
+    """Return the calls of `map_context`, one for each partition."""
     question, refs, parts = state["standalone_question"], state["passage_refs"], state["partitions"]
     options = state.get("options") or []
     return [
@@ -182,5 +183,6 @@ def _passages(contexts: list[int], state: Organised) -> list[int]:
 
 
 def _of(ranks: list[int], refs: list[PassageRef]) -> list[PassageRef]:
+    """Return the references with these ranks, by rank."""
     by_rank = {ref["rank"]: ref for ref in refs}
     return [by_rank[rank] for rank in sorted(ranks)]

@@ -1,7 +1,7 @@
-"""A turn while it runs: its budget, what it has spent, and its further attempts where they can help.
+"""A running turn: its budget, its cost, and further attempts if they can help.
 
-A turn begins again from its first stage where something is lost that it can go on without: its model, where that is
-allowed, what it may spend on that, or a passage that an ingest replaced after it was found.
+A turn is restarted from its first stage if it has lost something without which it can continue: its model, if that is
+allowed, the model's budget, or a passage that an ingest replaced after it was found.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from preflight_rag.pubmed import EntrezClient
 
 ATTEMPTS = 4
-"""How often a turn is begun at most; a guess. Where documents are replaced every second, two attempts are too few."""
+"""Most attempts of a turn; a guess. If documents are replaced every second, two attempts are too few."""
 
 
 @dataclass(frozen=True)
@@ -70,16 +70,16 @@ class TurnStart:
         return isinstance(self.given, Command)
 
     def can_go_offline(self, *, spared: bool) -> bool:
-        """Return whether the turn may be begun again without its model; never one that resumes earlier work.
+        """Return whether the turn may be restarted without its model; never one that resumes earlier work.
 
-        `spared` is for a turn whose model gave no usable reply in time, or has used up its budget: it may always go on,
-        since reading the documents without the model costs nothing more.
+        `spared` is for a turn whose model gave no usable reply in time, or has used up its budget: it may always
+        continue, since reading the documents without the model costs nothing more.
         """
         new = self.given is not None and not self.goes_on
         return new and (self.ask.use.or_offline or spared) and not self.reader.by_rule
 
     def answer(self, state: Mapping[str, Any], seconds: float) -> Answer:
-        """Return the answer that the graph's state holds; a missing model is listed among its gaps."""
+        """Return the answer in the graph's state; a missing model is listed among its gaps."""
         answer = answer_of(
             state,
             reader=self.reader,
@@ -103,13 +103,13 @@ class RunningTurn:
         start: The ledger's turn with the graph's input.
         library: The collection.
         reader: Returns the reader for a model's name.
-        pubmed: Returns the client of NCBI; None where this application has none.
+        pubmed: Returns the client of NCBI; None if this application has none.
         tokens: Whether to stream the answer's pieces.
-        progress: Whether to stream what the stages report; without it, only the turn's result is returned.
+        progress: Whether to stream the stages' reports; without it, only the turn's result is returned.
 
     Attributes:
-        start: The turn's start; after another attempt has begun, the start of that one.
-        narrator: Remembers what the person has been shown of the turn.
+        start: The turn's start; after a restart, the start of the latest attempt.
+        narrator: Remembers which parts of the turn the user has been shown.
         span: The turn's span in the traces.
     """
 
@@ -164,7 +164,7 @@ class RunningTurn:
             yield ProgressEvent("rewrite", note)
 
     async def final_state(self) -> Mapping[str, Any]:
-        """Return the turn's final state, never an earlier turn's answer, whatever has become of the checkpoints.
+        """Return the turn's final state, never an earlier turn's answer, even if checkpoints were changed meanwhile.
 
         Raises:
             TurnError: No stage ran any more, and the checkpoints are not those of this turn.
@@ -180,7 +180,7 @@ class RunningTurn:
         return snapshot.values
 
     def outcome(self, state: Mapping[str, Any]) -> Answer | Clarification:
-        """Return the answer in the final state; where the graph has stopped to ask, the question to the person."""
+        """Return the answer in the final state; if the graph has stopped to ask, the question to the user."""
         if (asked := self.narrator.question) is None:
             return self.start.answer(state, self.seconds)
         turn, choices = self.start.turn, tuple(asked["choices"])
@@ -191,20 +191,20 @@ class RunningTurn:
         return await self._graph.aget_state(self._config)
 
     def receipt(self, state: Mapping[str, Any], before: Sequence[Mapping[str, Any]] = ()) -> Receipt:
-        """Return what the turn has spent: the rows of its state, and those of `before`, which no state holds."""
+        """Return the turn's cost: the rows of its state, and those of `before`, which are in no state."""
         start = self.start
         before = [*start.spent, *before]
         return receipt_of(state, reader=start.reader, settings=start.ask.settings, seconds=self.seconds, before=before)
 
     def failed_receipt(self, snapshot: StateSnapshot, error: PreflightError) -> Receipt:
-        """Return what a failed turn has spent, including the stage that failed."""
+        """Return the cost of a failed turn, including the stage that failed."""
         rows = _spent_so_far(snapshot, self.start.turn, error)
         if _has_begun(snapshot, self.start.turn):
             return self.receipt({**snapshot.values, "spent": rows})
         return self.receipt({}, before=rows)
 
     async def _stages(self) -> AsyncGenerator[Event, None]:
-        """Run the graph once, and yield what its stages report."""
+        """Run the graph once, and yield the reports of its stages."""
         start = self.start
         context = await self._context()
         modes: list[StreamMode] = ["values"]
@@ -223,10 +223,10 @@ class RunningTurn:
                     yield event
 
     async def _begin_again(self, error: PreflightError) -> str:
-        """Prepare the turn's next attempt, and return the sentence that tells the person why.
+        """Prepare the turn's next attempt, and return the sentence that tells the user why.
 
         Raises:
-            PreflightError: There is no use in another try.
+            PreflightError: The original error, if another attempt cannot help.
         """
         used_up = self._budget.used_up if self._budget else None
         cause = used_up if used_up and isinstance(error, AllPartitionsFailed) else error
@@ -241,7 +241,7 @@ class RunningTurn:
         raise cause from error if cause is not error else None
 
     async def _offline(self, error: PreflightError) -> TurnStart:
-        """Return the start of the same turn with the offline reader in the model's place.
+        """Return the start of the same turn with the offline reader instead of the model.
 
         The message keeps its id, so that it is not added to the conversation twice.
         """
@@ -264,10 +264,11 @@ class RunningTurn:
         return replace(start, given=Question(messages=questions[-1:], options=list(start.ask.options)))
 
     def _spent_by_attempts(self, snapshot: StateSnapshot, error: PreflightError) -> list[Mapping[str, Any]]:
-        """Return what all attempts have spent, including the one that `error` has ended."""
+        """Return the cost of all attempts, including the one that `error` has ended."""
         return [*self.start.spent, *_spent_so_far(snapshot, self.start.turn, error)]
 
     async def _context(self) -> Context:
+        """Return the run's context: settings within the time limit, the readers, and the connection to PubMed."""
         start = self.start
         settings, use = within_time(start.ask.settings, start.reader), start.ask.use
         pubmed = self._pubmed() if self._pubmed is not None and settings.pubmed else None
@@ -293,7 +294,7 @@ class RunningTurn:
         return Context(reader, self._library, settings, pubmed, extractive, span, cache=cache, asked_k=asked)
 
     async def _spent_before(self) -> Usage:
-        """Return what a resumed turn had spent before it was cut off, asked the person, or was begun again."""
+        """Return the cost of a resumed turn before it was cut off, asked the user, or was restarted."""
         rows = self.start.spent
         if self.start.given is None or self.start.goes_on:
             rows = _spent_rows(await self.snapshot())
@@ -314,11 +315,11 @@ def _has_begun(snapshot: StateSnapshot, turn: Turn) -> bool:
 
 
 def _spent_rows(snapshot: StateSnapshot) -> list[Mapping[str, Any]]:
-    """Return what a turn's stages have spent, including finished stages whose results are not in the state yet."""
+    """Return the cost of a turn's stages, including finished stages whose results are not in the state yet."""
     rows = [] if "rewrite" in snapshot.next else [*(snapshot.values.get("spent") or ())]
     for task in snapshot.tasks:
         spent = (task.result or {}).get("spent") or ()
-        if isinstance(spent, Overwrite):  # the first stage's, in place of what the last turn left
+        if isinstance(spent, Overwrite):  # the first stage's, instead of what the last turn left
             rows = list(spent.value)
         else:
             rows += [row for row in spent if row not in rows]
@@ -326,7 +327,7 @@ def _spent_rows(snapshot: StateSnapshot) -> list[Mapping[str, Any]]:
 
 
 def _spent_so_far(snapshot: StateSnapshot, turn: Turn, error: PreflightError) -> list[Mapping[str, Any]]:
-    """Return what the turn's stages have spent, including the stage that failed."""
+    """Return the cost of the turn's stages, including the stage that failed."""
     rows = _spent_rows(snapshot) if belongs_to(snapshot, turn) else []
     if isinstance(error, ModelError) and error.spent and error.spent["calls"] and snapshot.next:
         rows.append({"stage": snapshot.next[0], "started": time() - error.spent["seconds"], **error.spent})

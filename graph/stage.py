@@ -1,9 +1,9 @@
 """The wrapper of every stage: it resolves and checks the context, shows progress and records the cost.
 
-An answer leaves here, whichever stage gives it, as Markdown that loads, links to and runs nothing (`text.inert`).
+Every stage's answer is converted here to Markdown that loads, links to and runs nothing (`text.inert`).
 
-Stages are asynchronous. Code without a loop (`invoke`, `stream` of the compiled graph) waits for them on one loop that
-they all share, since a model's HTTP client stays with the loop that it was first used on.
+Stages are asynchronous. Synchronous callers (`invoke`, `stream` of the compiled graph) wait for them on one event loop
+that they all share, since a model's HTTP client belongs to the loop on which it was first used.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ class Stage(Runnable[Any, State]):
 
     Args:
         node: The node.
-        resolve: Makes the node's context of what the graph was run with.
+        resolve: Makes the node's context from the context with which the graph was run.
 
     Attributes:
         name: The node's name.
-        view: What the node reads of the state.
+        view: The part of the state that the node reads.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Stage(Runnable[Any, State]):
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> State:
         """Run the stage."""
         runtime: Runtime[Any] = get_runtime()
-        # The studio's context opens a library, which would stand in the loop's way; one that is given needs no thread.
+        # The studio's context opens a library, which would block the event loop; a given context needs no thread.
         own = self._resolve is not given
         context = await asyncio.to_thread(self._resolve, runtime.context) if own else given(runtime.context)
         started = time.time()
@@ -105,7 +105,7 @@ class Stage(Runnable[Any, State]):
 def _with_inert_answer(update: State) -> State:
     """Return a stage's update with an inert answer.
 
-    Nothing that a document put there is loaded or run by a renderer.
+    A renderer loads and runs nothing that a document put there.
     """
     if not update.get("answer"):
         return update

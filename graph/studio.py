@@ -1,8 +1,8 @@
 """The graph for LangGraph Studio and the LangGraph server: `langgraph dev` in a clone.
 
-It is compiled without a checkpointer, as the server asks; `langgraph.json` names the one that persists to SQLite. What
-an assistant can be set to are the fields of `Settings` that callers may choose, and one each of the libraries and
-models that the operator offers, by its name.
+It is compiled without a checkpointer, as the server requires; `langgraph.json` names the one that persists to SQLite.
+An assistant's fields are the `Settings` that callers may choose, and the names of one of the libraries and models that
+the operator offers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from preflight_rag.state.context import ABOUT, ASKING, ENVIRONMENT_PREFIX, Conte
 from preflight_rag.state.errors import ModelError, UsageError
 
 FIRST = ("library", "model", "instructions", "route", "k", "clarify", "pubmed")
-"""Fields that Studio shows first, in this order; the rest follows stage by stage."""
+"""Fields that Studio shows first, in this order; the others follow stage by stage."""
 NUMBERS = tuple(name for name, about in ABOUT.items() if about.who == "studio")
 """Numbers that may be tried out in Studio, besides the settings open to every caller; none names a file or a model."""
 OPERATORS = tuple(name for name, about in ABOUT.items() if about.who == "operator")
@@ -41,14 +41,14 @@ OPERATORS = tuple(name for name, about in ABOUT.items() if about.who == "operato
 STAGES = {"library": ("retrieve",), "model": ASKING} | {
     name: about.stages for name, about in ABOUT.items() if about.who != "operator"
 }
-"""The stages that each field is about: Studio offers it there."""
+"""The stages that each field affects: Studio shows it there."""
 
 
 def _for_studio(schema: dict[str, Any]) -> None:
     """Order the fields, name the stages that each affects, and show the environment's values as defaults.
 
-    The operator's settings are shown, too, without their values: the server drops what a schema does not have without
-    a word, and who sets them is to be told that they may not.
+    The operator's settings are included without their values: the server silently drops fields that a schema does not
+    have, and a caller who sets them should get an error.
     """
     plain, now = schema["properties"], StudioContext().model_dump()
     ordered = [*FIRST, *(name for name in STAGES if name not in FIRST)]
@@ -72,11 +72,11 @@ def _without_null(field: dict[str, Any]) -> dict[str, Any]:
 
 
 OFFERED = Offered.read()
-"""The offered libraries and models, read once: looking at folders would block the server's event loop."""
+"""The offered libraries and models, read once: reading folders would block the server's event loop."""
 
 
 class StudioContext(Settings):
-    """The settings of an assistant; what is not set comes from the PREFLIGHT_… variables."""
+    """The settings of an assistant; missing ones come from the PREFLIGHT_… variables."""
 
     model_config = ConfigDict(json_schema_extra=_for_studio)
 
@@ -127,7 +127,7 @@ def resolve(given: Any) -> Context:
     else:
         offline = _reader(library, OFFLINE, settings.extractive_reader, *of_model)
         asked = limited(model, _budget(run, settings)) if model is not None else None
-        # A protocol's fields can be set; these say which of the two readers replies now.
+        # A protocol's fields must be settable; these say which of the two readers replies now.
         reader = cast(Reader, FallbackReader(asked, offline, loss))
     extractive = extractive_for(reader, settings.extractive_reader)
     planned = within_time(settings, reader)
@@ -136,7 +136,7 @@ def resolve(given: Any) -> Context:
 
 
 def _run_id() -> str:
-    """Return the id of the run that the server has begun; outside of one, an id of its own."""
+    """Return the id of the run that the server has begun; outside of one, a new id."""
     try:
         config = get_config()
     except RuntimeError:
@@ -147,13 +147,13 @@ def _run_id() -> str:
 
 @lru_cache(maxsize=256)
 def _loss(run_id: str) -> Loss:
-    """Return whether a run has lost its model, the same for all of its stages."""
+    """Return the note of whether a run has lost its model, the same object for all of its stages."""
     return Loss()
 
 
 @lru_cache(maxsize=256)
 def _budget(run_id: str, settings: Settings) -> Budget:
-    """Return what a run may spend, the same for all of its stages."""
+    """Return the budget of a run, the same object for all of its stages."""
     return Budget(
         calls=settings.turn_calls,
         tokens=settings.turn_tokens,
@@ -166,7 +166,7 @@ def _budget(run_id: str, settings: Settings) -> Budget:
 @cache
 def _library(place: Path | LibraryPlace) -> Library:
     """Return one of the offered libraries, opened once: a run may still use it however many others are opened."""
-    # One in a database can do all that a reader asks of a library.
+    # A library in a database has all methods that a reader needs.
     return cast(Library, open_library(place))
 
 
@@ -180,6 +180,7 @@ def _reader(
     context_window: int | None,
     form: ReplyForm,
 ) -> Reader:
+    """Return the reader for a model, cached by all its arguments."""
     return open_reader(
         model or None,
         library.embedder,
@@ -194,6 +195,7 @@ def _reader(
 
 @lru_cache(maxsize=1)
 def _entrez() -> EntrezClient:
+    """Return the connection to NCBI as the environment sets it up."""
     return EntrezClient.of_environment(os.environ)
 
 

@@ -1,7 +1,7 @@
-"""OpenTelemetry spans of turns and stages, for those who export them; without a tracer provider nothing is done.
+"""OpenTelemetry spans of turns and stages, if somebody exports them; without a tracer provider nothing is done.
 
-A turn's span is the parent of its stages' spans. They tell route, tokens, calls and passages, and no text of a person
-or a document, unless `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true` asks for it.
+A turn's span is the parent of its stages' spans. They contain route, tokens, calls and passages, and no text of a user
+or a document, unless `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true` is set.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NAME = "preflight-rag"
 
 
 class TurnSpan:
-    """The span of one turn; `context` is the parent of its stages' spans, None where nobody exports spans."""
+    """The span of one turn; `context` is the parent of its stages' spans, None if nobody exports spans."""
 
     def __init__(self, question: str, thread_id: str, turn: int) -> None:
         self.context: TraceContext | None = None
@@ -42,7 +42,7 @@ class TurnSpan:
             self._span.set_attribute("preflight.question", question)
 
     def ended(self, answer: Answer | Clarification) -> None:
-        """Record how the turn ended, or that it asks the person, and end the span."""
+        """Record how the turn ended, or that it asks the user, and end the span."""
         if self._span is None:
             return
         if not isinstance(answer, Answer):
@@ -80,7 +80,7 @@ class StageSpan:
         self._span = span
 
     def done(self, state: Mapping[str, Any], rows: list[dict[str, Any]], update: Mapping[str, Any]) -> None:
-        """Record what the stage read, spent and decided."""
+        """Record what the stage read, its cost and its decision."""
         if self._span is None:
             return
         passages = update.get("passage_refs", state.get("passage_refs"))
@@ -103,7 +103,7 @@ def stage_span(name: str, turn: TraceContext | None) -> Iterator[StageSpan]:
 
     Args:
         name: The stage.
-        turn: `TurnSpan.context`, or None: the span belongs to whatever is current.
+        turn: `TurnSpan.context`, or None: the parent is the current span.
     """
     tracer = _tracer()
     if tracer is None:
@@ -120,7 +120,7 @@ def stage_span(name: str, turn: TraceContext | None) -> Iterator[StageSpan]:
 
 
 def _tracer() -> Tracer | None:
-    """Return a tracer where one may have been set up; if so, OpenTelemetry's API is imported already."""
+    """Return a tracer if one may have been set up; if so, OpenTelemetry's API is imported already."""
     api = sys.modules.get("opentelemetry.trace")
     if api is None or isinstance(api.get_tracer_provider(), api.ProxyTracerProvider):
         return None
@@ -129,11 +129,12 @@ def _tracer() -> Tracer | None:
 
 
 def _content() -> bool:
+    """Return whether the environment asks for texts in traces."""
     return os.environ.get(CONTENT, "").strip().lower() == "true"
 
 
 def _mark(span: Span, error: BaseException) -> None:
-    """Mark a span as failed with the error's type alone: its text may hold a question or a document."""
+    """Mark a span as failed with the error's type alone: its text may contain a question or a document."""
     from opentelemetry.trace import StatusCode
 
     if isinstance(error, GraphBubbleUp):

@@ -1,6 +1,6 @@
-"""The turns of conversations: one at a time on a thread, written to the ledger in every case, pruned after each.
+"""The turns of conversations: one at a time on a thread, always recorded in the ledger, pruned after each.
 
-One way in, `Turns.run`, for every request of `requests.py`; what happens while a turn runs is in `running_turn.py`.
+`Turns.run` is the only entry for all requests of `requests.py`; `running_turn.py` runs the turn itself.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ class Turns:
     """The turns of one library's conversations.
 
     Args:
-        threads: Where conversations are kept.
+        threads: The store of conversations.
         library: The collection.
-        reader: Gives the reader for a model's name; None names the library's own.
-        pubmed: Gives the client of NCBI.
+        reader: Returns the reader for a model's name; None names the library's own.
+        pubmed: Returns the client of NCBI.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Turns:
         self.graph = build_graph().compile(checkpointer=self.saver, name="preflight")
 
     def with_reader(self, reader: Callable[[str | None], Reader]) -> Turns:
-        """Return the same turns, over the same conversations and locks, by other readers."""
+        """Return the same turns, over the same conversations and locks, with other readers."""
         turns = copy(self)
         turns.reader = reader
         return turns
@@ -98,24 +98,23 @@ class Turns:
     ) -> AsyncGenerator[Event, None]:
         """Run or finish a turn.
 
-        Yield progress, stages and the answer's pieces; at last the answer, or the question to the person.
-
-        The ledger learns of every way that a turn ends, also of one that is stopped because nobody reads on.
+        Yield progress, stages and the answer's pieces; at last the answer, or the question to the user. The ledger
+        records every end of a turn, also of one that is stopped because nobody reads on.
 
         Args:
-            request: What is asked for.
+            request: The request.
             thread_id: The conversation; None for a new one, which the turn's outcome or its error names.
             lock_wait: Seconds to wait for another turn on the thread.
-            tokens: Whether the answer's pieces are wanted.
-            progress: Whether progress and stages are wanted; without both, LangGraph has nothing to stream, which is
-                about a tenth of what a turn costs.
+            tokens: Whether to yield the answer's pieces.
+            progress: Whether to yield progress and stages; without both, LangGraph has nothing to stream, which saves
+                about a tenth of a turn's cost.
 
         Raises:
             UsageError: The question, the history, the choice or the thread id cannot be used.
             ThreadBusy: Another turn runs on the thread, longer than `lock_wait`.
-            ThreadNotFound: There is no such thread to go on with.
+            ThreadNotFound: There is no such thread to continue.
             TurnUnfinished: The thread's last turn was cut off, and the request does not discard it.
-            TurnError: There is nothing to go on with, or the turn failed.
+            TurnError: There is nothing to continue, or the turn failed.
         """
         thread_id = new_thread_id("turn") if thread_id is None else validate_thread_id(thread_id)
         if isinstance(request, Ask):
@@ -160,7 +159,7 @@ class Turns:
 
         Raises:
             ThreadNotFound: There is no such thread, or it has no such turn.
-            TurnError: There is a thread of the new name.
+            TurnError: A thread with the new name exists.
         """
         thread_id, into = validate_thread_id(thread_id), validate_thread_id(into)
         kept = await asyncio.to_thread(self.ledger.fork, thread_id, turn, into)
@@ -179,7 +178,7 @@ class Turns:
         await self.graph.aupdate_state({"configurable": {"thread_id": into}}, values, as_node="cite")
 
     async def delete(self, thread_id: str) -> bool:
-        """Delete a thread with its turns and checkpoints, and shrink the file; return False when there is none."""
+        """Delete a thread with its turns and checkpoints, and shrink the file; return False if there is none."""
         thread_id = validate_thread_id(thread_id)
         known = await asyncio.to_thread(self.ledger.delete, thread_id)
         await self.saver.adelete_thread(thread_id)
@@ -190,11 +189,11 @@ class Turns:
         """Remove intermediate checkpoints of every thread whose last turn cannot be resumed, and shrink the file.
 
         Returns:
-            The bytes that conversations take on the disk, before and after.
+            The size of the conversations on disk in bytes, before and after.
         """
         before = await self.threads.size()
         for thread_id in await self.saver.athreads():
-            with suppress(ThreadBusy):  # its turn prunes when it has ended
+            with suppress(ThreadBusy):  # its turn prunes when it ends
                 async with self.threads.lock(thread_id, wait=0):
                     last = await asyncio.to_thread(self.ledger.last, thread_id)
                     if last is None or last.status not in ("running", "asking"):
@@ -204,7 +203,7 @@ class Turns:
 
     async def _ask(self, ask: Ask, thread_id: str) -> TurnStart:
         """Begin a turn, or resume the last one if it waits for the user's choice and the message is that choice."""
-        if ask.model is None:  # a reader that is open already: the turn begins at once where nothing stands before it
+        if ask.model is None:  # a reader that is open already: the turn begins at once if nothing else has to be opened
             reader = self.reader(None)
             last, turn = await asyncio.to_thread(
                 self.ledger.begin_unless,
@@ -267,7 +266,7 @@ class Turns:
     async def _goes_on(self, turn: Turn) -> bool:
         """Return whether a turn can resume from its checkpoint.
 
-        If not it begins again: its stages may have been renamed.
+        If not, it is restarted: its stages may have been renamed.
 
         Raises:
             TurnError: A newer version has begun it.
@@ -275,7 +274,7 @@ class Turns:
         snapshot = await self.graph.aget_state({"configurable": {"thread_id": turn.thread_id}})
         if not belongs_to(snapshot, turn):
             return False
-        if "rewrite" in snapshot.next:  # which writes anew whatever a turn goes on from
+        if "rewrite" in snapshot.next:  # which rewrites everything from which a turn can resume
             return True
         version = snapshot.values.get("schema_version")
         if isinstance(version, int) and version > STATE_VERSION:
@@ -288,6 +287,7 @@ class Turns:
     async def _reopened(
         self, turn: Turn, given: Callable[[Ask], Question | Command[Any] | None], purses: Sequence[SharedBudget]
     ) -> TurnStart:
+        """Reopen a turn in the ledger, and return its start with what goes on from there."""
         ask = replace(Ask.of(turn), use=ModelUse(purses=purses))
         reader = await asyncio.to_thread(self.reader, ask.model)
         await asyncio.to_thread(self.ledger.reopen, turn.id)
@@ -296,14 +296,12 @@ class Turns:
     async def _caught_up(self, last: Turn | None) -> Turn | None:
         """Return the last turn.
 
-        Where its process ended between the answer and its row in the ledger, write that row now.
-
-        Where its process ended between the answer and its row in the ledger, that is written now.
+        If its process ended between the answer and its row in the ledger, that row is written now.
         """
         if last is None or last.status != "running":
             return last
         snapshot = await self.graph.aget_state({"configurable": {"thread_id": last.thread_id}})
-        # A stage that has ended is not in `next` any more, but among `tasks` until the checkpoint after it is written.
+        # A finished stage is not in `next` any more, but among `tasks` until the checkpoint after it is written.
         if not belongs_to(snapshot, last) or snapshot.tasks or snapshot.created_at is None:
             return last
         took = datetime.fromisoformat(snapshot.created_at) - datetime.fromisoformat(last.started_at)
@@ -311,7 +309,7 @@ class Turns:
             ask = Ask.of(last)
             start = TurnStart(last, ask, await asyncio.to_thread(self.reader, ask.model), None)
             answer = start.answer(snapshot.values, max(0.0, took.total_seconds()))
-        except PreflightError:  # its model cannot be opened any more: it is for the person to resume or to discard it
+        except PreflightError:  # its model cannot be opened any more: the user has to resume or to discard the turn
             return last
         return await asyncio.to_thread(self.ledger.finish, last.id, answer=answer)
 
@@ -346,13 +344,14 @@ class Turns:
                 self.ledger.fail, turn.id, error=str(failure), receipt=failure.receipt, decision=decision or None
             )
         except (LibraryError, sqlite3.Error, OSError, MemoryError):
-            # The database that cannot be used now is often why the turn failed. It stays as one that was cut off, which
-            # can be resumed; no warning, which would be a second line beside the error's own.
+            # A database that cannot be used now is often why the turn failed. The turn stays recorded as cut off, and
+            # can be resumed; a warning would only be a second line beside the error's own.
             _LOG.info("the end of a turn could not be recorded in %s", self.ledger.database.name)
         return failure
 
 
 def _choices(turn: Turn) -> list[Choice]:
+    """Return the choices that a turn's clarification offered."""
     return [Choice.model_validate(choice) for choice in (turn.clarification or {}).get("choices") or []]
 
 

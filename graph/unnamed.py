@@ -1,7 +1,7 @@
-"""A compiled graph, with a checkpointer of its own, that begins a new thread where the caller names none.
+"""A compiled graph, with a checkpointer of its own, that begins a new thread if the caller names none.
 
-LangGraph itself keeps what was run with `thread_id=None` under one thread, which every other such call then goes on
-with, and fails with a KeyError where `configurable` holds other names only.
+LangGraph itself stores runs with `thread_id=None` under one thread, which every other such call then continues, and
+fails with a KeyError if `configurable` contains other names only.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from preflight_rag.threads.locks import new_thread_id
 
 
 class OwnThreads(CompiledStateGraph[Any, Any, Any, Any]):
-    """A graph as `StateGraph.compile` returns it, in which each call without a thread's id gets a new thread."""
+    """A graph, as returned by `StateGraph.compile`, in which each call without a thread id gets a new thread."""
 
     @classmethod
     def of(cls, graph: CompiledStateGraph[Any, Any, Any, Any]) -> OwnThreads:

@@ -1,4 +1,4 @@
-"""Loading, in a background thread, what the first question needs: models, index, and the question's passages."""
+"""Loading in a background thread for the first question: models, index, and the question's passages."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Warming:
     """Loads once what an application's turns need. No turn depends on it.
 
     Args:
-        library: Its index and embedder are loaded.
-        reader: Its extractive reader is loaded.
-        extractive_reader: The name of that reader.
-        is_open: Whether the application still is: once it is closed, no further passage is read.
+        library: The library, whose index and embedder are loaded.
+        reader: The reader, whose extractive reader is loaded.
+        extractive_reader: The name of that extractive reader.
+        is_open: Returns whether the application is open: once it is closed, no further passage is read.
     """
 
     def __init__(
@@ -58,13 +58,13 @@ class Warming:
             return
         read = None
         if own:
-            with suppress(Exception):  # such as one that finds no memory: as in `load`
+            with suppress(Exception):  # such as one that runs out of memory: as in `load`
                 quiet_onnxruntime()
                 for name in ("faiss", "tantivy", "tokenizers"):
                     import_module(name)
                 read = self._reading(*ahead) if ahead else None
         thread = threading.Thread(target=self.load, args=(read,), name="preflight-warm", daemon=True)
-        with suppress(RuntimeError):  # no room for another thread: the turn loads what it needs itself
+        with suppress(RuntimeError):  # no memory for another thread: the turn loads what it needs itself
             thread.start()
             self._thread = thread
 

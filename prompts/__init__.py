@@ -1,1 +1,1 @@
-"""The prompts for language models, and how their replies are parsed: one file per prompting stage."""
+"""The prompts for language models and the parsers of their replies: one file per prompting stage."""

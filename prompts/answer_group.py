@@ -1,8 +1,8 @@
 """Prompts of the node `answer_group`: the answers of one group of contexts, and the question in the plural.
 
 The contexts of a group do not contradict each other (COrg, section 4). With several of them the question is put in the
-plural: they may speak of several entities of one name, and each has an answer of its own. The prompt stays the same;
-what is asked changes. A question that no rule can put in the plural (`text.plural`) is put so by the model.
+plural: they may be about several entities of one name, each with an answer of its own. The prompt stays the same; only
+the question changes. A question that no rule can put in the plural (`text.plural`) is converted by the model.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def plural_tokens(question: str) -> int:
 def parse_plural(reply: str) -> str | None:
     """Return the question in a reply, without its label or quotation marks.
 
-    None where the reply has none, or more than one line.
+    None if the reply has none, or more than one line.
     """
     lines = [line.strip() for line in clean(reply).splitlines() if line.strip()]
     asked = re.sub(r"^question\s*:\s*", "", lines[0], flags=re.IGNORECASE).strip(" \"'“”*") if len(lines) == 1 else ""
@@ -94,7 +94,7 @@ def parse_plural(reply: str) -> str | None:
 
 
 def parse(reply: str) -> Draft:
-    """Parse the answers, one a line, without headings and list marks, and their quotes."""
+    """Parse the answers, one on each line, without headings and list marks, and their quotes."""
     draft = parse_draft(statements_as_text(clean(reply), "\n"))
     text = _BULLET.sub("", _LABEL.sub("", draft.text)).strip()
     lines = [line.strip() for line in text.splitlines() if line.strip()]

@@ -1,10 +1,10 @@
-"""An answer as JSON of a schema: statements with their passages, and quotes that are sentences of a passage given.
+"""An answer as JSON by a schema: statements with their passages, and quotes that are sentences of a given passage.
 
     {"statements": [{"statement": "Venus is the hottest planet", "passages": [2]}],
      "quotes": [{"passage": 2, "quote": "Venus is hotter than any other planet."}]}
 
-stands for the text form that `replies` describes, and is read as that. A server that keeps to the schema gives no
-number of a passage that there is not, and no quote that is not in the passage of its number.
+is equivalent to the text form that `replies` describes, and is converted to it. A server that enforces the schema gives
+no number of a missing passage, and no quote that is not in the passage with its number.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ Write this as one JSON object: "statements" has the statements of the answer in 
 its passages, "quotes" for each passage cited its number and the sentence of it that supports you, word for word. When
 the passages do not hold the answer, "statements" is empty."""
 MOST_SENTENCES, SENTENCE_CHARS = 200, 12_000
-"""Limits within what servers accept in a schema (OpenAI: 250 values, in all 15,000 characters). Beyond them a quote is
-any text, and looked up in its passage as in the text form."""
+"""Limits within what servers accept in a schema (OpenAI: 250 values, in all 15,000 characters). Beyond them a quote may
+be any text, and is looked up in its passage as in the text form."""
 _NUMBER_ENDS = frozenset(",] \t\r\n}")
 
 
@@ -40,7 +40,7 @@ def schema(sources: Sequence[Source]) -> dict[str, Any]:
 
 
 def _quote(sources: Sequence[Source], numbers: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a quote: of each passage its own sentences, where they are not too many."""
+    """Return the schema of a quote: one of each passage's own sentences, unless they are too many."""
     own = {source.n: _sentences(source.text) for source in sources}
     texts = list(chain.from_iterable(own.values()))
     if len(texts) > MOST_SENTENCES or sum(map(len, texts)) > SENTENCE_CHARS or not all(own.values()):
@@ -54,7 +54,7 @@ def _quote(sources: Sequence[Source], numbers: dict[str, Any]) -> dict[str, Any]
 
 
 def _sentences(text: str) -> list[str]:
-    """Return the sentences of a text as they stand there, each once."""
+    """Return the distinct sentences of a text, as written."""
     return list(dict.fromkeys(text[start:end] for start, end in sentence_spans(text) if text[start:end].strip()))
 
 
@@ -69,7 +69,7 @@ class StreamedStatements:
         self._statements = 0
 
     def feed(self, piece: str) -> str:
-        """Return the text that has become certain with this piece."""
+        """Return the text that is certain once this piece has arrived."""
         if self._undecided is not None:
             self._undecided += piece
             if not is_statements(self._undecided) and _may_become(self._undecided.lstrip()):
@@ -80,11 +80,12 @@ class StreamedStatements:
         return "" if self._over else "".join(map(self._take, piece))
 
     def finish(self) -> str:
-        """Return what waited to be known for something else, when the reply has ended."""
+        """Return the rest, once the reply has ended and nothing can change its meaning any more."""
         text, self._undecided = self._undecided or "", None
         return text
 
     def _take(self, char: str) -> str:
+        """Take the next character of the JSON, and return the text that becomes visible by it."""
         if self._over:
             return ""
         if self._in_string:
@@ -102,7 +103,7 @@ class StreamedStatements:
         return self._end(char)
 
     def _end(self, char: str) -> str:
-        """Return what stands behind a statement, where this character ends its object."""
+        """Return the text after a statement (its marks) if this character ends the statement's object."""
         if char in ",}]":
             self._is_value = self._is_value and char != ","
         if char == "}" and self._key == "passages":
@@ -111,6 +112,7 @@ class StreamedStatements:
         return ""
 
     def _take_in_string(self, char: str) -> str:
+        """Take the next character within a string, and return the text that becomes visible by it."""
         is_statement = self._is_value and self._key == "statement"
         if self._escape or char == "\\":
             self._escape += char
@@ -129,7 +131,7 @@ class StreamedStatements:
         return self._statement(text)
 
     def _statement(self, text: str) -> str:
-        """Return a piece of a statement; the full stop at its end comes behind its marks."""
+        """Return a piece of a statement; a full stop at its end is moved behind the marks."""
         opens, self._string = not self._string, self._string or text
         before = " " if opens and self._statements else ""
         self._statements += opens
@@ -141,12 +143,12 @@ class StreamedStatements:
 
 
 def _may_become(begun: str) -> bool:
-    """Return whether a reply that begins so may still become JSON of the schema."""
+    """Return whether a reply with this beginning may still become JSON of the schema."""
     return not begun or (begun.startswith("{") and '"statements"'.startswith(begun[1:].lstrip()))
 
 
 def _unescaped(escape: str) -> str | None:
-    """Return what an escape of JSON stands for; None where it has not ended."""
+    """Return the character that a JSON escape means; None if the escape is incomplete."""
     wanted = 2 if len(escape) < 2 or escape[1] != "u" else 12 if re.match(r"\\u[dD][89abAB]", escape) else 6
     if len(escape) < wanted:
         return None

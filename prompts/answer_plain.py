@@ -1,7 +1,7 @@
 """Prompt of the node `answer_plain`: one answer from all passages.
 
-The question stands before and after the passages (query-aware contextualisation, Liu et al. 2023, section 4.2), so that
-a model which reads from left to right knows what to look for.
+The question is before and after the passages (query-aware contextualisation, Liu et al. 2023, section 4.2), so that a
+model which reads from left to right knows what to look for.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Prompt that condenses the older part of a conversation, for `rewrite` and `converse` to read instead of it."""
+"""Prompt that condenses the older part of a conversation, which `rewrite` and `converse` then read instead of it."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ USER = """\
 The new summary:"""
 
 REPLY_TOKENS = 1_024
-"""Room for the 200 words in any language."""
+"""Most tokens of the reply: enough for 200 words in any language."""
 LONGEST_REPLY = 4_000
-"""Characters; a guess, above three times the 200 words asked for: a longer reply is no summary."""
+"""Most characters of a summary; a guess, above three times the 200 words requested."""
 
 
 def render(*, summary: str, messages: Sequence[Message]) -> list[BaseMessage]:
@@ -39,6 +39,6 @@ def render(*, summary: str, messages: Sequence[Message]) -> list[BaseMessage]:
 
 
 def parse(reply: str) -> str | None:
-    """Return the summary on one line or several; None when it is longer than a summary may be."""
+    """Return the summary on one line or several; None if it is longer than a summary may be."""
     text = clean(reply).strip()
     return text if 0 < len(text) <= LONGEST_REPLY else None

@@ -1,4 +1,4 @@
-"""Prompt of the node `converse`: a reply to a message that asks nothing of the documents."""
+"""Prompt of the node `converse`: a reply to a message that is not about the documents."""
 
 from __future__ import annotations
 

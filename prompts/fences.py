@@ -1,8 +1,8 @@
 """How material is put into a prompt: numbered passages and extracts between tags.
 
-Document text is material, never instruction: it is only ever inserted between tags, and what could pass for something
-else inside it is broken up. A document cannot end its own fence, begin a turn of a chat, or hold a line that would be
-read as ours where a reply copies it; and it shows the model nothing that a person who reads it does not see.
+Document text is material, never instruction: it is only ever inserted between tags, and text in it that could be taken
+for something else is broken up. A document cannot end its own fence, begin a turn of a chat, or contain a line that
+would be parsed as ours if a reply copies it; and it shows the model nothing that a human reader does not see.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ def material(text: str) -> str:
 
 
 def for_clients(text: str) -> str:
-    """Return a source's text for another program's model, and for whatever displays that model's text.
+    """Return a source's text for another program's model, and for the program that displays the model's text.
 
-    In a fence that it cannot close, without a line that begins a turn, and inert, since such a model copies what it
-    reads. Its reference numbers stay: no mark of ours stands beside them.
+    The text is in a fence that it cannot close, without a line that begins a turn, and inert, since such a model copies
+    what it reads. Its reference numbers stay: there are no citation marks of ours beside them.
     """
-    lines = "\n".join(text.splitlines())  # a carriage return alone would write over a line in a terminal
+    lines = "\n".join(text.splitlines())  # a lone carriage return would overwrite a line in a terminal
     return inert(_OUR_LINE.sub(QUOTED_LINE, fenced(lines)))
 
 
@@ -89,9 +89,8 @@ def passages(sources: Sequence[Source]) -> str:
 def conversation(history: Sequence[Message]) -> str:
     """Return the messages before the question, oldest first, each after its speaker.
 
-    A summary of several is labelled as one.
-
-    An answer may hold a document's words: no line within a message passes for the next one.
+    A summary of several is labelled as one. An answer may contain a document's words, so no line within a message can
+    be taken for the next message.
     """
     named = {"summary": "summary of what was said before", "sources": "what the last answer rests on"}
     texts = ((turn.role, _ROLE_LINE.sub(QUOTED_LINE, fenced(turn.text))) for turn in history)
@@ -99,7 +98,7 @@ def conversation(history: Sequence[Message]) -> str:
 
 
 def extracts(found: Sequence[Extract]) -> str:
-    """Return the partitions' extracts in their order, each with the answer that it gives by itself."""
+    """Return the partitions' extracts in their order, each with the partition's own answer."""
     blocks = []
     for extract in found:
         answer = f"\nANSWER: {' '.join(fenced(extract.answer).split())}" if extract.answer else ""
@@ -108,20 +107,20 @@ def extracts(found: Sequence[Extract]) -> str:
 
 
 def instructions(text: str) -> str:
-    """Return the caller's instructions on style, to stand below an answering prompt's rules; "" where there are none.
+    """Return the caller's instructions on style, for the end of an answering prompt's rules; "" if there are none.
 
-    It stands in the system message, where no document's text does, and may change how an answer is worded, not what it
-    rests on or how its lines are read.
+    They are in the system message, where no document's text is, and may change how an answer is worded, not its sources
+    or the format of its lines.
     """
     wanted = fenced(text).strip()
     return f"{_FOLLOW}\n<instructions>\n{wanted}\n</instructions>" if wanted else ""
 
 
 def options(choices: Sequence[str]) -> str:
-    """Return the lettered options with the form of the reply; "" when there are none.
+    """Return the lettered options with the form of the reply; "" if there are none.
 
-    A few sentences of reasoning come first, as in the baseline of MIRAGE (Xiong et al. 2024), whatever else the prompt
-    says of brevity: every arm and route that chooses, also the one without passages, reads these words.
+    A few sentences of reasoning come first, as in the baseline of MIRAGE (Xiong et al. 2024), even if the prompt asks
+    for brevity: every arm and route that chooses, also the one without passages, has these words in its prompt.
     """
     if not choices:
         return ""
@@ -132,7 +131,7 @@ def options(choices: Sequence[str]) -> str:
 
 
 def listed(choices: Sequence[str]) -> str:
-    """Return the lettered options alone; "" when there are none."""
+    """Return only the lettered options; "" if there are none."""
     lines = "\n".join(f"{letter(i)}. {fenced(choice)}" for i, choice in enumerate(choices))
     return f"\n<options>\n{lines}\n</options>" if choices else ""
 

@@ -1,10 +1,10 @@
 """Removal of the prompt's instructions from replies that repeat them.
 
-A document may ask a model for its instructions, and an obedient model writes them down. They stand in the system
-message, with what the person who runs the application asks for. A run of `LEAK` letters and digits that the reply has
-in common with it, spaces and punctuation apart, is no accident; it is left out unless the material, the question or the
-program's own description holds it too. What an operator's instructions put in quotation marks or behind a colon is
-meant to be repeated. What a reply puts in other words, or in another alphabet, is not found: no secret belongs there.
+A document may tell a model to reveal its instructions, and an obedient model writes them down. They are in the system
+message, together with the operator's instructions. A run of `LEAK` letters and digits that the reply shares with it,
+ignoring spaces and punctuation, is no coincidence; it is removed unless the material, the question or the program's own
+description contains it too. Text that an operator's instructions put in quotation marks or after a colon is meant to
+be repeated. A reply in other words, or in another alphabet, is not recognised: no secret belongs into a prompt.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from preflight_rag.prompts.converse import ABOUT
 LEAK = 50
 """Letters and digits, about ten words; a guess. Answers share less with the instructions."""
 HELD = 16
-"""Letters and digits in common from which on a stream waits for what follows; a guess."""
+"""Shared letters and digits from which on a stream waits for more text; a guess."""
 LOOSE = 8
-"""Letters at either end that the run may go on by chance beyond what the material holds, too; a guess."""
+"""Letters at either end by which a run may exceed the material by chance; a guess."""
 LEFT_OUT = "[…]"
 NOTE = "the reply repeated its instructions, as a document may have asked it to; that part was left out"
 NOTHING_ELSE = "The reply did nothing but repeat its instructions; it is not shown."
-_NO_LETTERS = re.compile(r"[\W_]+")  # all that `str.isalnum` is false for
+_NO_LETTERS = re.compile(r"[\W_]+")  # all characters for which `str.isalnum` is false
 _TO_BE_SAID = re.compile(r"[\"“„«][^\"“”„«»\n]{3,}[\"“”»]|:[^\n]*")
 
 
@@ -51,11 +51,10 @@ def without_leaks(reply: str, prompt: Sequence[BaseMessage]) -> str:
 def _may_repeat(reply: str, prompt: Sequence[BaseMessage]) -> bool:
     """Return whether the reply and the prompt may share `LEAK` letters in a row.
 
-    Any such run contains one of the parts tested here.
-
-    The guard reads letter by letter, which took a fiftieth of a turn.
+    Any such run contains one of the parts tested here. Without this test the guard, which reads letter by letter, would
+    take a fiftieth of a turn.
     """
-    if "%" in reply:  # codes of letters, which the guard leaves out
+    if "%" in reply:  # encoded letters, which the guard ignores
         return True
     letters, (_, grams) = _letters(reply), _secret(_own(prompt))
     return any(letters[at : at + HELD] in grams for at in range(0, len(letters), LEAK - HELD + 1))
@@ -67,7 +66,7 @@ def _own(prompt: Sequence[BaseMessage]) -> str:
 
 
 class LeakGuard:
-    """Removes repeated instructions from a reply that comes in pieces, the beginning of which may be shown already.
+    """Removes repeated instructions from a reply that arrives in pieces, whose beginning may be shown already.
 
     Attributes:
         cuts: Where the reply repeats the instructions: offsets of each run's beginning and end.
@@ -85,7 +84,7 @@ class LeakGuard:
     def feed(self, piece: str) -> str:
         """Return the text that may be shown with this piece."""
         for place, character in enumerate(piece, self._length):
-            if character == "%":  # as in the addresses that a document has a model write: You%20answer%20questions
+            if character == "%":  # as in URLs that a document tells a model to write: You%20answer%20questions
                 self._code = 2
                 continue
             if self._code and character in hexdigits:
@@ -99,11 +98,12 @@ class LeakGuard:
         return self._release(self._places[0] if self._is_run else self._length)
 
     def finish(self) -> str:
-        """Return the rest, when the reply has ended."""
+        """Return the rest, once the reply has ended."""
         self._end_run()
         return self._release(self._length)
 
     def _add(self, letter: str, place: int) -> None:
+        """Take the next letter; a run of letters that stands in the secret goes on or ends."""
         if self._is_run and self._run + letter not in self._secret:
             self._end_run()
         self._run += letter
@@ -113,6 +113,7 @@ class LeakGuard:
             self._is_run = self._run in self._grams
 
     def _end_run(self) -> None:
+        """End a run; one that is long enough and not public is cut out."""
         if self._is_run and len(self._run) >= LEAK and not self._is_known(self._run[LOOSE:-LOOSE]):
             self.cuts.append((self._places[0], self._places[-1] + 1))
             self._run, self._places = "", []
@@ -120,12 +121,13 @@ class LeakGuard:
         self._is_run = False
 
     def _is_known(self, run: str) -> bool:
+        """Return whether a run of letters stands in a text that may be shown."""
         if self._known is None:
             self._known = "\n".join(map(_letters, (ABOUT, *self._given)))
         return run in self._known
 
     def _release(self, until: int) -> str:
-        """Return the reply from the last released character up to `until`, without the parts that are cut."""
+        """Return the reply from the last released character up to `until`, without the removed parts."""
         shown, first = "", self._length - len(self._raw)
         for start, end in [*((a, b) for a, b in self.cuts if b > self._out), (until, until)]:
             if start > self._out:
@@ -141,7 +143,7 @@ class LeakGuard:
 def _secret(own: str) -> tuple[str, frozenset[str]]:
     """Return the letters of a system message that must not be repeated, and all runs of `HELD` of them.
 
-    A turn's calls have few different ones, and turns have the same.
+    Cached: the calls of a turn have few different system messages, and turns have the same ones.
     """
     rules, tag, asked = own.partition("\n<instructions>\n")
     first, *rest = _TO_BE_SAID.split(asked)
@@ -150,4 +152,5 @@ def _secret(own: str) -> tuple[str, frozenset[str]]:
 
 
 def _letters(text: str) -> str:
+    """Return the letters of a text in lower case."""
     return _NO_LETTERS.sub("", text.casefold())

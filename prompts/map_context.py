@@ -1,11 +1,11 @@
 """Prompt of the node `map_context`: what one partition of the passages says about the question (BriefContext, map).
 
-An extract ends with what the partition by itself answers, in the form
+An extract ends with the partition's own answer, in the form
 
     Saturn has 274 confirmed moons [7].
     ANSWER: 274
 
-so that it can be read off whether partitions answer differently (BriefContext, section 5.3: conflict information).
+so that partitions with different answers can be detected (BriefContext, section 5.3: conflict information).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ AS_JSON = """\
 Write this as one JSON object: "facts" has the statements, each with the number of its passage, and "answer" what these
 passages by themselves answer, or null. When none of them helps, "facts" is empty."""
 FACT_CHARS = 400
-"""Characters of a statement in JSON: two sentences. A guess."""
+"""Most characters of a statement in JSON: two sentences. A guess."""
 
 
 def schema(passages: Sequence[int]) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def reply_tokens(passages: int) -> int:
 
 
 def parse(reply: str, options: Sequence[str] = ()) -> Extract:
-    """Parse the extract; empty when the reply says that there is nothing."""
+    """Parse the extract; empty if the reply says that there is nothing."""
     statements, answer = split_answer(_as_lines(clean(reply)), options)
     text, quotes = split_quotes(statements)
     if says(NO_INFORMATION, text) or not (text.strip() or answer):
@@ -111,7 +111,7 @@ def _as_lines(reply: str) -> str:
 
 
 def _facts(value: Any) -> list[dict[str, Any]]:
-    """Return the statements in decoded JSON that name a passage's number."""
+    """Return the statements in decoded JSON that name a passage by its number."""
     found = value.get("facts", [value]) if isinstance(value, dict) else []
     facts = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
     return [each for each in facts if each.get("statement") and isinstance(each.get("passage"), int)]

@@ -1,4 +1,4 @@
-"""Prompt of the node `reduce_context`: one answer out of the partitions' extracts (BriefContext, reduce)."""
+"""Prompt of the node `reduce_context`: one answer from the partitions' extracts (BriefContext, reduce)."""
 
 from __future__ import annotations
 
@@ -54,6 +54,6 @@ def parse(reply: str, options: Sequence[str] = ()) -> Draft:
 
 
 def settled(draft: Draft) -> Draft:
-    """Return the draft without its `DISPUTED: ` line, and with what that line says."""
+    """Return the draft without its `DISPUTED: ` line, whose content is stored in `disputed`."""
     text, disputed = split_dispute(draft.text)
     return replace(draft, text=text.strip() or draft.text, disputed=disputed)

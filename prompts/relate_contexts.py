@@ -1,13 +1,13 @@
 """Prompt of the node `relate_contexts`: one context compared with others, in the form of the COrg paper's Figure 9.
 
-The reply holds a note of each context and then a line for each other context, so that what is compared stands written
-before it is compared:
+The reply has a note on each context and then a line for each other context, so that the compared facts are written
+down before the comparison:
 
     Context2: Broken Bow | Oklahoma | 4,120
     Context2 - Counterfactual
 
-What small local models make of it is accepted: numbering, bold, tables, JSON, prose around it, other spellings, missing
-lines. Contexts are numbered from 1 within a prompt; the first is the one that the others are compared with.
+Variations by small local models are accepted: numbering, bold, tables, JSON, prose around it, other spellings, missing
+lines. Contexts are numbered from 1 within a prompt; the first is the one with which the others are compared.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ Contexts that are relevant to the question relate to each other in one of five w
 Generate the relation from Context1 to each of the other contexts, a line each and nothing else:
 Context2 - None
 Context3 - Counterfactual"""
-"""The prompt for `faithful`: COrg's Figure 9 with its definitions and form of reply, without notes."""
+"""The prompt for `faithful`: COrg's Figure 9 with its definitions and reply format, without notes."""
 
 PRINTED_USER = """\
 {contexts}
@@ -103,7 +103,7 @@ each context but the first its number and its relation. Null stands for what a c
 
 NAMES = ["Distracting", "Counterfactual", "Duplicated", "Ambiguous", "None", "Irrelevant"]
 NOTE_CHARS = 120
-"""Characters of a value in JSON: a few words. A guess."""
+"""Most characters of a value in JSON: a few words. A guess."""
 KINDS: dict[str, RelationKind | None] = {
     "distracting": "distracting",
     "distraction": "distracting",
@@ -126,11 +126,11 @@ KINDS: dict[str, RelationKind | None] = {
     "unrelated": "none",
     "irrelevant": None,
 }
-"""Spellings of the relations; None says that the context has no answer."""
+"""Spellings of the relations; None means that the context has no answer."""
 _CLOSEST = 0.8
-"""Similarity (difflib) from which a word counts as a misspelt relation: "counterfactal" is, "counter" is not."""
+"""Least similarity (difflib) of a word that counts as a misspelt relation: "counterfactal" does, "counter" does not."""
 _LONGEST_WORDS = 12
-"""Words up to which a line without a reference may name a relation; a guess: longer ones are prose."""
+"""Most words of a line without a reference that may name a relation; a guess: longer ones are prose."""
 _CONTEXTS = r"\b(?:contexts?|kontexte?|ctx|passages?|documents?|docs?|c)"
 _NUMBER = r"\s*+(?:no\.?|nr\.?|number)?[\s#_:(\[-]*+\d{1,3}\b[)\]]?"
 _MORE = r"(?:(?:contexts?|kontexte?|ctx|c)[\s#_]*)?\d{1,3}\b(?![.,%]?\d)"
@@ -154,7 +154,7 @@ _MARKUP = re.compile(r"[*_`]{1,3}")
 
 
 def schema(contexts: int) -> dict[str, Any]:
-    """Return the JSON schema of a reply: a note of each context, and the relation of each but the first."""
+    """Return the JSON schema of a reply: a note on each context, and the relation of each except the first."""
     text = {"type": "string", "maxLength": NOTE_CHARS}
     note = {
         "context": {"type": "integer", "enum": list(range(1, contexts + 1))},
@@ -184,9 +184,9 @@ def render(
 
     Args:
         question: The question.
-        contexts: What is related.
-        printed: Ask as COrg's Figure 9 does, for relations alone.
-        as_json: Ask for the form of `schema`.
+        contexts: The contexts to relate.
+        printed: Use the prompt of COrg's Figure 9, which requests only relations.
+        as_json: Request the form of `schema`.
     """
     values = {
         "question": fences.fenced(question),
@@ -206,13 +206,13 @@ def _block(number: int, source: Source) -> str:
 
 
 def repair(missing: Sequence[int], *, printed: bool = False) -> str:
-    """Return the request to repair a reply; after Figure 9's prompt, with its five relations alone."""
+    """Return the request to repair a reply; after Figure 9's prompt, it lists only its five relations."""
     offered = [name for name in NAMES if not (printed and name == "Irrelevant")]
     return REPAIR.format(missing=", ".join(f"Context{n}" for n in missing), relations=", ".join(offered))
 
 
 def reply_tokens(contexts: int) -> int:
-    """Return the token limit for a note on each context, and a relation of each but the first."""
+    """Return the token limit for a note on each context, and a relation of each except the first."""
     return (NOTE_TOKENS + RELATION_TOKENS) * contexts + LINE_TOKENS
 
 
@@ -228,7 +228,7 @@ def parse(reply: str, count: int) -> RelationReply:
 
     Args:
         reply: The model's text.
-        count: Number of contexts in the prompt, the pivot included; what is said of others is ignored.
+        count: Number of contexts in the prompt, including the pivot; other numbers are ignored.
     """
     text = clean(reply)
     into = RelationReply()
@@ -238,6 +238,7 @@ def parse(reply: str, count: int) -> RelationReply:
 
 
 def _read_lines(lines: Sequence[str], count: int, into: RelationReply) -> None:
+    """Read a reply of free text, line by line, into notes and relations."""
     heading: list[int] = []
     bare: list[tuple[int | None, str]] = []
     for line in lines:
@@ -281,6 +282,7 @@ def _reference(line: str, count: int) -> tuple[list[int] | None, str]:
 
 
 def _numbers(reference: str) -> list[int]:
+    """Return the numbers that a reference names, e.g. 2, 3 and 4 for "2-4"."""
     found: list[int] = []
     for match in re.finditer(r"(\d{1,3})(?:\s*[-–]\s*(\d{1,3}))?", reference):
         first, last = int(match[1]), int(match[2] or match[1])
@@ -289,7 +291,7 @@ def _numbers(reference: str) -> list[int]:
 
 
 def _read_entry(into: RelationReply, numbers: Sequence[int], rest: str) -> None:
-    """Read what follows a reference: a relation, a note, or both."""
+    """Parse the text after a reference: a relation, a note, or both."""
     cells = [cell.strip(" \t:;,\"'–—-") for cell in _cells(rest)]
     while cells and not cells[0]:
         cells.pop(0)
@@ -307,6 +309,7 @@ def _read_entry(into: RelationReply, numbers: Sequence[int], rest: str) -> None:
 
 
 def _cells(rest: str) -> list[str]:
+    """Return the fields of a line: separated by bars, or each with its name."""
     if "|" in rest:
         return rest.split("|")
     parts = re.split(r"[;,]\s*(?=(?:entity|name|descriptor|description|answer|short answer)\s*[:=])", rest, flags=re.I)
@@ -314,16 +317,19 @@ def _cells(rest: str) -> list[str]:
 
 
 def _note(into: RelationReply, number: int, entity: str, descriptor: str, answer: str) -> None:
+    """Store the note of a context."""
     name, described, stated = (_value(cell) for cell in (entity, descriptor, answer))
     into.notes[number] = ContextNote(number, name or "", described, stated)
 
 
 def _value(cell: str) -> str | None:
+    """Return a field's value without its name and quotation marks; None for words such as "none"."""
     value = _FIELD.sub("", cell.strip()).strip().strip("\"'“”*`").strip()
     return None if value.casefold().strip(" .()") in _NULL else value
 
 
 def _set_kind(into: RelationReply, numbers: Sequence[int], kind: str) -> None:
+    """Store a kind of relation for contexts; irrelevant ones lose their answer."""
     for n in numbers:
         if kind == "irrelevant":
             into.notes[n] = ContextNote(n, into.notes[n].entity if n in into.notes else "", None, None)
@@ -346,8 +352,8 @@ def _kind(text: str, *, strict: bool = False) -> str | None:
     """Return the relation that a short text names: by its first word, else the only relation in it.
 
     Args:
-        text: Words behind a reference.
-        strict: Whether the relation must be the text's first word or stand in a few words.
+        text: The text after a reference.
+        strict: Whether the relation must be the text's first word or be among a few words.
     """
     for phrase, meant in (("no relation", "none"), ("not related", "none"), ("not relevant", "irrelevant")):
         if re.match(rf"\W*(?:is\s+)?{phrase}\b", text, re.IGNORECASE):
@@ -366,17 +372,19 @@ def _kind(text: str, *, strict: bool = False) -> str | None:
 
 
 def _exact(word: str) -> str | None:
+    """Return the relation that a word stands for; None if it is no such word."""
     word = word.casefold().strip(" .")
     return (KINDS[word] or "irrelevant") if word in KINDS else None
 
 
 def _one_kind(word: str) -> str | None:
+    """Return the relation that a word stands for, a misspelt one included."""
     close = get_close_matches(word, KINDS, n=1, cutoff=_CLOSEST) if len(word) > 5 else []
     return _exact(word) or (_exact(close[0]) if close else None)
 
 
 def _read_json(text: str, count: int, into: RelationReply) -> bool:
-    """Read the JSON in a reply; return False when it holds none about contexts."""
+    """Parse the JSON in a reply; return False if it contains none about contexts."""
     for value in json_values(text):
         _read_value(value, None, count, into)
     return bool(into.kinds or into.notes)
@@ -404,6 +412,7 @@ _KEYS = ("context", "id", "number", "n", "index", "name", "context_id", "context
 
 
 def _read_record(into: RelationReply, numbers: Sequence[int], named: dict[str, Any]) -> None:
+    """Read one record of a JSON reply into notes and relations."""
     named_kinds = [named[name] for name in ("relation", "relationship", "type", "kind", "label") if name in named]
     kind = _kind(str(named_kinds[0])) if named_kinds and named_kinds[0] is not None else None
     if kind:

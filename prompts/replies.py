@@ -1,13 +1,13 @@
-"""How the answers of models are read: the text, the quotes under it, the option chosen.
+"""Parsing of answers of models: the text, the quotes below it, the chosen option.
 
-The format asked for is
+The requested format is
 
     statement [2]. another statement [1][4].
     CHOICE: B
     QUOTES
     [2] "words copied from passage 2"
 
-and what small local models make of it is accepted: bold or numbered headings, missing quotation marks, `[1, 4]`,
+and variations by small local models are accepted: bold or numbered headings, missing quotation marks, `[1, 4]`,
 `(2)` before a quote, any case.
 """
 
@@ -26,26 +26,27 @@ from preflight_rag.text.citations import JOINT_MARK, separate_marks, without_mar
 from preflight_rag.text.words import encodable
 
 ANSWER_TOKENS = 2_048
-"""Room for an answer: of 600 words in any language; an answer has 50 to 400. Set by hand, as what follows is."""
+"""Token limit of an answer: 600 words in any language; an answer has 50 to 400. Set by hand, as are the following
+limits."""
 QUOTE_TOKENS = 96
-"""Room for the quote of a passage, of two sentences."""
+"""Token limit of a quote of two sentences."""
 FACT_TOKENS = 160
-"""Room for what an extract takes from one passage."""
+"""Token limit of an extract's statements about one passage."""
 NOTE_TOKENS = 96
-"""Room for what is noted of one context: its entity, descriptor and answer, as a line or as JSON."""
+"""Token limit of a note on one context: its entity, descriptor and answer, as a line or as JSON."""
 RELATION_TOKENS = 32
-"""Room for one relation."""
+"""Token limit of one relation."""
 LINE_TOKENS = 64
-"""Room for a label, or for a letter with a few words around it."""
+"""Token limit of a label, or of a letter with a few words around it."""
 CHARS_A_TOKEN = 3
 """Characters per token of a text that a reply repeats: fewer than the four of English, more than Chinese has."""
 JSON_STARTS = 200
-"""Brackets of a reply that are tried as the beginning of JSON; each costs a look through the rest. A guess."""
+"""Brackets of a reply that are tried as the beginning of JSON; each costs a scan of the rest. A guess."""
 NOT_FOUND = "NOT IN THE PASSAGES"
 NO_INFORMATION = "NO RELEVANT INFORMATION"
 
-# Models go round in circles: every pattern here takes linear time over any reply (tests/faults). Hence the possessive
-# repeats (`*+`), and ends that are stripped off what matched rather than matched.
+# Models can repeat themselves: every pattern here takes linear time over any reply (tests/faults). Hence the possessive
+# repeats (`*+`), and ends that are stripped off the match rather than matched.
 QUOTES_HEADING = re.compile(r"^[\s#*_>-]*+(?:supporting\s++)?quotes?[\s*_]*+:?[\s*_]*+$", re.IGNORECASE)
 _CHOICE = re.compile(r"^[\s#*_>-]*+(?:final\s++)?(?:choice|answer)[\s*_]*+:[\s*_]*\(?(.+)", re.IGNORECASE | re.DOTALL)
 _DISPUTED = re.compile(r"^[\s#*_>-]*+disputed[\s*_]*+:(.*)$", re.IGNORECASE)
@@ -58,20 +59,20 @@ _QUOTE = re.compile(r"^[\s*_>-]*+(?:\d+[.)]\s++)?[\[(](\d{1,6})[\])][\s:–—-]
 _ANSWER_LABEL = re.compile(r"^\s*+[#*_]*+\s*+answer\s*+[*_]*+\s*+:\s*+[*_]*+\s*+", re.IGNORECASE)
 _STATEMENT_END = re.compile(r"[.!?][\"'”»)\]]{0,3}(?=\s|$)|\[\d{1,4}\](?=\s|$)")
 _LONE_THOUGHT = re.compile(r"^.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
-"""The thoughts of a model whose server has swallowed the tag that opens them."""
+"""The thoughts of a model whose server has removed the tag that opens them."""
 _THOUGHTS_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 
 
 def tokens_of(text: str) -> int:
-    """Return the tokens of a reply that repeats a text."""
+    """Return the number of tokens of a reply that repeats a text."""
     return LINE_TOKENS + len(text) // CHARS_A_TOKEN
 
 
 def json_values(text: str) -> Iterator[Any]:
     """Yield the JSON values in a text, from left to right.
 
-    Of an outer value that was cut off, the complete inner values are yielded.
+    If an outer value was cut off, its complete inner values are yielded.
     """
     decoder, at = json.JSONDecoder(), 0
     for _ in range(JSON_STARTS):
@@ -83,14 +84,14 @@ def json_values(text: str) -> Iterator[Any]:
             yield value
         except ValueError:
             at = match.end()
-        except RecursionError:  # brackets in brackets in brackets: no reply, and no error of the turn's
+        except RecursionError:  # deeply nested brackets are not a reply, and must not fail the turn
             return
 
 
 def object_schema(**properties: Any) -> dict[str, Any]:
     """Return the JSON schema of an object with exactly these properties.
 
-    Its form is the one that servers with strict schemas want.
+    Its form is the one that servers with strict schemas require.
     """
     return {
         "type": "object",
@@ -104,14 +105,14 @@ _STATEMENTS = re.compile(r"\s*+\{\s*+\"statements\"")
 
 
 def is_statements(reply: str) -> bool:
-    """Return whether a reply is an answer as JSON (`answer_json`), whole or cut off."""
+    """Return whether a reply is an answer as JSON (`answer_json`), complete or cut off."""
     return bool(_STATEMENTS.match(reply))
 
 
 def statements_as_text(reply: str, between: str = " ") -> str:
-    """Return an answer in JSON as the equivalent text form; any other reply unchanged.
+    """Return an answer in JSON in the equivalent text form; any other reply unchanged.
 
-    Of a JSON answer that was cut off, the complete parts and the beginning of a statement are kept.
+    If it was cut off, its complete parts and the beginning of a statement are kept.
 
     Args:
         reply: The model's text.
@@ -134,7 +135,7 @@ def statements_as_text(reply: str, between: str = " ") -> str:
 
 
 def _begun_statement(reply: str) -> str:
-    """Return the statement that a reply was cut off in; empty where it was not."""
+    """Return the statement in which a reply was cut off; "" if it was not."""
     at = reply.rfind('"statement"')
     match = re.match(r'"statement"\s*+:\s*+"((?:[^"\\]|\\.)*\\?)\Z', reply[at:], re.DOTALL) if at >= 0 else None
     if match is None:
@@ -146,7 +147,7 @@ def _begun_statement(reply: str) -> str:
 
 
 def _parts(value: Any) -> list[dict[str, Any]]:
-    """Return the statements and quotes in a value: in the whole reply, or in the complete parts of a cut-off one."""
+    """Return the statements and quotes in a value, which is the whole reply, or a complete part of a cut-off one."""
     if isinstance(value, list):
         return list(chain.from_iterable(map(_parts, value)))
     if not isinstance(value, dict):
@@ -157,17 +158,17 @@ def _parts(value: Any) -> list[dict[str, Any]]:
 
 
 def says(phrase: str, text: str) -> bool:
-    """Return whether a reply is the phrase: alone or as its first words, in any case, with or without punctuation."""
+    """Return whether a reply consists of the phrase, or begins with it, in any case, with or without punctuation."""
     plain = re.sub(r"[^a-z]+", " ", text.lower()).strip()
     wanted = phrase.lower()
     return plain == wanted or (plain.startswith(wanted) and not JOINT_MARK.search(text))
 
 
 def clean(reply: str) -> str:
-    """Return a reply without reasoning, code fences around the whole, and outer space."""
-    reply = encodable(reply)  # JSON may bring half a character, which nothing can keep or send
+    """Return a reply without reasoning, code fences around the whole, and surrounding space."""
+    reply = encodable(reply)  # JSON may contain a lone surrogate, which can be neither stored nor sent
     ends = [end.end() for end in _THOUGHTS_END.finditer(reply)] or [0]
-    thinking, rest = reply[: ends[-1]], reply[ends[-1] :]  # behind the last end there is no thought to look for
+    thinking, rest = reply[: ends[-1]], reply[ends[-1] :]  # after the last closing tag there is no thought to look for
     text = _LONE_THOUGHT.sub("", _THINKING.sub("", thinking) + rest).strip()
     fence = re.fullmatch(r"```\w*\n(.*?)\n?```", text, re.DOTALL)
     return fence[1].strip() if fence else text
@@ -187,7 +188,7 @@ def parse_draft(reply: str, options: Sequence[str] = ()) -> Draft:
 
 
 def split_quotes(text: str) -> tuple[str, tuple[tuple[int, str], ...]]:
-    """Split a reply into the text above its QUOTES heading and the `(n, quote)` lines under it."""
+    """Split a reply into the text above its QUOTES heading and the `(n, quote)` lines below it."""
     lines = text.splitlines()
     at = next((i for i, line in enumerate(lines) if QUOTES_HEADING.match(line)), None)
     if at is None:
@@ -202,7 +203,7 @@ def split_quotes(text: str) -> tuple[str, tuple[tuple[int, str], ...]]:
 def before_cut_quotes(reply: str) -> str | None:
     """Return the complete part of a reply that was cut off at its limit: the answer, and all quotes but the last.
 
-    None where it was cut before its QUOTES heading, since the answer itself is not whole then.
+    None if it was cut before its QUOTES heading, since the answer itself is incomplete then.
     """
     lines = statements_as_text(clean(reply)).splitlines()
     at = next((i for i, line in enumerate(lines) if QUOTES_HEADING.match(line)), None)
@@ -227,7 +228,7 @@ def without_cut_end(reply: str) -> str:
 
 
 def split_choice(text: str, options: Sequence[str]) -> tuple[str, str | None]:
-    """Split a reply into the text without its choice line and the option named there."""
+    """Split a reply into the text without its choice line and the option named in it."""
     lines = text.splitlines()
     for i in range(len(lines) - 1, -1, -1):
         if (match := _CHOICE.match(lines[i])) and (choice := match_option(_named(match), options)) is not None:
@@ -236,12 +237,12 @@ def split_choice(text: str, options: Sequence[str]) -> tuple[str, str | None]:
 
 
 def _named(match: re.Match[str]) -> str:
-    """Return the value of a `CHOICE: ` or `ANSWER: ` line, without the markup behind it."""
+    """Return the value of a `CHOICE: ` or `ANSWER: ` line, without markup after it."""
     return match[1].rstrip(f"{whitespace}*_)") or match[1][:1]
 
 
 def match_option(named: str, options: Sequence[str]) -> str | None:
-    """Return the option that a short text names by letter or by its words; None when it names none or several."""
+    """Return the option that a short text names by letter or by its words; None if it names none or several."""
     named = JOINT_MARK.sub("", named).strip().strip("*_`\"' .")
     by_letter = re.fullmatch(r"\(?([A-Za-z])\)?(?:[.):]\s.*)?", named, re.DOTALL)
     if by_letter and (index := ord(by_letter[1].upper()) - ord("A")) < len(options):
@@ -256,7 +257,7 @@ def match_option(named: str, options: Sequence[str]) -> str | None:
 def split_answer(text: str, options: Sequence[str] = ()) -> tuple[str, str]:
     """Split a reply into the text without its last `ANSWER: ` line, and the option or few words of that line.
 
-    They are "" where it names none.
+    They are "" if the line names none.
     """
     lines = text.splitlines()
     for i in range(len(lines) - 1, -1, -1):
@@ -276,5 +277,5 @@ def split_dispute(text: str) -> tuple[str, bool]:
 
 
 def choices_line(options: Sequence[str]) -> str:
-    """Return the letters that can be chosen, for a repair prompt."""
+    """Return the line with the letters to choose from, for a repair prompt."""
     return ", ".join(letter(i) for i in range(len(options)))

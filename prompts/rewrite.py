@@ -1,9 +1,9 @@
-"""Prompt of the node `rewrite`: a message as a question that stands on its own, made ready for search.
+"""Prompt of the node `rewrite`: a message as a standalone question, prepared for search.
 
-The reply is line-based, and a reply of one line is a whole one: the standalone question.
+The reply is line-based, and a reply with only the first line is valid: the standalone question.
 
     QUESTION: Do statins cause muscle pain in people over 75?
-    PART: …                                                    (only where the question has several parts)
+    PART: …                                                    (only if the question has several parts)
     CONCEPTS: statins; muscle pain; people over 75
     SEARCH: statins AND "muscle pain" AND (elderly OR aged)
     SEARCH: statins AND "muscle pain"
@@ -47,11 +47,11 @@ The message as one standalone question:"""
 
 REPAIR = "Reply with one line: QUESTION: and the standalone question, nothing else."
 LONGEST_REPLY = 1_000
-"""Characters of a standalone question; a guess: what is longer is an answer or a copy of the conversation."""
+"""Most characters of a standalone question; a guess: a longer one is an answer or a copy of the conversation."""
 MOST_PARTS, MOST_CONCEPTS, MOST_EXPRESSIONS = 4, 8, 8
 """Most items read from a reply; guesses, above what the prompt asks for, against models that repeat themselves."""
 LINES = MOST_PARTS + 6
-"""Lines of a reply that are as long as the message at most: the question, its parts, concepts, four searches."""
+"""Number of lines whose length depends on the message: the question, its parts, concepts, four searches."""
 CONVERSATION_CHARS = 300
 """Characters that each line of a rewrite may add to the message from the conversation; a guess."""
 _LABEL = re.compile(
@@ -76,7 +76,7 @@ def reply_tokens(message: str) -> int:
 
 
 def repair_tokens(message: str) -> int:
-    """Return the token limit of the question alone."""
+    """Return the token limit of the question line alone."""
     return tokens_of(message + " " * CONVERSATION_CHARS)
 
 
@@ -110,7 +110,7 @@ def parse(reply: str) -> Rewrite | None:
 
 
 def _sections(reply: str) -> tuple[list[str], dict[str, list[str]]]:
-    """Return the lines before the first label, and the texts behind or under each label."""
+    """Return the lines before the first label, and the texts after or below each label."""
     unlabelled: list[str] = []
     sections: dict[str, list[str]] = {"question": [], "part": [], "concept": [], "search": [], "kind": []}
     current: list[str] | None = None
@@ -131,10 +131,12 @@ def _sections(reply: str) -> tuple[list[str], dict[str, list[str]]]:
 
 
 def _kind(label: str) -> str:
+    """Return which field a line's label names: part, concept, search, kind or question."""
     if label.startswith(("sub", "part")):
         return "part"
     return next((kind for kind in ("concept", "search", "kind") if kind in label), "question")
 
 
 def _unquoted(text: str) -> str:
+    """Return a text without quotation marks and markup around it."""
     return text.strip().strip("\"'“”*` ").strip()

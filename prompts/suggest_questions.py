@@ -1,4 +1,4 @@
-"""Prompt for follow-up questions about the passages behind an answer, which these passages can answer."""
+"""Prompt for follow-up questions that the passages of an answer can answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from preflight_rag.state.reading import Source
 
 MOST = 3
 REPLY_TOKENS = 512
-"""Room for three questions in any language."""
+"""Token limit of three questions in any language."""
 SYSTEM = """\
 A person has asked a question and read the answer. Suggest what they could ask next.
 - Write at most three short questions, one a line, in the language of the person's question, and nothing else.

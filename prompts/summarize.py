@@ -40,7 +40,7 @@ Summarise this document."""
 def render(
     *, title: str, sections: Sequence[Sequence[Source]], parts: Sequence[Extract] = (), instructions: str = ""
 ) -> list[BaseMessage]:
-    """Return the messages for the model; `parts`, where given, take the place of the sentences."""
+    """Return the messages for the model; `parts`, if given, replace the sentences."""
     sources = list(chain.from_iterable(sections))
     material = fences.extracts(parts) if parts else fences.passages(sources)
     values = {"title": fences.fenced(" ".join(title.split())) or "untitled", "material": material}
@@ -51,7 +51,7 @@ def render(
 
 
 def reply_tokens(sections: Sequence[Sequence[Source]], parts: Sequence[Extract] = ()) -> int:
-    """Return the token limit for the summary and quotes of all sentences; summaries of parts bring their own quotes."""
+    """Return the token limit for the summary and quotes of all sentences; parts have their own quotes already."""
     return ANSWER_TOKENS + (0 if parts else QUOTE_TOKENS * sum(len(section) for section in sections))
 
 

@@ -1,8 +1,8 @@
-"""The part of a reply that a person may see while it is being written.
+"""The part of a reply that a user may see while it is being written.
 
-Quotes under their heading, a choice line and the not-found phrase are for the parser; citation marks are numbered in
-order of first use, as the finished answer numbers them. Space waits for what follows it, and what a renderer might load
-or link to until it is known to be harmless (`text.inert`).
+Quotes below their heading, a choice line and the not-found phrase are for the parser; citation marks are numbered in
+order of first use, as in the finished answer. Spaces are held back until the next text, and anything that a renderer
+might load or link to until it is known to be harmless (`text.inert`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _HIDDEN = tuple(
     for phrase in ("quotes", "quote", "supporting quotes", "choice", "disputed", NOT_FOUND, NO_INFORMATION)
 )
 _LONGEST_HEADING = 200
-"""Characters of a line after which it is either hidden or not (a guess): headings and labels are shorter."""
+"""Characters of a line after which it is certain whether it is hidden (a guess): headings and labels are shorter."""
 _OPEN_MARK = re.compile(r"\[[\d,;\s–-]{0,200}$")
 _LABELLED = re.compile(r"\W*+(?:choice|disputed)[^\w:]*+:", re.IGNORECASE)
 _LONE_THOUGHT = re.compile(r"^.*</think(?:ing)?>\s*", re.DOTALL | re.IGNORECASE)
@@ -32,7 +32,7 @@ _LONGEST_TAG = len("</thinking>")
 class VisibleText:
     """A filter from the pieces of a reply to the text that may be shown, each character once.
 
-    Text that has been shown is dropped, so that the cost of a piece depends on the undecided text alone, not on the
+    Text that has been shown is dropped, so that the cost of a piece depends only on the undecided text, not on the
     whole reply: a model that repeats one character to its limit, or thinks for long, costs no more time than another.
     """
 
@@ -58,7 +58,7 @@ class VisibleText:
         return fresh
 
     def finish(self) -> str:
-        """Return the rest, when the reply has ended."""
+        """Return the rest, once the reply has ended."""
         self._take_in()
         lines = self._before_quotes(_THOUGHT.sub("", self._pending)).rstrip().splitlines(keepends=True)
         while lines and not self._is_continued(lines) and _is_for_the_parser(lines[-1]):
@@ -68,10 +68,10 @@ class VisibleText:
         return rest + self._inert.finish()
 
     def _take_in(self) -> None:
-        """Move the waiting text to the text held, without finished thoughts and the inside of an unfinished one.
+        """Move the waiting text to the held text, without finished thoughts and the inside of an unfinished one.
 
-        Ended thoughts are looked for up to the last end alone, an open one behind it: else every tag that opens one
-        costs a look through all that follows.
+        Finished thoughts are looked for only up to the last closing tag, an open one only after it: otherwise every
+        opening tag would cost a scan of all following text.
         """
         pending, kept = self._pending + "".join(self._waiting), ""
         self._waiting = []
@@ -90,7 +90,7 @@ class VisibleText:
         self._drop_lone_thought()
 
     def _drop_lone_thought(self) -> None:
-        """Begin anew after thoughts without an opening tag; what was shown of them cannot be taken back."""
+        """Start anew after thoughts without an opening tag; parts of them that were shown cannot be taken back."""
         text = _THOUGHT.sub("", self._pending)
         if _LONE_THOUGHT.match(text):
             self._pending, self._shown, self._numbers = _LONE_THOUGHT.sub("", text), 0, {}
@@ -98,6 +98,7 @@ class VisibleText:
             self._inert = InertText()
 
     def _settled(self, reply: str) -> str:
+        """Return the part of an unfinished reply that cannot become hidden by what follows."""
         text = self._before_quotes(reply)
         if text.rstrip().endswith("<") or re.search(r"</?[a-z]*$", text, re.IGNORECASE):
             text = text[: text.rindex("<")]
@@ -105,16 +106,19 @@ class VisibleText:
         self._is_hiding = bool(lines) and len(lines[-1]) > _LONGEST_HEADING and self._may_hide_last(lines)
         while lines and self._may_hide_last(lines):
             lines.pop()
-        return _OPEN_MARK.sub("", "".join(lines)).rstrip()  # a mark may be open over a line that waits
+        # a citation mark may be incomplete at the end of a waiting line
+        return _OPEN_MARK.sub("", "".join(lines)).rstrip()
 
     def _may_hide_last(self, lines: list[str]) -> bool:
+        """Return whether the last line may turn out to be one that is hidden."""
         return not self._is_continued(lines) and _may_be_hidden(lines[-1])
 
     def _is_continued(self, lines: list[str]) -> bool:
-        """Return whether the last line is the only one held, and its beginning has been shown."""
+        """Return whether only the last line is held, and its beginning has been shown."""
         return self._is_inside_line and len(lines) == 1
 
     def _before_quotes(self, text: str) -> str:
+        """Return a reply up to the heading of its quotes."""
         lines = text.splitlines(keepends=True)
         first = 1 if self._is_inside_line else 0
         headings = (
@@ -123,6 +127,7 @@ class VisibleText:
         return "".join(lines[: next(headings, len(lines))])
 
     def _release(self, text: str) -> str:
+        """Return the newly shown text, its citation marks renumbered in the order of appearance."""
         fresh = separate_marks(text[self._shown :])
         self._shown = max(self._shown, len(text))
         self._has_begun = self._has_begun or bool(fresh)
@@ -145,7 +150,7 @@ def _is_for_the_parser(line: str) -> bool:
 
 
 def _may_be_hidden(line: str) -> bool:
-    """Return whether a line is hidden, or may become so (blank lines wait for what follows them)."""
+    """Return whether a line is hidden, or may become so (blank lines wait for the text after them)."""
     letters = re.sub(r"[^a-z ]+", "", line[:_LONGEST_HEADING].lower()).strip()
     if not letters and len(line) > _LONGEST_HEADING:
         return not line.strip()

@@ -1,1 +1,1 @@
-"""What flows through the graph and what is configured: state, context, values, errors."""
+"""The graph's state, the context of a run, its settings, values and errors."""

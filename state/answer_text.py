@@ -1,4 +1,4 @@
-"""What a stage's model writes, as a person reads along: a stage may keep it back until it knows that it counts."""
+"""Control over the streamed text of a stage: a stage may hold it back until it knows that its answer counts."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ class AnswerText(Protocol):
     """A filter on which parts of a stage's answer are shown while it is being written."""
 
     def keep_back(self) -> None:
-        """Show nothing of it for now."""
+        """Hold the text back for now."""
         ...
 
     def show(self) -> None:
-        """Show what was kept back, and what comes."""
+        """Show the text that was held back, and all further text."""
         ...
 
     def drop(self) -> None:
-        """Drop the rest of the answer, including the text that was kept back."""
+        """Discard the rest of the answer, including the text that was held back."""
         ...
 
 
 class _Unread:
-    """The text of a stage that nobody reads along with."""
+    """The control for a stage whose text nobody reads."""
 
     def keep_back(self) -> None:
         """Do nothing: no text is shown anyway."""
@@ -36,6 +36,6 @@ class _Unread:
 
 
 UNREAD: AnswerText = _Unread()
-"""That of a stage to which nobody listens."""
+"""The control for a stage whose text nobody reads."""
 answer_text: ContextVar[AnswerText] = ContextVar("answer_text", default=UNREAD)
-"""That of the stage that runs."""
+"""The control for the running stage."""

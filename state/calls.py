@@ -1,7 +1,7 @@
-"""What the caller of one turn may choose, over HTTP, in Studio, through a tool or a graph; all else is the operator's.
+"""Settings that the caller of one turn may choose, over HTTP, in Studio, through a tool or a graph.
 
-A caller chooses numbers and ways. What names a file, an address or a model to load, and the limits that protect the
-machine, are set where the application is opened.
+A caller may choose numbers and methods. Files, addresses, models to load, and the limits that protect the machine are
+set by the operator when the application is opened.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ RERANKERS = ("features", "reader", "none")
 """Rerankers without a model to load; any other name would load one."""
 PREFIX = "preflight_"
 PLAIN = ("k", "where", "library")
-"""Names that are read from a run's `configurable` as they are; every other one needs the prefix, since the chain or the
-graph around may have a setting of that name."""
+"""Names that are read from a run's `configurable` without the prefix; all others need it, since the surrounding chain
+or graph may have a setting of that name."""
 
 
 def checked_choices(given: Mapping[str, Any], own: Settings | None = None) -> dict[str, Any]:
-    """Return the settings that a caller gives, those without a value left out.
+    """Return the settings that a caller gives, without those that have no value.
 
     Args:
         given: Names and values.
-        own: The operator's settings. A reranker of theirs may be named, too; NCBI, whom a question is sent to and whose
-            documents are kept, is asked only where they say so.
+        own: The operator's settings. A caller may also name the operator's reranker; NCBI, which receives the question
+            and
+            whose documents are stored, is used only if the operator's settings allow it.
 
     Raises:
-        UsageError: One of them is unknown, not for callers, not switched on, or has a wrong value.
+        UsageError: A setting is unknown, not for callers, not switched on, or has a wrong value.
     """
     if own is not None and given.get("pubmed") and not own.pubmed:
         raise UsageError("PubMed is not searched here", help="It is switched on where the server is started: --pubmed.")
@@ -52,7 +53,7 @@ def checked_choices(given: Mapping[str, Any], own: Settings | None = None) -> di
 def narrowed(own: Settings, changes: Mapping[str, Any]) -> Settings:
     """Return the settings of one call: the application's, with the call's changes.
 
-    Its conditions (`where`) come on top of the application's: a call can look at less, never at more.
+    The call's conditions (`where`) are added to the application's: a call can see fewer documents, never more.
 
     Raises:
         UsageError: A setting is unknown, or a value is wrong.
@@ -74,7 +75,7 @@ def joined_instructions(own: str, *callers: str) -> str:
 def configured(config: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return our settings in the `configurable` of a run's config: `k`, `where`, `library`, and names with the prefix.
 
-    Other names belong to other parts of the chain or the graph, and are left alone.
+    Other names belong to other parts of the chain or the graph, and are ignored.
     """
     given: Mapping[str, Any] = (config or {}).get("configurable") or {}
     plain = {name: given[name] for name in PLAIN if given.get(name) is not None}
@@ -83,9 +84,9 @@ def configured(config: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def chosen_of(offered: object, name: object, what: str = "library") -> Any:
-    """Return the object that a call uses: the only one offered, or, of a mapping, the one that the call names.
+    """Return the object that a call uses: the only one offered, or the entry of a mapping that the call names.
 
-    Error messages do not list the names on offer: they may be other users'.
+    Error messages do not list the offered names: they may be other users'.
 
     Raises:
         UsageError: No name is given, it is not offered, or nothing is offered.

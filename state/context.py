@@ -1,4 +1,4 @@
-"""What a run is given besides its state: the reader, the library, and the settings."""
+"""The context of a run besides its state: the reader, the library, and the settings."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ Panel = Literal["Routing", "Reading", "Rewriting", "Retrieval", "Selection"]
 WhoSets = Literal["caller", "studio", "operator"]
 ENVIRONMENT_PREFIX = "PREFLIGHT_"
 ASKING = ("rewrite", "converse", "answer_plain", "map_context", "reduce_context", "relate_contexts", "answer_group")
-"""Stages that ask a language model."""
+"""Stages that call a language model."""
 WRITING = ("converse", "answer_plain", "reduce_context", "answer_group")
-"""Stages whose replies people read."""
+"""Stages whose replies users read."""
 
 
 class About:
     """Who may set a setting, and where it is offered; each field of `Settings` has one.
 
     Args:
-        stages: The stages that it is about: Studio offers it there.
-        panel: Under which heading commands have an option for it; None where none has.
+        stages: The stages that it affects: Studio shows it there.
+        panel: Heading under which commands have an option for it; None if they have none.
         search: Whether `preflight search` has that option, too.
-        who: The caller of one turn, over HTTP, in Studio, through a tool or a graph; Studio alone, to try a number out;
-            or the operator alone, where the application is opened: files, addresses, models to load, and the limits
-            that protect the machine.
+        who: The caller of one turn, over HTTP, in Studio, through a tool or a graph; Studio alone, for trying a number;
+            or the operator alone, when the application is opened: files, addresses, models to load, and the limits that
+            protect the machine.
     """
 
     def __init__(self, *stages: str, panel: Panel | None = None, search: bool = False, who: WhoSets = "caller") -> None:
@@ -283,7 +283,7 @@ class Settings(BaseModel):
     @field_validator("where", mode="before")
     @classmethod
     def _conditions(cls, value: Any) -> Any:
-        """Conditions of an environment variable stand between semicolons."""
+        """Return conditions as a list; those in an environment variable are separated by semicolons."""
         return tuple(part.strip() for part in value.split(";") if part.strip()) if isinstance(value, str) else value
 
     @classmethod
@@ -392,7 +392,7 @@ class GivenWithoutK(TypedDict, total=False):
 
 
 class GivenSettings(GivenWithoutK, total=False):
-    """The settings as keyword arguments: a misspelt one is an error to a type checker."""
+    """The settings as keyword arguments, so that a type checker reports a misspelt one."""
 
     k: int | None
 
@@ -401,11 +401,11 @@ ABOUT: Mapping[str, About] = {
     name: next(part for part in field.metadata if isinstance(part, About))
     for name, field in Settings.model_fields.items()
 }
-"""What is said of each setting, by its name, in the order in which they are shown: stage by stage."""
+"""The `About` of each setting, by its name, in the order of display: stage by stage."""
 
 
 def _ways(name: str) -> str:
-    """Return how a setting is given: by its option, where commands have it, and in the environment."""
+    """Return how a setting is given: by its option, if commands have it, and in the environment."""
     variable = f"{ENVIRONMENT_PREFIX}{name.upper()}"
     return variable if ABOUT[name].panel is None else f"--{name.replace('_', '-')} or {variable}"
 
@@ -424,7 +424,7 @@ class PassageCache:
     by_id: dict[str, Any] = field(default_factory=dict)
 
     def keep(self, passages: Iterable[Passage]) -> None:
-        """Keep passages for the stages after this one."""
+        """Keep passages for later stages."""
         self.by_id.update((passage.id, passage) for passage in passages)
 
 
@@ -433,16 +433,17 @@ class Context:
     """The dependencies of a run, built by the entry point.
 
     Attributes:
-        reader: What reads and writes language: `ChatReader`, `OfflineReader`, or anything with a `Reader`'s methods.
-        library: The collection: an open `Library`, or anything else that keeps the protocol `library.Collection`.
+        reader: The reader: `ChatReader`, `OfflineReader`, or any object with a `Reader`'s methods.
+        library: The collection: an open `Library`, or any object with the protocol `library.Collection`.
         settings: The numbers of a turn.
-        pubmed: An `EntrezClient`, which is asked where the settings say so.
+        pubmed: An `EntrezClient`, used if the settings say so.
         extractive: An `ExtractiveReader`; with None nothing is pruned, no statement checked, no answers are compared.
-        trace: The OpenTelemetry context of the turn's span, which the stages' spans belong to.
-        calls_ahead: Whether a model may be called before it is certain that its answer counts. In an experiment it may
-            not: what such a call costs depends on which of two things ends first.
-        asked_k: The passages that were asked for, where the time has room for fewer (`settings.k`).
-        cache: Keeps the passages that a turn's stages have read; None where nothing is to be kept.
+        trace: The OpenTelemetry context of the turn's span, the parent of the stages' spans.
+        calls_ahead: Whether a model may be called before it is certain that its answer counts. Not in an experiment:
+            the
+            cost of such a call depends on which of two things ends first.
+        asked_k: The requested number of passages, if there is time only for fewer (`settings.k`).
+        cache: The passages that a turn's stages have read; None if nothing is to be kept.
     """
 
     reader: Opaque = None
@@ -456,7 +457,7 @@ class Context:
     asked_k: Annotated[int | None, SkipJsonSchema()] = None
 
     def is_planned(self) -> bool:
-        """Return whether the turn reads fewer passages than were asked for, since its model is slow."""
+        """Return whether the turn reads fewer passages than requested because its model is slow."""
         return self.asked_k is not None and self.asked_k > self.settings.k
 
     async def passages(self, refs: Sequence[PassageRef]) -> list[Passage]:
@@ -465,12 +466,12 @@ class Context:
         return found
 
     def has_read(self, passages: Iterable[Passage]) -> None:
-        """Keep passages that a stage has read from the library for those after it."""
+        """Keep passages that a stage has read from the library for later stages."""
         if self.cache is not None:
             self.cache.keep(passages)
 
     async def sources(self, refs: Sequence[PassageRef]) -> list[Source]:
-        """Return the referenced passages as a reader gets them, numbered by rank."""
+        """Return the referenced passages in the form for a reader, numbered by rank."""
         cache = PassageCache() if self.cache is None else self.cache
         if unread := [ref for ref in refs if ref["id"] not in cache.by_id]:
             cache.keep(await self.passages(unread))

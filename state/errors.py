@@ -65,15 +65,15 @@ from typing import Any, ClassVar, Literal
 class PreflightError(RuntimeError):
     """Base of all errors; `str(error)` is one line that says what went wrong and what to do.
 
-    A `RuntimeError`, because the LangGraph server passes on the text of those, and hides that of unknown kinds.
+    A `RuntimeError`, because the LangGraph server passes on the text of those, and hides that of other kinds.
 
     Args:
         message: What went wrong, with the offending value.
         help: What the user can do about it.
-        receipt: What the turn had spent when it failed, as `Receipt.model_dump()`, if it had started.
+        receipt: The turn's cost when it failed, as `Receipt.model_dump()`, if it had started.
 
     Attributes:
-        thread_id: The thread of the turn that failed, where it can be resumed, if it had started.
+        thread_id: The thread of the failed turn, on which it can be resumed, if it had started.
     """
 
     retryable: ClassVar[bool] = False
@@ -92,17 +92,17 @@ class PreflightError(RuntimeError):
 
 
 class RetryableError(PreflightError, ConnectionError):
-    """The same call may succeed later.
+    """An error after which the same call may succeed later.
 
-    A `ConnectionError`, because that is what LangGraph's own `default_retry_on` repeats a node for; it repeats none for
-    other `RuntimeError`s. So a node around ours needs no more than `retry_policy=RetryPolicy()`.
+    A `ConnectionError`, because for that LangGraph's own `default_retry_on` repeats a node; for other `RuntimeError`s
+    it repeats none. So a node around ours needs no more than `retry_policy=RetryPolicy()`.
     """
 
     retryable = True
 
 
 class OutOfMemory(PreflightError):
-    """The system does not give the memory that the call needs; nothing was begun."""
+    """The system does not have the memory that the call needs; nothing was begun."""
 
 
 class UsageError(PreflightError):
@@ -120,7 +120,7 @@ class LibraryMissing(LibraryError):
 
 
 class LibraryEmpty(LibraryError):
-    """The library holds no passage."""
+    """The library contains no passage."""
 
 
 class LibraryCorrupt(LibraryError):
@@ -132,7 +132,7 @@ class PassageGone(LibraryCorrupt):
 
 
 class DatabaseCorrupt(LibraryCorrupt):
-    """A database is damaged, or contains rows that this program never wrote."""
+    """A database is damaged, or contains rows that this program cannot have written."""
 
 
 class LibraryClosed(LibraryError):
@@ -144,7 +144,7 @@ class LibraryBusy(LibraryError, RetryableError):
 
 
 class LibraryUnavailable(LibraryError, RetryableError):
-    """The database that a library is kept in cannot be reached, or the connection to it was lost."""
+    """The database of a library cannot be reached, or the connection to it was lost."""
 
 
 class ThreadsUnavailable(LibraryError, RetryableError):
@@ -152,7 +152,7 @@ class ThreadsUnavailable(LibraryError, RetryableError):
 
 
 class RetrieverError(LibraryError):
-    """Somebody's own retriever or vector store failed, or gave something else than documents."""
+    """An external retriever or vector store failed, or returned something other than documents."""
 
 
 class EmbedderMismatch(LibraryError):
@@ -160,10 +160,10 @@ class EmbedderMismatch(LibraryError):
 
 
 class DocumentError(PreflightError):
-    """One document cannot be taken in; `source` is its path where the error stands in the place of a file."""
+    """One document cannot be read; `source` is its path if the error is yielded instead of a document."""
 
     def __init__(self, message: str, *, help: str = "", source: str = "") -> None:
-        super().__init__(" ".join(message.splitlines()), help=help)  # parsers say what is wrong on several lines
+        super().__init__(" ".join(message.splitlines()), help=help)  # parsers report errors on several lines
         self.source = source
 
 
@@ -180,7 +180,7 @@ class EncryptedDocument(DocumentError):
 
 
 class EmptyDocument(DocumentError):
-    """The file holds no text."""
+    """The file contains no text."""
 
 
 class DocumentTooLarge(DocumentError):
@@ -208,11 +208,11 @@ class PubMedUnavailable(PubMedError, RetryableError):
 
 
 class PubMedRefused(PubMedError):
-    """NCBI, or what answers in its place, does not accept the key, the address or the amount."""
+    """NCBI, or a server in its place, does not accept the key, the address or the number of requests."""
 
 
 class ExpressionRefused(PubMedError):
-    """NCBI does not take the expression."""
+    """NCBI does not accept the expression."""
 
 
 FellShort = Literal[
@@ -225,11 +225,12 @@ class ModelError(PreflightError):
     """The language model did not give a usable reply.
 
     Attributes:
-        spent: What the failed call cost, as `Usage.model_dump()`.
-        reason: How its reply fell short: its own token limit ("length"), ours of time ("deadline"), its stream ended
-            without saying so ("unfinished"), it went round in circles ("repetition"), its server's filter took it, it
-            refused, it is empty, or no completion ("malformed").
-        partial: What there is of a reply that did not come to its end.
+        spent: The cost of the failed call, as `Usage.model_dump()`.
+        reason: Why its reply is unusable: its own token limit ("length"), our timeout ("deadline"), a stream that ended
+            without an end mark ("unfinished"), repetition ("repetition"), its server's filter, a refusal, an empty
+            reply,
+            or no completion ("malformed").
+        partial: The text of an incomplete reply.
     """
 
     spent: dict[str, Any] | None = None
@@ -250,7 +251,7 @@ class ModelUnavailable(ModelError, RetryableError):
 
 
 class LocalModelError(ModelError, RetryableError):
-    """A model's file is missing, damaged, or larger than the memory there is."""
+    """A model's file is missing, damaged, or larger than the available memory."""
 
 
 class ModelTimeout(ModelError, RetryableError):
@@ -261,14 +262,14 @@ class ReadsTooSlowly(ModelTimeout):
     """A model on this machine would not have read its prompt in the turn's time.
 
     Attributes:
-        room: Tokens of a prompt that it is expected to read in the time that is left.
+        room: Tokens of a prompt that it can be expected to read in the remaining time.
     """
 
     room: int = 0
 
 
 class ModelRateLimited(ModelError, RetryableError):
-    """The server asks to slow down."""
+    """The server says that requests come too fast."""
 
 
 class ContextOverflow(ModelError):
@@ -292,11 +293,11 @@ class BadReply(ModelError):
 
 
 class BudgetUsedUp(ModelError):
-    """One more call would exceed what a turn, a person, a server or an evaluation may spend; it was not made."""
+    """One more call would exceed the budget of a turn, a user, a server or an evaluation; it was not made."""
 
 
 class TurnError(PreflightError):
-    """The turn could not be brought to an answer."""
+    """The turn has no answer."""
 
 
 class AllPartitionsFailed(TurnError):
@@ -304,7 +305,7 @@ class AllPartitionsFailed(TurnError):
 
     @classmethod
     def of(cls, work: str, stage: str, gaps: Sequence[Mapping[str, str]]) -> AllPartitionsFailed:
-        """Return the error with what the first failure of a stage reported.
+        """Return the error with the message of a stage's first failure.
 
         `work` is as in "3 groups could be answered".
         """
@@ -313,7 +314,7 @@ class AllPartitionsFailed(TurnError):
 
 
 class ThreadNotFound(TurnError):
-    """No turn was ever taken on this thread."""
+    """There are no turns on this thread."""
 
 
 class ThreadBusy(TurnError, RetryableError):
@@ -321,7 +322,7 @@ class ThreadBusy(TurnError, RetryableError):
 
 
 class TooManySteps(TurnError):
-    """The graph took more steps than a turn may: it goes round in circles."""
+    """The graph took more steps than a turn may: it is in an endless loop."""
 
 
 class TurnUnfinished(TurnError):
@@ -329,7 +330,7 @@ class TurnUnfinished(TurnError):
 
 
 class ReplyNeeded(TurnError):
-    """The turn waits for the person to say which of several things is meant; `clarification` holds the choices."""
+    """The turn waits for the user to say which of several things is meant; `clarification` holds the choices."""
 
     def __init__(self, message: str, *, help: str = "", clarification: Any = None) -> None:
         super().__init__(message, help=help)
@@ -337,7 +338,7 @@ class ReplyNeeded(TurnError):
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of what an exception says, at most 300 characters; where it says nothing, its type."""
+    """Return the first line of an exception's message, at most 300 characters; if it is empty, the exception's type."""
     return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")[:300]
 
 
@@ -363,7 +364,8 @@ _OF_SQLITE = {
     "SQLITE_IOERR": "Check the disk.",
 }
 _REASONS = {ROOM: "the disk is full", FILES: "too many files are open", MEMORY: "there is not enough memory"}
-# What FAISS, tantivy, ONNX Runtime and the loader of libraries write of the same, in exceptions of no kind of theirs.
+# Messages of FAISS, tantivy, ONNX Runtime and the dynamic linker for the same, in exceptions without a class of their
+# own.
 _OF_NATIVE = {
     "No space left on device": ROOM,
     "File too large": ROOM,
@@ -379,7 +381,7 @@ _OF_NATIVE = {
 
 
 def system_help(error: BaseException) -> str:
-    """Return what helps against an error of the disk, of memory or of SQLite; empty where that is not known."""
+    """Return advice for an error of the disk, of memory or of SQLite; "" if there is none."""
     if isinstance(error, PreflightError):
         return ""
     if isinstance(error, MemoryError):
@@ -393,15 +395,15 @@ def system_help(error: BaseException) -> str:
 
 
 def lacking(error: BaseException) -> str:
-    """Return what of room, handles or memory the system lacked, as in "the disk is full".
+    """Return the resource that the system lacked, as in "the disk is full".
 
-    Empty where it was none of them.
+    Empty if it was none of disk space, file handles and memory.
     """
     return _REASONS.get(system_help(error), "")
 
 
 def unreadable(message: str, error: BaseException, *, help: str = "") -> LibraryError:
-    """Return the error for an unreadable file: damaged, unless the system lacked room, handles or memory."""
+    """Return the error for an unreadable file: damaged, unless the system lacked disk space, handles or memory."""
     if reason := lacking(error):
         return LibraryError(f"{message}: {reason}", help=system_help(error))
     return LibraryCorrupt(message, help=help)
@@ -431,7 +433,7 @@ def others_help(error: BaseException, whose: str) -> str:
 
 
 def modules_of(trace: TracebackType | None) -> Iterator[str]:
-    """Return the modules in an exception's traceback, the one that raised it first.
+    """Yield the modules in an exception's traceback, the one that raised it first.
 
     Python's own modules are left out.
     """

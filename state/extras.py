@@ -1,4 +1,4 @@
-"""The extras: which packages a door needs beyond the package's own, and the one line where they are missing."""
+"""The package's extras: the modules that each brings, and the error message if they are missing."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def missing_modules(extra: str) -> list[str]:
 
 
 def require_extra(extra: str, needed_by: str, modules: Sequence[str] = ()) -> None:
-    """Check that an extra is installed, without importing anything of it.
+    """Raise an error unless an extra is installed; nothing of it is imported.
 
     Args:
         extra: Its name.
-        needed_by: Who needs it, as the message's subject.
-        modules: What of it is needed; all of it unless given.
+        needed_by: What needs it, as the message's subject.
+        modules: Which of its modules are needed; all unless given.
 
     Raises:
-        UsageError: Something of it is missing.
+        UsageError: A module is missing.
     """
     missing = [name for name in modules or EXTRAS[extra] if find_spec(name) is None]
     if missing:

@@ -1,4 +1,4 @@
-"""What a stage tells while it runs, as plain values: items of the graph's `custom` stream."""
+"""Progress reports of a running stage, as plain values: items of the graph's `custom` stream."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from typing import Any
 
 
 def progress(stage: str, note: str, done: int | None = None, total: int | None = None) -> dict[str, Any]:
-    """Return a sentence for people about a stage that begins or moves on, and how many parts of how many are done."""
+    """Return the report of a stage: a sentence for users, and how many parts of how many are done."""
     return {"type": "progress", "stage": stage, "note": note, "done": done, "total": total}

@@ -1,6 +1,6 @@
-"""What a reader is given and what it gives back: sources, drafts, extracts, notes, and what a call cost.
+"""Input and output of readers: sources, drafts, extracts, notes, and the cost of a call.
 
-What of this the graph's state holds is a `Stored`: it is dumped into plain data there and loaded where it is read.
+Those in the graph's state are `Stored`: they are dumped into plain data there and loaded on reading.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {}
 
 
 def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    """Built once a class: that takes a hundred times as long as dumping does."""
+    """Return pydantic's adapter of a class, cached: building it takes a hundred times as long as dumping a value."""
     if kind not in _ADAPTERS:
         _ADAPTERS[kind] = TypeAdapter(kind)
     return _ADAPTERS[kind]
@@ -30,7 +30,7 @@ class Stored:
     """Base of dataclasses that the state holds as plain data under their fields' names: checkpoints hold no classes."""
 
     NOT_STORED: ClassVar[frozenset[str]] = frozenset()
-    """Fields that the state holds in a channel of their own, or that are read from the library again."""
+    """Fields that are in a channel of their own, or are read from the library again."""
 
     def dump(self) -> dict[str, Any]:
         """Return the fields as dicts, lists, strings and numbers."""
@@ -39,21 +39,21 @@ class Stored:
 
     @classmethod
     def load(cls, stored: Mapping[str, Any]) -> Self:
-        """Return what `dump` gave, also an older version's: fields that it lacks have their defaults."""
+        """Return the value of a `dump`, also of an older version's: fields that it lacks get their defaults."""
         loaded: Self = _adapter(cls).validate_python(dict(stored))
         return loaded
 
 
 @dataclass(frozen=True)
 class Source:
-    """A passage, or a context of several, as a prompt shows it; `n` is its number, the same in every part of a turn.
+    """A passage, or a context of several, as shown in a prompt; `n` is its number, the same in every part of a turn.
 
     Attributes:
         start: Offset of its first character in the document's text.
-        record: Of a list of records, such as a table's rows, the one that it is; else empty.
-        heading: The heading that it stands under, where the document has any.
-        replaces: What its document's front matter says that it replaces.
-        parts: The passages that a context is made of, in the document's order (`corg.contexts`).
+        record: In a list of records, such as a table's rows, its own record; else empty.
+        heading: The heading above it, if the document has any.
+        replaces: What its document replaces, according to its front matter.
+        parts: The passages of which a context consists, in the document's order (`corg.contexts`).
     """
 
     n: int
@@ -71,8 +71,8 @@ class Source:
 
     @classmethod
     def of(cls, passage: Passage, n: int) -> Source:
-        """Return a passage under the number n."""
-        # Two documents with the same text are one source: what both say does not agree with itself.
+        """Return a passage as a source with the number n."""
+        # Two documents with the same text are one source: their agreement is no confirmation.
         document_id = str(passage.metadata.get(COPY_OF) or passage.document_id)
         return cls(
             n, passage.id, passage.title, passage.text, passage.source, passage.date, document_id,
@@ -104,8 +104,8 @@ TalkKind = SmallTalk | OfTheConversation
 class Message:
     """One message of the conversation before the question.
 
-    A "summary" stands for messages that are too many to be read word for word; "sources" says what the last answer was
-    made of.
+    A "summary" replaces messages that are too many to be read in full; "sources" describes the sources of the last
+    answer.
     """
 
     role: Role
@@ -114,10 +114,10 @@ class Message:
 
 @dataclass(frozen=True)
 class Talk(Stored):
-    """What a message wants that the documents need not be searched for.
+    """A request of a message that needs no search of the documents.
 
     Attributes:
-        kind: What it is about.
+        kind: Its subject.
         numbers: The sources, or the questions, that it names: from 1, or -1 for the last.
     """
 
@@ -130,14 +130,14 @@ class Lookup(Stored):
     """A question about the documents themselves.
 
     Attributes:
-        kind: "listing" asks which documents, or how many, fit; "metadata" asks what is known of one of them.
-        topic: What the documents mention, or which document is meant; empty for all, or for the one spoken of.
-        asked: What is to be listed where that is in the documents, such as "drugs".
+        kind: "listing" asks which documents, or how many, match; "metadata" asks for metadata of one of them.
+        topic: What the documents mention, or which document is meant; empty for all, or for the current one.
+        asked: What is to be listed if it is in the documents' text, such as "drugs".
         author: Only documents by this author.
         journal: Only documents of this journal.
         years: "in", "since" or "before", and a year.
-        fields: What is asked of a document: names of lines of its card, of which the first that it has answers.
-        named: Whether the question calls what it asks about a document, or quotes its title.
+        fields: The requested fields of a document: lines of its card, of which the first that exists is the answer.
+        named: Whether the question says that it is about a document, or quotes a title.
     """
 
     kind: Literal["listing", "metadata"]
@@ -152,13 +152,13 @@ class Lookup(Stored):
 
 @dataclass(frozen=True)
 class Earlier:
-    """The last answer from the documents, to which a message may point back.
+    """The last answer from the documents, to which a message may refer.
 
     Attributes:
-        question: What it answers.
+        question: Its question.
         answer: Its text, with `[n]` marks.
-        sources: What it cites: the quotes, under their numbers.
-        groups: `(what it is the answer to, the answer)` of each of several answers.
+        sources: Its citations: the quotes, by their numbers.
+        groups: `(entity, answer)` of each of several answers.
     """
 
     question: str = ""
@@ -169,17 +169,17 @@ class Earlier:
 
 @dataclass(frozen=True)
 class Rewrite(Stored):
-    """A question made ready for search.
+    """A question prepared for search.
 
     Attributes:
         question: The standalone question, spelling corrected.
-        subquestions: Its parts, where it has several; empty otherwise.
+        subquestions: Its parts, if it has several; empty otherwise.
         concepts: Its key concepts, most important first, as written in the question.
         expressions: Boolean search expressions, most specific first (AND of all, fewer, OR).
-        terms: Concepts that whoever rewrote says are one term, which a search has to find word for word.
+        terms: Concepts that are one term and have to be found word for word.
         corrections: `(as written, corrected)` words.
-        by: Who rewrote: "model", "rules" or "" where nothing was to do.
-        kind: "conversation" where the model says that nothing is to be searched for.
+        by: Who rewrote it: "model", "rules" or "" if nothing was changed.
+        kind: "conversation" if the model says that no search is needed.
     """
 
     question: str
@@ -196,14 +196,13 @@ class Rewrite(Stored):
 
 @dataclass(frozen=True)
 class Draft(Stored):
-    """An answer whose `[n]` markers are the numbers of its sources.
+    """An answer whose `[n]` marks are the numbers of its sources.
 
-    `quotes` are `(n, words of source n)` that support it; `found` is False when the sources do not hold the answer;
-    `claims` is False where it shows what the sources say and answers nothing itself; `choice` is the option chosen,
-    when options were given. A reader that reads short answers says the `short` one, and the probability, in [0, 1],
-    that it is right. `unclaimed` says, for people, why nothing is claimed. `disputed` is True where the reader says
-    that its material answers differently for one and the same thing. `incomplete` names what kept it from being whole,
-    as `Answer.incomplete` does; else it is empty.
+    `quotes` are `(n, words of source n)` that support it; `found` is False if the sources do not contain the answer;
+    `claims` is False if it only shows what the sources say; `choice` is the option chosen, if options were given. A
+    reader that finds short answers gives the `short` one, and the probability, in [0, 1], that it is right. `unclaimed`
+    tells users why nothing is claimed. `disputed` is True if the reader says that its material answers differently for
+    the same thing. `incomplete` names the reason why it is incomplete, as `Answer.incomplete` does; else it is empty.
     """
 
     text: str
@@ -220,16 +219,16 @@ class Draft(Stored):
 
 @dataclass(frozen=True)
 class Extract(Stored):
-    """What one partition says about the question, with `[n]` markers; empty `text` when it says nothing.
+    """The statements of one partition about the question, with `[n]` marks; empty `text` if there are none.
 
     Attributes:
         text: The statements.
-        answer: What the partition by itself answers, in a few words, or the option that it chooses; else empty.
+        answer: The partition's own answer, in a few words, or the option that it chooses; else empty.
         quotes: `(n, words of source n)` that support them.
         sources: The partition's passages, for a reader that answers from these rather than from the text.
         partition: Its number within the turn, from 1.
-        failed: Whether it could not be read; it stands in the turn's gaps then.
-        spared: Whether the turn may go on without what failed: no reply came in time, or none that can be used.
+        failed: Whether it could not be read; it is then listed in the turn's gaps.
+        spared: Whether the turn may continue without it: no reply came in time, or none that can be used.
     """
 
     text: str
@@ -254,19 +253,19 @@ class Reply(Generic[T]):
 
 @dataclass(frozen=True)
 class ContextNote(Stored):
-    """What a context is about, for a question (COrg, section 2.1).
+    """The note on a context, for a question (COrg, section 2.1).
 
     Attributes:
-        rank: The context's number: its rank among the passages, or in a prompt its place there.
+        rank: The context's number: its rank among the passages, or its number in a prompt.
         entity: Its surface name.
-        descriptor: What tells the entity from others of that name, where the context says so.
+        descriptor: What distinguishes the entity from others of that name, if the context says so.
         answer: Its answer to the question; without one it is irrelevant to it.
-        told: Whether a reader said this; else it is read off the context's title and words by rule.
+        told: Whether a reader gave the note; else it is made from the context's title and words by rule.
         relevant: Whether the context has an answer, as far as is known when all are related.
-        ranks: The passages that the context is made of, in the order of the document.
-        sentence: The sentence that holds the answer, where the reader says which.
-        confidence: The probability that the context's answer is right, where the reader knows one; 0 where it is not
-            enough for a claim.
+        ranks: The passages of which the context consists, in the order of the document.
+        sentence: The sentence that contains the answer, if the reader says which.
+        confidence: The probability that the context's answer is right, if the reader gives one; 0 if it is not enough
+            for a claim.
     """
 
     rank: int
@@ -282,11 +281,11 @@ class ContextNote(Stored):
 
 @dataclass(frozen=True)
 class RelationReply:
-    """How a pivot relates to other contexts; `kinds` lacks those for which the reply was unreadable.
+    """The relations of a pivot to other contexts; `kinds` lacks those for which the reply was unreadable.
 
     Attributes:
         kinds: Relation of the pivot to each other context, by the other's number.
-        notes: What is known of each context, the pivot's own included, by number.
+        notes: The note on each context, including the pivot, by number.
     """
 
     kinds: dict[int, RelationKind] = field(default_factory=dict)

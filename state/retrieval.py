@@ -1,4 +1,4 @@
-"""What retrieval hands from stage to stage: candidates with their places in the rankings."""
+"""Values that retrieval passes between its steps: candidates with their ranks in the rankings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TermNumbers(Protocol):
     """The terms of an index's passages as numbers."""
 
     def numbers(self, terms: Sequence[str]) -> list[int]:
-        """Return the number of each term; -1 where no passage has it."""
+        """Return the number of each term; -1 for a term that no passage has."""
         ...
 
     def text(self, position: int) -> np.ndarray:
@@ -33,19 +33,19 @@ class TermNumbers(Protocol):
         ...
 
     def words(self, position: int) -> np.ndarray:
-        """Its words as `text.words.words` gives them, title and text in order, shape (w,)."""
+        """Return the words of title and text at a position, in order, as returned by `text.words.words`, shape (w,)."""
         ...
 
     def texts(self, positions: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """`text` of several passages, one after the other (total,) uint32, and their lengths (n,)."""
+        """Return the terms of several passages, concatenated (total,) uint32, and their lengths (n,)."""
         ...
 
     def titles(self, positions: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the same of `title`."""
+        """Return the terms of several passages' titles, concatenated, and their lengths."""
         ...
 
     def scratch(self) -> AbstractContextManager[np.ndarray]:
-        """Return an array of zeros, float64, one for each term; its only user has to restore the zeros."""
+        """Return an array of zeros, float64, one for each term; the user has to restore the zeros."""
         ...
 
 
@@ -54,8 +54,8 @@ class PassageTerms:
     """The terms of a passage as numbers.
 
     Attributes:
-        vocabulary: What the numbers stand for; those of two passages compare where it is the same object.
-        position: Of the passage, there.
+        vocabulary: The index that defines the numbers; two passages' numbers are comparable if it is the same object.
+        position: The passage's position there.
     """
 
     vocabulary: TermNumbers
@@ -78,7 +78,7 @@ class PassageTerms:
 
 
 P = TypeVar("P", bound=Passage | UnreadPassage, covariant=True, default=Passage)
-"""A passage with its text, or what an index knows of it."""
+"""A passage with its text, or with the data that an index has of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +87,14 @@ class Candidate(Generic[P]):
 
     Attributes:
         passage: The passage, read or, as long as it is only ranked, unread.
-        rank: Place in the fused ranking, from 1.
+        rank: Rank in the fused ranking, from 1.
         score: The fused score.
-        cosine: Of the query's and the passage's vectors, whichever ranking found it.
-        dense_rank: Place in the dense ranking, or None where it did not reach so far.
-        lexical_rank: Place in the BM25 ranking, or None.
-        bm25: The BM25 score, or None where the BM25 ranking does not hold it.
+        cosine: Cosine of the query's and the passage's vectors, whichever ranking found it.
+        dense_rank: Rank in the dense ranking, or None if it is outside it.
+        lexical_rank: Rank in the BM25 ranking, or None.
+        bm25: The BM25 score, or None outside the BM25 ranking.
         found_by: "semantic" by the library's search (E1), "term" by a Boolean expression at NCBI (E2), "both" (E3).
-        terms: Its terms where an index holds them; None where they have to be read from its text.
+        terms: Its terms if an index has them; None if they have to be computed from its text.
     """
 
     passage: P
@@ -108,7 +108,7 @@ class Candidate(Generic[P]):
     terms: PassageTerms | None = field(default=None, compare=False, repr=False)
 
     def read(self, passage: Passage, rank: int | None = None) -> Candidate:
-        """Return the candidate with its passage read, at another place where one is given."""
+        """Return the candidate with its passage read, and with another rank if one is given."""
         return Candidate(
             passage,
             self.rank if rank is None else rank,
@@ -129,7 +129,7 @@ class Candidate(Generic[P]):
 
 
 AnyCandidate: TypeAlias = Candidate[Passage | UnreadPassage]
-"""A candidate while it is ranked, when its passage need not be read."""
+"""A candidate that is being ranked, whose passage need not be read."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,11 +137,11 @@ class Columns:
     """The rankings' values for candidates, an array (n,) each.
 
     Attributes:
-        rank: Places in the fused ranking, from 1.
+        rank: Ranks in the fused ranking, from 1.
         score: The fused scores.
         cosine: Cosines of the query's vector and the passages'.
-        dense_rank: Places in the dense ranking; 0 for passages outside it.
-        lexical_rank: Places in the BM25 ranking; 0 for passages outside it.
+        dense_rank: Ranks in the dense ranking; 0 for passages outside it.
+        lexical_rank: Ranks in the BM25 ranking; 0 for passages outside it.
         bm25: BM25 scores; NaN for passages outside the BM25 ranking.
     """
 
@@ -167,7 +167,7 @@ class Columns:
         )
 
     def take(self, order: np.ndarray) -> Columns:
-        """Return the columns of the candidates at some places."""
+        """Return the columns of the candidates at some positions, in that order."""
         return Columns(
             self.rank[order],
             self.score[order],
@@ -247,21 +247,21 @@ class Pool(Sequence[Candidate[UnreadPassage]]):
         ]
 
     def take(self, order: np.ndarray) -> Pool:
-        """Return the candidates at some places, in another order."""
+        """Return the candidates at some positions, in that order."""
         return Pool(self.columns.take(order), self.positions[order], self.vocabulary, self._places)
 
     def documents(self, count: int) -> list[str]:
-        """Return the documents of the first `count`."""
+        """Return the documents of the first `count` candidates."""
         return self._places.documents(self.positions[:count])
 
     @property
     def retracted(self) -> np.ndarray:
-        """Which candidates are of a retracted publication, booleans (n,)."""
+        """Return, as booleans (n,), which candidates are of a retracted publication."""
         return self._places.retracted(self.positions)
 
 
 def in_order(candidates: Sequence[Candidate], places: np.ndarray) -> Sequence[Candidate]:
-    """Return the candidates at these places; of a `Pool` another one."""
+    """Return the candidates at these positions, in that order; a `Pool` stays a `Pool`."""
     if isinstance(candidates, Pool):
         return candidates.take(places)
     return [candidates[place] for place in places.tolist()]

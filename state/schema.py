@@ -1,8 +1,8 @@
 """The graph's state: one `State` with every channel.
 
-Only plain values travel here: what has a class of its own, in `reading.py` or `values.py`, is dumped, and its channel
-names it. Passages are references (`PassageRef`); their text is read from the library by id, so that a checkpoint stays
-small however long the conversation is.
+Channels hold only plain values: those with a class of their own, in `reading.py` or `values.py`, are dumped, and the
+channel's docstring names the class. Passages are references (`PassageRef`); their text is read from the library by id,
+so that a checkpoint stays small however long the conversation is.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from langchain_core.messages import AnyMessage
 from typing_extensions import TypedDict  # that of `typing` gives no JSON schema before Python 3.12
 
 STATE_VERSION = 6
-"""To be raised whenever a stage gets another name, or reads what an earlier version did not write: a turn that was cut
-off before is then begun again, instead of going on from what it left (`tests/faults/test_old_state.py`)."""
+"""To be increased whenever a stage is renamed, or reads a value that an earlier version did not write: a turn that was
+cut off before is then restarted, instead of resumed from old values (`tests/faults/test_old_state.py`)."""
 
 
 class PassageRef(TypedDict):
@@ -62,7 +62,7 @@ class Organisation(TypedDict, total=False):
 
 
 class EarlierState(TypedDict):
-    """The last turn that answered from the documents: what a follow-up may point to.
+    """The last turn that answered from the documents, to which a follow-up may refer.
 
     `citations` are `Citation.model_dump()`, `groups` are `Group.model_dump()`.
     """
@@ -74,7 +74,7 @@ class EarlierState(TypedDict):
 
 
 class CondensedState(TypedDict):
-    """The older part of the conversation, condensed: the text, for how many messages it stands, the last one's id."""
+    """The condensed older part of the conversation: the text, the number of replaced messages, the last one's id."""
 
     text: str
     messages: int
@@ -87,7 +87,7 @@ GroupStatus = Literal["answered", "nothing", "unreadable", "failed"]
 class GroupDraft(TypedDict):
     """The answer of one group's contexts: its option, or `nothing` if the reader says that they have no answer.
 
-    `spared` marks a failed group without which the turn may go on, as in an `Extract`.
+    `spared` marks a failed group without which the turn may continue, as in an `Extract`.
     """
 
     group: int
@@ -111,12 +111,12 @@ class EntryState(TypedDict):
 Stop = Literal["cite", "abstain", "map_context", "relate_contexts", "aggregate_groups", "answer_plain", "retrieve"]
 
 Escalation = TypedDict("Escalation", {"from": str, "to": str, "reason": str, "silent": NotRequired[bool]})
-"""One step from a route to a dearer one, and what was seen; or back to plain, and why the dearer one gave nothing. That
-the answer says below itself unless the step is `silent`."""
+"""One step from a route to a more expensive one, with the reason; or back to plain, with the reason why the other route
+gave nothing, which is shown below the answer unless the step is `silent`."""
 
 
 def add_messages(left: Any, right: Any) -> Any:
-    """LangGraph's reducer, imported by the first turn: what only names a type of this file waits for no LangGraph.
+    """Merge messages by LangGraph's reducer, imported on first use, so that code which only needs a type does not wait.
 
     A search is such a case, and half of its time would be that import.
     """
@@ -137,41 +137,41 @@ class State(TypedDict, total=False):
     """Instructions on how to write answers, from the setting and the system messages among `messages`; empty for
     none."""
     question: str
-    """The question as it was asked."""
+    """The question as the user wrote it."""
     standalone_question: str
-    """The question as it reads without the conversation before it."""
+    """The question in a form that can be understood without the conversation before it."""
     queries: list[str]
-    """The texts that were searched for: the standalone question, then its parts, where it has several."""
+    """The texts that were searched for: the standalone question, then its parts, if it has several."""
     rewrite: dict[str, Any]
     """How the message was prepared for search, as a `Rewrite`."""
     talk: dict[str, Any]
-    """A request that needs no retrieval, as a `Talk`; read where the decision is "conversation"."""
+    """A request that needs no retrieval, as a `Talk`; read if the decision is "conversation"."""
     lookup: dict[str, Any]
-    """A question about the documents themselves, as a `Lookup`; read where the decision says so."""
+    """A question about the documents themselves, as a `Lookup`; read if the decision says so."""
     earlier: EarlierState
     """The last turn that answered from the documents; kept while the conversation is about it."""
     condensed: CondensedState
-    """The part of the conversation that is too long to be read word for word."""
+    """The part of the conversation that is too long to be read in full."""
     condensed_messages: int
     """Number of earlier messages that the turn read condensed."""
     within: list[str]
-    """Ids of the documents that the question names by their place among the last answer's sources; else empty."""
+    """Ids of the documents that the question names by their number among the last answer's sources; else empty."""
     continued: list[str]
-    """The id of the document that the last answer cites first, where the message goes on from it; else empty."""
+    """The id of the document that the last answer cites first, if the message continues from it; else empty."""
     rungs: list[dict[str, Any]]
     """The search expressions that were tried, in order, with their hits."""
     passage_refs: list[PassageRef]
-    """The passages that go on, in the order of a prompt."""
+    """The selected passages, in the order of a prompt."""
     unread_refs: list[PassageRef]
-    """Those that were asked for and that a slow model has no time for; else empty."""
+    """Requested passages for which a slow model has no time; else empty."""
     pruned: list[dict[str, Any]]
-    """`PrunedPassage.model_dump()` of each passage that was found and is kept from the language model."""
+    """`PrunedPassage.model_dump()` of each passage that was found but not passed to the language model."""
     rankings: Rankings
     """The dense and the lexical ranking over the collection."""
     decision: dict[str, Any]
     """The router's decision, as `RouteDecision.model_dump()`."""
     unchecked: bool
-    """Whether the extractive reader has still to compare the passages' answers, which may make the route COrg."""
+    """Whether the extractive reader still has to compare the passages' answers, which may change the route to COrg."""
     partitions: list[list[int]]
     """Ranks of the passages in each map prompt; empty unless the route is map/reduce."""
     extracts: Annotated[list[dict[str, Any]], operator.add]
@@ -181,18 +181,18 @@ class State(TypedDict, total=False):
     relations: list[dict[str, Any]]
     """The relations of pairs of relevant contexts: `Relation.model_dump()` with their numbers."""
     organisation: Organisation
-    """The groups, and why contexts are in none."""
+    """The groups, and why some contexts are in none."""
     choices: list[dict[str, Any]]
     """The choices that the user gets before the groups are answered, as `Choice.model_dump()`; else empty."""
     left_out: list[str]
-    """Labels of the choices that the person did not choose."""
+    """Labels of the choices that the user did not select."""
     group_drafts: Annotated[list[GroupDraft], operator.add]
     """The results of the groups; reset by `rewrite`."""
     entries: list[EntryState]
     """The answers of the groups, before citations are numbered."""
     escalations: list[Escalation]
-    """Steps to another route within the turn: to a dearer one, of which there is one at most, then back to plain where
-    that one failed."""
+    """Steps to another route within the turn: at most one to a more expensive one, then back to plain if that failed.
+    """
     onward: Stop
     """The node after a draft, as the drafting node decided."""
     draft: dict[str, Any]
@@ -200,15 +200,15 @@ class State(TypedDict, total=False):
     groups: list[dict[str, Any]]
     """`Group.model_dump()` of each answer; empty unless the route is COrg."""
     answer: str
-    """The answer as the person reads it."""
+    """The answer as the user reads it."""
     abstained: bool
-    """Whether the documents were found not to hold the answer."""
+    """Whether the documents were found not to contain the answer."""
     choice: str | None
     """The option that the answer names."""
     citations: list[dict[str, Any]]
     """`Citation.model_dump()` of each, by number."""
     statements: list[dict[str, Any]]
-    """`Statement.model_dump()` of each statement of a language model's answer; empty where none was checked."""
+    """`Statement.model_dump()` of each statement of a language model's answer; empty if none was checked."""
     gaps: Annotated[list[dict[str, str]], operator.add]
     """Missing parts of the answer, with reasons; reset by `rewrite`."""
     spent: Annotated[list[dict[str, Any]], operator.add]
@@ -216,7 +216,7 @@ class State(TypedDict, total=False):
 
 
 class Question(TypedDict, total=False):
-    """What the graph takes in."""
+    """The input of the graph."""
 
     messages: Annotated[list[AnyMessage], add_messages]
     options: list[str]

@@ -1,7 +1,7 @@
 """Values that leave the graph: passages, rankings, the routing decision, citations, receipts, answers.
 
 All are immutable pydantic models; `model_dump()` gives the JSON that the command line prints. Inside the graph the same
-things travel as plain dicts (see `schema.py`), because checkpoints hold no custom classes.
+values are plain dicts (see `schema.py`), because checkpoints hold no custom classes.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing_extensions import TypeVar  # that of `typing` has no defaults before
 
 RouteName = Literal["plain", "map_reduce", "corg", "abstain", "conversation", "listing", "metadata"]
 Outcome = Literal["answered", "evidence", "not_found", "listing", "conversation"]
-"""What an answer is: a claim, quotes without a claim, an abstention, a list of documents, or talk."""
+"""The kind of an answer: a claim, quotes without a claim, an abstention, a list of documents, or conversation."""
 RelationKind = Literal["distracting", "ambiguous", "counterfactual", "duplicated", "none"]
 
 
 class Value(BaseModel):
     """Base of all values: frozen, no unknown fields, dumped under their public names.
 
-    What checks a value is built at the first one of its class; a search has few of them.
+    Validators are built at the first value of each class; a search needs few of them.
     """
 
     model_config = ConfigDict(
@@ -48,11 +48,11 @@ class Document(Value):
 
 
 COPY_OF = "copy_of"
-"""Metadata of a passage whose document has the text of another one again: the id of that one."""
+"""Metadata key of a passage whose document is a copy of another one: the id of that one."""
 
 
 class Passage(Value):
-    """A stretch of a document, short enough that the embedder reads all of it.
+    """A part of a document, short enough that the embedder reads all of it.
 
     `start` and `end` are character offsets in the document's text, `tokens` counts the embedder's word pieces.
     """
@@ -70,19 +70,19 @@ class Passage(Value):
     metadata: dict[str, Any] = Field(default_factory=dict)
 
     def page_at(self, offset: int) -> int | None:
-        """Return the page of a character of the text, which may be a later one than that of the first."""
+        """Return the page of a character of the text, which may be later than the page on which the passage begins."""
         starts = self.metadata.get("page_starts")
         if starts is None and "overlap_page" in self.metadata:
-            # Libraries that were split before a passage could go over a page's end.
+            # Libraries that were split before a passage could continue on the next page.
             starts = [(self.metadata["overlap_start"], self.metadata["overlap_page"])]
         pages: list[int] = [page for start, page in starts or () if start <= self.start + offset]
         return pages[-1] if pages else self.page
 
 
 class UnreadPassage(Value):
-    """What an index knows of a passage: enough to rank it. Retrieval reads those that go on; no other stage sees one.
+    """The data of a passage in an index: enough to rank it. Retrieval reads the selected ones; no other stage sees one.
 
-    `retracted` stands for its title, which an index does not hold.
+    `retracted` replaces its title, which an index does not contain.
     """
 
     id: str
@@ -105,9 +105,9 @@ Ranking = tuple[Hit, ...]
 
 
 class RouteDecision(Value):
-    """What a router decided and on what grounds.
+    """A router's decision with its reasons.
 
-    `iou` is None when the rankings were not compared. `risk` is the probability that the key passage would be lost.
+    `iou` is None if the rankings were not compared. `risk` is the probability that the key passage would be lost.
     """
 
     name: RouteName
@@ -124,12 +124,12 @@ _PATH = re.compile(r"/|~/|[A-Za-z]:[\\/]|\\\\")
 
 
 def file_name(place: str) -> str:
-    """Return the last part of a path from a disk's root; anything else as it is."""
+    """Return the last part of an absolute path; anything else unchanged."""
     return re.split(r"[/\\]+", place)[-1] or place if _PATH.match(place) else place
 
 
 class CopyPlace(Value):
-    """A document that holds a quote word for word, too, since it is a copy of the one that is cited, or quotes it."""
+    """Another document with the same quote, word for word: a copy of the cited one, or one that quotes it."""
 
     document_id: str
     title: str
@@ -139,10 +139,9 @@ class CopyPlace(Value):
 class Citation(Value):
     """A numbered quote of the answer; `text[start:end] == quote` in the stored passage whenever `verified`.
 
-    `url` is where the document can be read in the open web: at its DOI, PMC's or PubMed's number, or its own address.
-    `also_in` are copies of the document, which are not searched beside it.
-    `file_saved` is when its file was saved, for a document that states no `date` itself. `name` is what people call the
-    document: of one that was read from a file the file's own name, else its id.
+    `url` is the document's web address: its DOI's, PMC's or PubMed's, or its own. `also_in` are copies of the document,
+    which are left out of searches. `file_saved` is when its file was saved, for a document that states no `date`
+    itself. `name` is the document's short name: the file's name if it was read from a file, else its id.
     """
 
     n: int
@@ -163,7 +162,7 @@ class Citation(Value):
 
 
 class Group(Value):
-    """One answer among several, with what it is the answer to."""
+    """One answer among several, with the entity that it is about."""
 
     entity: str
     descriptor: str | None = None
@@ -172,14 +171,14 @@ class Group(Value):
 
 
 Key = TypeVar("Key", int, str, default=str)
-"""What a relation names its contexts by: ranks within a turn, ids of passages in an answer."""
+"""Type of the names of contexts in a relation: ranks within a turn, ids of passages in an answer."""
 
 
 class Relation(Value, Generic[Key]):
-    """How two contexts relate for a question (COrg, section 2.1); `inferred` when no reply said so of this pair.
+    """The relation of two contexts for a question (COrg, section 2.1); `inferred` if no reply stated it for this pair.
 
-    `documents` are the ids of the documents of `a` and `b`; within a turn, where these are ranks, it is empty. Of a
-    counterfactual pair `announced` says whether the answer has it that the two contradict each other.
+    `documents` are the ids of the documents of `a` and `b`; within a turn, where these are ranks, it is empty. For a
+    counterfactual pair `announced` says whether the answer says that the two contradict each other.
     """
 
     a: Key
@@ -191,10 +190,10 @@ class Relation(Value, Generic[Key]):
 
 
 class Statement(Value):
-    """A statement of the answer, held to the passages that it cites.
+    """A statement of the answer, checked against the passages that it cites.
 
-    `supported` is None where none of them was there to be read; `score` is the probability that the passage which
-    supports it most does so. A statement that is not supported may be `contradicted` by one of them.
+    `supported` is None if none of them could be read; `score` is the probability that the passage which supports it
+    most does so. A statement that is not supported may be `contradicted` by one of them.
     """
 
     text: str
@@ -205,9 +204,9 @@ class Statement(Value):
 
 
 class PrunedPassage(Value):
-    """A passage that was found and not put before the language model, since it hardly holds the answer.
+    """A passage that was found but not passed to the language model, since it is unlikely to contain the answer.
 
-    `rank` is its place among the passages found, `answerable` the probability that it holds the answer.
+    `rank` is its rank among the passages found, `answerable` the probability that it contains the answer.
     """
 
     passage_id: str
@@ -227,7 +226,7 @@ class Gap(Value):
 
 
 class Usage(Value):
-    """What a stage spent. Tokens are `estimated` where the model did not report them."""
+    """The cost of a stage. Tokens are `estimated` if the model did not report them."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -246,7 +245,7 @@ class Usage(Value):
 
     @classmethod
     def of_failed(cls, spent: Mapping[str, Any] | None) -> Usage:
-        """What a call that failed has spent, by its `ModelError.spent`: one call where that is all that is known."""
+        """Return the cost of a failed call from its `ModelError.spent`: one call if nothing else is known."""
         return cls.model_validate(spent or {"calls": 1})
 
 
@@ -267,9 +266,9 @@ class StageReceipt(Value):
 
 
 class Saved(Value):
-    """What the route not taken would have cost more (BriefContext, section 5.2, equations 4 and 5).
+    """The additional cost of the route that was not taken (BriefContext, section 5.2, equations 4 and 5).
 
-    Negative numbers mean that the route taken is the dearer one.
+    Negative numbers mean that the route taken is the more expensive one.
     """
 
     calls: int = 0
@@ -279,7 +278,7 @@ class Saved(Value):
 
 
 class Receipt(Value):
-    """What the turn cost."""
+    """The cost of the turn."""
 
     model: str
     model_calls: int = 0
@@ -294,7 +293,7 @@ class Receipt(Value):
 class SearchExpression(Value):
     """A rung of the ladder that was tried, and how many documents (in the library: passages) it found.
 
-    `where` is "library", "pubmed" or "pmc"; `note` holds what NCBI warned of.
+    `where` is "library", "pubmed" or "pmc"; `note` holds NCBI's warnings.
     """
 
     where: str
@@ -310,14 +309,14 @@ class Answer(Value):
     """The outcome of one turn.
 
     `outcome` says whether the answer claims something ("answered"), shows what the documents say and claims nothing
-    ("evidence"), or says that they do not answer ("not_found"). A reader that reads short answers gives the
-    `short_answer` of a claim that is one, and its `confidence`: the calibrated probability, in [0, 1], that it is
-    right. Both are None for all other outcomes, and where nothing is known of them. `condensed` is how
-    many earlier messages of a long conversation were read condensed; `left_out` are the answers that the person, asked
-    which were meant, did not choose. `incomplete` says of an answer that is the beginning of one, or all that was found
-    until then, what ended it: the model's limit of tokens ("length"), the time that a call may take ("deadline"), a
-    stream that broke off ("unfinished"), a reply that went round in circles ("repetition"), or what a turn may spend
-    ("budget"); the answer's last line says so, too. `unclaimed` says of evidence why no answer was claimed.
+    ("evidence"), or says that they do not answer ("not_found"). A reader that finds short answers gives the
+    `short_answer` of a claim that has one, and its `confidence`: the calibrated probability, in [0, 1], that it is
+    right. Both are None for all other outcomes, and if they are unknown. `condensed` is how many earlier messages of a
+    long conversation were read condensed; `left_out` are the answers that the user did not choose when asked.
+    `incomplete` gives the reason why an answer is incomplete: the model's limit of tokens ("length"), the timeout of a
+    call ("deadline"), a stream that broke off ("unfinished"), a reply that repeated itself ("repetition"), or the
+    turn's budget ("budget"); the answer's last line says so, too. `unclaimed` says why no answer was claimed from
+    evidence.
     """
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
@@ -350,7 +349,7 @@ class Answer(Value):
     @model_validator(mode="before")
     @classmethod
     def _of_before(cls, fields: Any) -> Any:
-        """An answer that a version without outcomes recorded."""
+        """Return the fields of an answer, completed if it was recorded by a version without outcomes."""
         if not isinstance(fields, dict) or "outcome" in fields:
             return fields
         route = fields.get("route")
@@ -360,7 +359,7 @@ class Answer(Value):
 
 
 class Choice(Value):
-    """One of several things of one name that a question may be about; its `label` names it."""
+    """One of several things of one name that a question may be about; its `label` is shown to the user."""
 
     label: str
     entity: str
@@ -368,7 +367,7 @@ class Choice(Value):
 
 
 class Clarification(Value):
-    """What a turn asks the person before it answers: which of the `choices` the question is about."""
+    """The question of a turn to the user: about which of the `choices` the message is."""
 
     thread_id: str
     turn: int
@@ -377,7 +376,7 @@ class Clarification(Value):
 
 
 class Preview(Value):
-    """What preflight would do for a query, without asking any model."""
+    """The preflight's result for a query, without any model call."""
 
     route: RouteName
     reason: str
@@ -389,9 +388,9 @@ class Preview(Value):
 
 
 class SearchResult(Value):
-    """Retrieval only: the three rankings, the passages that would go on, and what preflight makes of those.
+    """Retrieval only: the three rankings, the passages that would be selected, and the preflight's result for these.
 
-    `selected` is in the order of a prompt; its scores are the second stage's, or the fused ones where there is none.
+    `selected` is in the order of a prompt; its scores are the second stage's, or the fused ones if there is none.
     """
 
     query: str
@@ -404,7 +403,7 @@ class SearchResult(Value):
 
 
 class Summary(Value):
-    """A document, summarised.
+    """The summary of a document.
 
     A citation's `start` and `end` are offsets in the stored passage, or in the text of a document that is in no
     library, whose citations have no `passage_id`.
@@ -413,8 +412,8 @@ class Summary(Value):
         document_id: The document's id in the library, or the file's path.
         summary: The text, with `[n]` marks.
         sentences: How many of the document's sentences were selected.
-        tokens: What these take, by the embedder's count.
-        share: Of the tokens of all sentences that could have been selected.
+        tokens: Their length, by the embedder's count.
+        share: Their share of the tokens of all sentences that could have been selected.
     """
 
     schema_version: Literal[1] = Field(default=1, alias="schema")

@@ -1,6 +1,6 @@
-"""The views that nodes declare: of the state, what each of them, or an edge behind it, reads.
+"""The views that nodes declare: the parts of the state that each node, or the edge after it, reads.
 
-A key that is missing or misspelt in a view is found by a type checker; LangGraph drops one silently.
+A type checker finds a key that is missing or misspelt in a view; LangGraph would drop it silently.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from preflight_rag.state.schema import (
 
 
 class Asked(TypedDict):
-    """View of `rewrite`; besides the messages, what the turn before has left."""
+    """View of `rewrite`: the messages, and the values that the last turn has left."""
 
     messages: list[AnyMessage]
     options: NotRequired[list[str]]
@@ -108,7 +108,7 @@ class Chosen(TypedDict):
 
 
 class Partition(TypedDict):
-    """What one `Send` hands to `map_context`."""
+    """Input of `map_context`, sent by one `Send`."""
 
     standalone_question: str
     options: NotRequired[list[str]]
@@ -184,7 +184,7 @@ class Unclear(TypedDict):
 
 
 class GroupView(TypedDict):
-    """What one `Send` hands to `answer_group`."""
+    """Input of `answer_group`, sent by one `Send`."""
 
     standalone_question: str
     options: NotRequired[list[str]]

@@ -1,11 +1,11 @@
-"""The mean of several trainings' weights as one reader, which generalises better than each of them.
+"""Average the weights of several trainings into one reader, which generalises better than each of them.
 
     python -m training.average_readers WEIGHTS [WEIGHTS …] --out FILE --data DIR
 
-Of one file of weights, such as a checkpoint, it makes the reader with these weights. Uniform averaging of weights that
-were trained further from common ones (Wortsman et al., ICML 2022, "Model soups", section 2); of weights and those that
-they were trained on from, it keeps what the first ones knew of other texts (Wortsman et al., CVPR 2022). What is
-written lies beside FILE as with `training.train_reader`; `training.refit --reader FILE` takes it.
+From one file of weights, such as a checkpoint, it makes the reader with these weights. Uniform averaging of weights
+that were fine-tuned from the same ones (Wortsman et al., ICML 2022, "Model soups", section 2); averaging weights with
+those from which they were fine-tuned keeps what the first ones knew about other texts (Wortsman et al., CVPR 2022). The
+same files are written beside FILE as by `training.train_reader`; `training.refit --reader FILE` takes it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def average(paths: Sequence[Path]) -> ReaderNetwork:
     """Return a network whose learned weights are the mean of those in several files.
 
     Args:
-        paths: What `training.checkpoint.load_weights` reads; of one network all.
+        paths: Files that `training.checkpoint.load_weights` reads; all of the same network.
 
     Raises:
         UsageError: A file cannot be read, or is of another network.
@@ -51,7 +51,7 @@ def average(paths: Sequence[Path]) -> ReaderNetwork:
 
 
 def write(network: ReaderNetwork, paths: Sequence[Path], out: Path, data: Path | None = None) -> None:
-    """Write a network with its tokenizer, its form in whole numbers, and the record of its training.
+    """Write a network with its tokenizer, its form in integers, and the record of its training.
 
     Args:
         network: The network with the averaged weights.
@@ -71,7 +71,7 @@ def write(network: ReaderNetwork, paths: Sequence[Path], out: Path, data: Path |
 
 
 def _about(path: Path) -> dict[str, object]:
-    """Return what a file of weights is known to have been trained on."""
+    """Return the record of the training of a file of weights."""
     beside = path.with_suffix(".json")
     known = json.loads(beside.read_text(encoding="utf-8")) if beside.is_file() else {}
     trained = known.get("trained") or {name: known[name] for name in ("start", "rate", "step") if name in known}
@@ -79,7 +79,7 @@ def _about(path: Path) -> dict[str, object]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the mean, and print the figures of each and of the mean on validation pairs."""
+    """Write the mean, and print the figures of each file and of the mean on validation pairs."""
     parser = argparse.ArgumentParser(prog="python -m training.average_readers", description=__doc__)
     parser.add_argument("weights", type=Path, nargs="+", help="reader.onnx, *.npz or a training's state, *.pt")
     parser.add_argument("--out", type=Path, required=True, help="the reader.onnx to write")

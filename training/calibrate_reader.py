@@ -1,12 +1,12 @@
-"""Sets what turns the reader's logits into a probability, and from which probability on a passage counts as answering.
+"""Fit the conversion of the reader's logits into a probability, and the least probability of an answering passage.
 
     python -m training.calibrate_reader --data DIR [--write]
 
-Logistic regression of "the passage holds the answer" on the answerability logit and the best span's margin over the
-validation parts of five sets. The sets weigh the same, and in each those that answer as much as those that don't, so
-the probability is one at even odds. The threshold is chosen where a person meets it: each validation question is put
-to `PASSAGES` passages of its set, the nearest to it, once with one that answers and once without any. Of the thresholds
-that let `KEPT` of the answerable questions through it is the one with the highest balanced accuracy.
+Logistic regression of "the passage contains the answer" on the answerability logit and the best span's margin over the
+validation parts of five sets. The sets have equal weight, and in each so have passages with and without an answer, so
+the probability is one at even odds. The threshold is chosen in the situation of a user: each validation question is
+asked of `PASSAGES` passages of its set, the nearest to it, once including one that answers and once without any. Of the
+thresholds that keep `KEPT` of the answerable questions, the one with the highest balanced accuracy is chosen.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -33,10 +34,10 @@ from preflight_rag.models.reading.bundled_reader import MODEL, SETTINGS, Bundled
 
 SETS = ("nq_open_oracle", "xquad_en", "covidqa", "ramdocs", "clapnq")
 POOLED = SETS[:4]
-"""Those in which it is known which passages answer a question: a set with marked answers."""
+"""Sets with marked answers, for which it is known which passages answer a question."""
 PASSAGES = 16
 QUESTIONS = 25
-"""Questions of each set that the threshold is chosen on."""
+"""Questions of each set with which the threshold is chosen."""
 KEPT = 0.90
 """Least share of answerable questions, in the mean over the sets, that are answered."""
 PENALTY = 1.0
@@ -56,7 +57,7 @@ class ValidationCase:
     logits: tuple[Logits, ...]
 
     def probability(self, calibration: Calibration) -> float:
-        """That of the passage which most probably answers."""
+        """Return the probability of the passage that most probably answers."""
         return max(calibration.probability(*logits) for logits in self.logits)
 
 
@@ -72,12 +73,12 @@ def logits_of(reader: BundledReader, pairs: Sequence[tuple[str, str, str]], stag
 
 
 def fit(rows: Mapping[str, Sequence[tuple[Logits, bool]]]) -> Calibration:
-    """Logistic regression; each set and each class in it weighs the same.
+    """Fit the calibration by logistic regression; each set, and each class in it, has equal weight.
 
-    The weights have an L2 penalty of `PENALTY` against all rows; one that would be negative is left out.
+    The weights have an L2 penalty of `PENALTY` against all rows; a weight that would be negative is left out.
 
     Args:
-        rows: Of each set the pairs' logits, and whether they answer.
+        rows: For each set the pairs' logits, and whether they answer.
     """
     import numpy as np
     from sklearn.linear_model import LogisticRegression
@@ -99,7 +100,7 @@ def fit(rows: Mapping[str, Sequence[tuple[Logits, bool]]]) -> Calibration:
                 weights[place] = round(weight, 4)
             break
         used.pop(least)
-    # Each class weighs the same, so without a weight the intercept is 0.
+    # The classes have equal weight, so if all weights are 0 the intercept is 0.
     bias = round(float(fitted.intercept_[0]), 4) if used else 0.0
     return Calibration(weights[0], weights[1], bias, 0.5)
 
@@ -107,7 +108,7 @@ def fit(rows: Mapping[str, Sequence[tuple[Logits, bool]]]) -> Calibration:
 def put_cases(
     name: str, found: Sequence[Sample], reader: BundledReader, embedder: Embedder, limit: int
 ) -> list[ValidationCase]:
-    """Return questions of a set, each put to the nearest passages of the set with one that answers, and without any."""
+    """Return questions of a set, each asked of the nearest passages, once with one that answers and once without."""
     passages = list(dict.fromkeys((example.passage.title, example.passage.text) for example in found))
     vectors = embedder.encode_passages(passages)
     own = {example.id: example for example in found if example.passage.spans and example.names}
@@ -115,36 +116,37 @@ def put_cases(
     put: list[tuple[bool, list[tuple[str, str, str]]]] = []
     for example in chosen:
         nearest = (-(vectors @ embedder.encode_query(example.question))).argsort(kind="stable").tolist()
-        theirs = {
-            (other.passage.title, other.passage.text) for other in found if other.id == example.id and other.answerable
-        }
-        gold = [answer for other in found if other.id == example.id for answer in other.names]
+        same_question = [other for other in found if other.id == example.id]
+        theirs = {(other.passage.title, other.passage.text) for other in same_question if other.answerable}
+        gold = list(chain.from_iterable(other.names for other in same_question))
         others = [passages[i] for i in nearest if passages[i] not in theirs and not holds(passages[i][1], gold)]
         for answerable in (True, False):
             first = [(example.passage.title, example.passage.text)] if answerable else []
             put.append((answerable, [(example.question, *text) for text in [*first, *others][:PASSAGES]]))
     distinct = list(dict.fromkeys(pair for _, pairs in put for pair in pairs))
     known = dict(zip(distinct, logits_of(reader, distinct, f"{name}, {PASSAGES} passages a question"), strict=True))
-    return [ValidationCase(name, answerable, tuple(known[pair] for pair in pairs)) for answerable, pairs in put]
+    cases = []
+    for answerable, pairs in put:
+        cases.append(ValidationCase(name, answerable, tuple(known[pair] for pair in pairs)))
+    return cases
 
 
 def shares(cases: Sequence[ValidationCase], calibration: Calibration, threshold: float) -> tuple[float, float]:
-    """Shares of answerable and of unanswerable questions that are answered, each as the mean over the sets."""
+    """Return the shares of answerable and of unanswerable questions that are answered, averaged over the sets."""
     found = []
     for answerable in (True, False):
-        sets = {case.dataset for case in cases if case.answerable == answerable}
-        answered = {name: [c.probability(calibration) >= threshold for c in cases if c.dataset == name and
-                       c.answerable == answerable] for name in sets}  # fmt: skip
+        answered: dict[str, list[bool]] = {}
+        for case in cases:
+            if case.answerable == answerable:
+                answered.setdefault(case.dataset, []).append(case.probability(calibration) >= threshold)
         found.append(fmean(fmean(values) for _, values in sorted(answered.items())))
     return found[0], found[1]
 
 
 def choose_threshold(cases: Sequence[ValidationCase], calibration: Calibration) -> float:
-    """Return the threshold, in steps of 0.01, with the highest balanced accuracy of those that answer `KEPT`.
+    """Return the threshold, in steps of 0.01, with the highest balanced accuracy among those that answer `KEPT`.
 
-    Else the least.
-
-    Of equals the highest.
+    If none does, the lowest one. Of equal ones, the highest.
     """
     steps = [step / 100 for step in range(1, 100)]
     answered = {step: shares(cases, calibration, step) for step in steps}
@@ -155,7 +157,7 @@ def choose_threshold(cases: Sequence[ValidationCase], calibration: Calibration) 
 def report(
     rows: Mapping[str, Sequence[tuple[Logits, bool]]], cases: Sequence[ValidationCase], found: Calibration
 ) -> str:
-    """Return what was set, and what it does on the validation parts, as Markdown."""
+    """Return the fitted values, and the figures with them on the validation parts, as Markdown."""
     by_set = []
     for name, pairs in rows.items():
         known = [answers for _, answers in pairs]
@@ -178,7 +180,7 @@ def report(
 
 
 def write(path: Path, found: Calibration) -> None:
-    """Put the calibration into the reader's settings, all else kept."""
+    """Store the calibration in the reader's settings; the rest of the file is kept."""
     kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     kept["calibration"] = {
         "answerable": found.answerable, "margin": found.margin, "bias": found.bias, "threshold": found.threshold,
@@ -204,7 +206,7 @@ def calibrate(data: Path, reader: BundledReader, embedder: Embedder, questions: 
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Fit, print, and with `--write` put it beside the model."""
+    """Fit and print the calibration, and with `--write` store it beside the model."""
     parser = argparse.ArgumentParser(prog="python -m training.calibrate_reader", description=__doc__)
     parser.add_argument("--data", type=Path, default=os.environ.get("PREFLIGHT_DATA"), help="folder of the data sets")
     parser.add_argument("--model", type=Path, default=MODEL, help="another network of the project's than the package's")

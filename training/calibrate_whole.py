@@ -1,12 +1,12 @@
-"""Judges the risk of a lost passage on whole documents, each collection by a calibration that never saw it.
+"""Evaluate the risk of a lost passage on whole documents, each collection with a calibration that never saw it.
 
     python -m training.calibrate_whole --data DIR --library-cache DIR --dataset covidqa --dataset evidence_inference
 
-Two events are predicted: that the passage that answers is read below the first three (the router's), and that none of
-the three passages nearest in meaning answers (BriefContext's). For each collection that is named, offset and slope of
-the shipped weights are fitted on the development questions of all others, and judged on its own test questions beside
-the shipped calibration. What counts is the passage with the marked answer, in whole documents where the set has them
-(`evaluation.experiments.router`). Nothing is written: figures alone.
+Two events are predicted: that the answering passage is not among the first three that are read (the router's), and that
+none of the three passages nearest in meaning answers (BriefContext's). For each named collection, offset and slope of
+the shipped weights are fitted on the development questions of all others, and evaluated on its own test questions,
+beside the shipped calibration. The passage with the marked answer counts, in whole documents if the set has them
+(`evaluation.experiments.router`). No file is written: figures are printed.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from preflight_rag.routing.risk import (
 BINS = 10
 PARTS = ("development", "test")
 Cases = Mapping[str, Mapping[str, Sequence[router.RoutingCase]]]
-"""By collection, then by part."""
+"""Cases by collection, then by part."""
 
 
 @dataclass(frozen=True)
 class RiskJudgement:
-    """How well risks foretell an event on questions that they were not calibrated on.
+    """How well risks predict an event on questions with which they were not calibrated.
 
     Attributes:
-        area: Under the ROC curve, with its interval, as a text.
+        area: Area under the ROC curve, with its interval, as a text.
         mean: Mean risk.
         share: Share of the questions with the event.
         brier: Mean squared distance of risk and event.
@@ -62,25 +62,30 @@ class RiskJudgement:
 
 
 def happened(case: router.RoutingCase, event: str) -> bool:
-    """Return whether an event is that of a question."""
+    """Return whether the event happened for a question."""
     return case.lost if event == LOST else case.not_nearest
 
 
 def of_event(cases: Sequence[router.RoutingCase], event: str) -> list[router.RoutingCase]:
-    """Return the questions that an event is asked of: the router's of those whose answer was retrieved."""
+    """Return the questions for which the event is defined: the router's for those whose answer was retrieved."""
     return [case for case in cases if event != LOST or case.place is not None]
 
 
 def without(cases: Cases, left: str, event: str) -> RiskModel:
-    """Return the shipped weights with offset and slope of the other collections' development questions."""
-    groups = [(name, case) for name in cases if name != left for case in of_event(cases[name]["development"], event)]
-    values, truth = [case.values for _, case in groups], [happened(case, event) for _, case in groups]
+    """Return the shipped weights with offset and slope from the other collections' development questions."""
+    names, values, truth = [], [], []
+    for name in cases:
+        if name != left:
+            for case in of_event(cases[name]["development"], event):
+                names.append(name)
+                values.append(case.values)
+                truth.append(happened(case, event))
     first = replace(shipped_model(), event=event)
-    return recalibrate(first, values, truth, evenly([name for name, _ in groups]), prior=NO_PRIOR)
+    return recalibrate(first, values, truth, evenly(names), prior=NO_PRIOR)
 
 
 def judge(model: RiskModel, cases: Sequence[router.RoutingCase], event: str, *, seed: int = 0) -> RiskJudgement:
-    """Return how well a model foretells an event on questions."""
+    """Return how well a model predicts an event on questions."""
     risks = np.array([model.risk(case.values) for case in cases])
     truth = [happened(case, event) for case in cases]
     return RiskJudgement(
@@ -93,13 +98,13 @@ def judge(model: RiskModel, cases: Sequence[router.RoutingCase], event: str, *, 
 
 
 def calibration_error(risks: np.ndarray, truth: np.ndarray) -> float:
-    """Return the mean distance of risk and share over ten bins of equal width, by how many risks lie in each."""
+    """Return the mean distance of risk and share over ten bins of equal width, weighted by their numbers of risks."""
     bins = np.minimum((risks * BINS).astype(int), BINS - 1)
     return float(sum(abs((risks - truth)[bins == one].sum()) for one in range(BINS)) / len(risks))
 
 
 def table(cases: Cases) -> list[str]:
-    """Return the figures of every collection and event, a line each."""
+    """Return the figures of every collection and event, one line each."""
     lines = ["collection | event | questions | event % | calibration | mean risk % | ROC area | Brier | ECE"]
     for name, parts in cases.items():
         for event in (LOST, NOT_NEAREST):

@@ -1,10 +1,10 @@
-"""The reader's learned weights in a file that can be kept in a repository: what a training goes on from on another day.
+"""Store the reader's learned weights in a file small enough for a repository, from which a training can continue.
 
     python -m training.checkpoint --checkpoints DIR [--out FILE]
 
-reads the state that `training/train_reader.py` keeps in DIR, also while it runs, and writes the averaged weights as
-floats of 16 bits into FILE.npz, and beside it FILE.json with the step, the rates, and what was measured on the way. A
-training begins there with `--from FILE.npz`; its optimizer begins anew, with a short warm-up.
+reads the state that `training/train_reader.py` stores in DIR, also while it runs, and writes the averaged weights as
+16-bit floats to FILE.npz, and beside it FILE.json with the step, the rates, and the measurements. A training starts
+from it with `--from FILE.npz`; its optimizer starts anew, with a short warm-up.
 """
 
 from __future__ import annotations
@@ -25,27 +25,28 @@ from preflight_rag.state.errors import UsageError
 from training.reader_network import ReaderNetwork
 
 STATE = "training.pt"
-"""Where a training that is cut off goes on, in the folder of its checkpoints."""
+"""File from which an interrupted training continues, in the folder of its checkpoints."""
 KEPT = Path(__file__).with_name("checkpoint") / "reader.npz"
-"""Where the weights of an unfinished training lie in the repository."""
+"""The weights of an unfinished training in the repository."""
 LARGEST = 24_000_000
-"""Bytes of a file of weights: about the size of the shipped network."""
+"""Most bytes of a file of weights: about the size of the shipped network."""
 ROWS, SCALE = ".rows", ".scale"
-"""Endings of the names of a rounded matrix in `reader.onnx`."""
+"""Suffixes of the names of a rounded matrix in `reader.onnx`."""
 
 
 def learned(network: ReaderNetwork) -> dict[str, Tensor]:
-    """Name to parameter of all that training changes."""
+    """Return the parameters that training changes, by name."""
     return {name: value for name, value in network.named_parameters() if value.requires_grad}
 
 
 def load_weights(network: ReaderNetwork, path: Path) -> None:
-    """Put the learned weights of a file into a network.
+    """Load the learned weights in a file into a network.
 
     Args:
-        network: The network; what the file does not hold, such as word embeddings, stays as it is.
+        network: The network; parameters that are not in the file, such as word embeddings, stay unchanged.
         path: A model that `reader_network.export` wrote (*.onnx), a checkpoint that `export` wrote (*.npz), or the
-            state of a training (*.pt), of which the averaged weights are taken.
+            state of
+            a training (*.pt), of which the averaged weights are taken.
 
     Raises:
         UsageError: The file cannot be read, or lacks a weight of the network, or has one of another shape.
@@ -55,7 +56,7 @@ def load_weights(network: ReaderNetwork, path: Path) -> None:
         raise UsageError(f"{path.name} holds no weights", help=f"Name a file that ends in {' or '.join(readers)}.")
     try:
         found = readers[path.suffix](path)
-    except Exception as error:  # numpy, torch and onnx each raise their own over a damaged file
+    except Exception as error:  # numpy, torch and onnx raise different errors for a damaged file
         why = (str(error).splitlines() or [type(error).__name__])[0]
         raise UsageError(f"no weights can be read from {str(path)!r}: {why:.200}", help="Check the file.") from None
     with torch.no_grad():
@@ -70,7 +71,7 @@ def load_weights(network: ReaderNetwork, path: Path) -> None:
 
 
 def _of_model(path: Path) -> dict[str, np.ndarray]:
-    """Return the weights in an ONNX model; those kept as whole numbers are multiplied by their scales."""
+    """Return the weights in an ONNX model; those stored as integers are multiplied by their scales."""
     import onnx
 
     tensors = {each.name: onnx.numpy_helper.to_array(each) for each in onnx.load(path).graph.initializer}
@@ -85,17 +86,19 @@ def _of_model(path: Path) -> dict[str, np.ndarray]:
 
 
 def _of_checkpoint(path: Path) -> dict[str, np.ndarray]:
+    """Return the weights of a NumPy checkpoint."""
     with np.load(path, allow_pickle=False) as file:
         return {name: file[name].astype(np.float32) for name in file.files}
 
 
 def _of_state(path: Path) -> dict[str, np.ndarray]:
+    """Return the averaged weights of an interrupted training."""
     state = torch.load(path, map_location="cpu", weights_only=True)
     return {name: value.float().numpy() for name, value in state["average"].items()}
 
 
 def export(weights: Mapping[str, Tensor], about: Mapping[str, Any], out: Path) -> None:
-    """Write learned weights as floats of 16 bits, and beside them what is known of them.
+    """Write learned weights as 16-bit floats, and beside them the record of their training.
 
     Raises:
         UsageError: The file would be larger than `LARGEST`.
@@ -106,8 +109,8 @@ def export(weights: Mapping[str, Tensor], about: Mapping[str, Any], out: Path) -
     out.parent.mkdir(parents=True, exist_ok=True)
     halves: dict[str, Any] = {name: value.detach().cpu().numpy().astype(np.float16) for name, value in weights.items()}
     np.savez_compressed(out, **halves)
-    told = {"sha256": file_sha256(out), **about}
-    out.with_suffix(".json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    description = {"sha256": file_sha256(out), **about}
+    out.with_suffix(".json").write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

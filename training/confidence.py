@@ -1,16 +1,16 @@
-"""Sets the weights that say how likely a keyless answer is right: `preflight_rag/offline/confidence.json`.
+"""Fit the weights for the probability that a keyless answer is right: `preflight_rag/offline/confidence.json`.
 
     python -m training.confidence --data DIR --library-cache DIR [--limit N] [--cases FILE] [--out FILE]
 
-Questions are those of the development part of `preflight eval trust`, put to its library of whole documents, and of
-published sets put to one mixed library (`MixedLibrary`): a part of them has no answer there, because the documents
-that give it are left out. None was used to train the reader, and none is of the test part of `eval trust`. Each
-answer that the reader ranks first is right or wrong by the names of the right answers; a logistic model learns that
-from what `answer_features` gives. Probabilities are calibrated (Platt, 1999) on predictions for questions that the
-model had not seen. A claim is made from the least probability at which `RIGHT` of such claims were right; an answer
-that a rule forbids to claim counts as none there. Yes/no questions have no model: on these questions nothing told a
-right "yes" from a wrong one (`offline.verdicts`). Reading takes minutes to an hour, fitting seconds: `--cases` keeps
-what was read in a file, and reads it from there where it exists.
+Questions are those of the development part of `preflight eval trust`, asked of its library of whole documents, and of
+published sets asked of one mixed library (`MixedLibrary`): some of them have no answer there, because their documents
+are left out. None was used to train the reader, and none is of the test part of `eval trust`. The answer that the
+reader ranks first is right or wrong by the names of the right answers; a logistic model predicts that from
+`answer_features`. Probabilities are calibrated (Platt, 1999) on predictions for questions that the model had not seen.
+A claim is made from the least probability at which `RIGHT` of such claims were right; an answer that a rule forbids to
+claim does not count there. Yes/no questions have no model: on these questions no feature distinguished a right "yes"
+from a wrong one (`offline.verdicts`). Reading takes minutes to an hour, fitting seconds: `--cases` stores the readings
+in a file, and reads them from there if it exists.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import random
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -40,24 +41,24 @@ from preflight_rag.state.values import Document
 from preflight_rag.text.question_forms import form_of
 
 RIGHT = 0.86
-"""Share of the claims that were right, of questions that the model had not seen, from which a claim is made."""
+"""Least share of right claims, on questions that the model had not seen, at which a claim is made."""
 EVIDENCE = 0.03
-"""Least probability at which quotes are shown: below it lay 1 % of the answerable questions and 46 % of the others."""
+"""Least probability at which quotes are shown: below it were 1 % of the answerable questions and 46 % of the others."""
 BIOASQ, OTHERS = 300, 900
-"""BioASQ's questions, and other documents of the corpus that they are put to."""
+"""Number of BioASQ's questions, and of other documents of the corpus in the mixed library."""
 QUESTIONS_ASKED = 600
-"""Questions put to the mixed library, drawn with a fixed seed: half an hour on two quiet cores."""
+"""Questions asked of the mixed library, drawn with a fixed seed: half an hour on two quiet cores."""
 REGULARISATION = 0.02
-"""scikit-learn's C, chosen by the area under the curve on held-out folds of the same questions, and by how many
-claims reach `RIGHT` there."""
+"""scikit-learn's C, chosen by the area under the curve on held-out folds of the same questions, and by how many claims
+reach `RIGHT` there."""
 FOLDS = 10
 LATER = ("not_offered", "asked_already", "denied")
-"""Features that only veto a claim (`offline.confidence.VETOES`)."""
+"""Features that can only veto a claim (`offline.confidence.VETOES`)."""
 
 
 @dataclass(frozen=True)
 class LibraryQuestion:
-    """A question with the names of its answer, and whether the library holds it."""
+    """A question with the names of its answer, and whether the library contains the answer."""
 
     question: str
     names: tuple[str, ...]
@@ -71,8 +72,8 @@ class CandidateAnswer:
     Attributes:
         of: The number of its question.
         right: Whether it is one of the right answers.
-        features: What `answer_features` gives, with `SUPPORTED`.
-        claimable: Whether no rule forbids to claim it, however likely it is.
+        features: The result of `answer_features`, with `SUPPORTED`.
+        claimable: Whether no rule forbids to claim it, whatever its probability.
     """
 
     of: int
@@ -82,7 +83,7 @@ class CandidateAnswer:
 
 
 class MixedLibrary:
-    """The mixed library's documents, by id, and the questions that are put to it."""
+    """The mixed library's documents, by id, and the questions asked of it."""
 
     def __init__(self, data: Path) -> None:
         self.data = data
@@ -95,11 +96,11 @@ class MixedLibrary:
         random.Random(3).shuffle(self.questions)  # noqa: S311
 
     def add(self, name: str, title: str, text: str) -> None:
-        """Take in a document."""
+        """Add a document."""
         self.documents[name] = Document(id=name, title=title, text=text, source=name)
 
     def add_open_questions(self) -> None:
-        """NQ-Open over gold passages, of which every second one is left out."""
+        """Add NQ-Open's questions over gold passages, of which every second one is left out."""
         for sample in open_dataset("nq_open_oracle", self.data, QUESTIONS).samples:
             if reader_part_of(sample.key) != "train":
                 gone = left_out(sample.id, 2)
@@ -108,7 +109,7 @@ class MixedLibrary:
                 self.questions.append(LibraryQuestion(sample.question, sample.names, not gone))
 
     def add_articles(self) -> None:
-        """XQuAD, its paragraphs put together to articles again, of which every fourth one is left out."""
+        """Add XQuAD's paragraphs, joined to articles again, of which every fourth one is left out."""
         articles: dict[str, dict[str, str]] = {}
         for sample in open_dataset("xquad_en", self.data, QUESTIONS).samples:
             if reader_part_of(sample.key) != "train":
@@ -119,7 +120,7 @@ class MixedLibrary:
                 self.add(f"article {name}", name.replace("_", " "), "\n\n".join(paragraphs.values()))
 
     def add_covid_articles(self) -> None:
-        """COVID-QA's articles of the reader's validation part, whole."""
+        """Add COVID-QA's articles of the reader's validation part, whole."""
         found = open_dataset("covidqa", self.data, QUESTIONS)
         wanted = {article.id for article in found.documents() if reader_part_of(article.id) == "validation"}
         for article in found.documents():
@@ -128,7 +129,7 @@ class MixedLibrary:
         self.questions += [LibraryQuestion(s.question, s.names) for s in found.samples if s.documents <= wanted]
 
     def add_bioasq(self) -> None:
-        """BioASQ's factoid questions of the development half; the documents of every fourth one are left out."""
+        """Add BioASQ's factoid questions of the development half; the documents of every fourth one are left out."""
         found = open_dataset("biomix-bioasq", self.data, QUESTIONS)
         samples = [s for s in found.samples if half_of(s.id) == "development" and s.kind == "short"][:BIOASQ]
         absent = {name for sample in samples[::4] for name in sample.documents}
@@ -143,23 +144,24 @@ class MixedLibrary:
 
 
 def left_out(name: str, of: int) -> bool:
-    """Whether what has this name is one of so many that are left out, by the second byte of the name's SHA-256."""
+    """Return whether a name is among the one in `of` that are left out, by the second byte of its SHA-256."""
     return digest(name)[1] % of == 0
 
 
 def of_trust(data: Path) -> list[LibraryQuestion]:
-    """Return the development questions of `eval trust` that passages answer, or that nothing does."""
+    """Return the development questions of `eval trust` that passages, or no documents, answer."""
     found = trust.open_dataset(trust.NAME, data)
     kinds = {"fact", "number", "table", "comparison", *trust.SILENT}
-    return [
-        LibraryQuestion(asked.question, tuple(name for names in asked.answers for name in names), asked.answerable)
-        for asked in found.select("development")
-        if asked.kind in kinds and not asked.given and not asked.before
-    ]
+    questions = []
+    for asked in found.select("development"):
+        if asked.kind in kinds and not asked.given and not asked.before:
+            names = tuple(chain.from_iterable(asked.answers))
+            questions.append(LibraryQuestion(asked.question, names, asked.answerable))
+    return questions
 
 
 def gather(app: Preflight, questions: Sequence[LibraryQuestion], first: int) -> Iterator[CandidateAnswer]:
-    """Put the questions to a library; they are numbered from `first` on."""
+    """Ask a library the questions, numbered from `first` on, and yield the reader's answers."""
     reader: Any = app.reader
     answers: AnswerReader = reader.drafts._answers
     settings = Settings(rewrite="off", rerank_deadline=600)
@@ -176,7 +178,7 @@ def gather(app: Preflight, questions: Sequence[LibraryQuestion], first: int) -> 
 
 
 def logistic() -> Any:
-    """Standardised features and logistic regression."""
+    """Return an untrained model: standardised features and logistic regression."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -187,7 +189,7 @@ def logistic() -> Any:
 def fit(cases: Sequence[CandidateAnswer]) -> dict[str, Any]:
     """Return the model with its calibration and thresholds.
 
-    What it does on questions that it had not seen is printed.
+    Its figures on questions that it had not seen are printed.
     """
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GroupKFold, cross_val_predict
@@ -226,11 +228,11 @@ def fit(cases: Sequence[CandidateAnswer]) -> dict[str, Any]:
 
 
 def likeliest(groups: np.ndarray, probabilities: np.ndarray) -> list[int]:
-    """Return the place of the likeliest answer to each question.
+    """Return the index of the likeliest answer to each question.
 
     Args:
         groups: The number of each answer's question, of shape (answers,).
-        probabilities: How likely each answer is, of the same shape.
+        probabilities: The probability of each answer, of the same shape.
     """
     best: dict[int, int] = {}
     for place, number in enumerate(groups.tolist()):

@@ -1,10 +1,10 @@
-"""The default embedder's graph, `preflight_rag/models/embedding/minilm.onnx`: all-MiniLM-L6-v2 without its weights.
+"""Make the default embedder's graph, `preflight_rag/models/embedding/minilm.onnx`: all-MiniLM-L6-v2 without weights.
 
     python -m training.embedder_graph
 
 It maps token ids to normalised, mean-pooled sentence vectors. torch exports it and ONNX Runtime optimises it; then the
-weights are taken out, and each is named as it is in the published `model.safetensors`, from which they come when the
-graph is loaded. A matrix that the export had turned round is turned round by the node that multiplies with it.
+weights are removed, and each is named as in the published `model.safetensors`, from which they are loaded. If the
+export has transposed a matrix, the node that multiplies with it transposes it back.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from preflight_rag.models.embedding.minilm import GRAPH, WEIGHTS, embedder_sessi
 from preflight_rag.models.hugging_face import quiet_loading
 
 OPSET = 17
-"""Version of ONNX's operators: the first that has LayerNormalization as one; ONNX Runtime reads it from 1.12 on."""
+"""Version of ONNX's operators: the first with LayerNormalization; ONNX Runtime supports it from 1.12 on."""
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 PROBES = ("one sentence", "another sentence, which is longer and is therefore not padded", "x")
 SMALL = 300
-"""Values: what has fewer is a constant of the graph, and stays in it."""
+"""Tensors with fewer values are constants of the graph, and stay in it."""
 DOMAINS = ("", "com.microsoft")
-"""Of operators that the graph has; ONNX Runtime names all that it knows."""
+"""Domains of the graph's operators; ONNX Runtime would list all that it knows."""
 
 
 class SentenceGraph(torch.nn.Module):
-    """BERT, the mean over its tokens, and that brought to length 1."""
+    """BERT, the mean over its tokens, scaled to length 1."""
 
     def __init__(self, bert: Any) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class SentenceGraph(torch.nn.Module):
 
 
 def main() -> None:
-    """Write the graph, once it gives sentence-transformers' vectors."""
+    """Write the graph, after checking that it gives sentence-transformers' vectors."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=GRAPH)
     export(parser.parse_args().out)
@@ -83,7 +83,7 @@ def export(out: Path) -> None:
 
 
 def _export(bert: Any, tensors: tuple[Any, ...], target: Path) -> None:
-    """Write the network as an ONNX graph whose batch and length may vary."""
+    """Write the network as an ONNX graph with variable batch size and length."""
     axes = {name: {0: "batch", 1: "tokens"} for name in INPUTS} | {"vectors": {0: "batch"}}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -111,10 +111,10 @@ def _optimized(source: Path) -> Path:
 
 
 def take_weights_out(model: Any, published: Mapping[str, np.ndarray]) -> None:
-    """Name a graph's weights as they are published, and leave their values out.
+    """Name a graph's weights as in the published file, and remove their values.
 
     Raises:
-        ValueError: One is not among the published.
+        ValueError: A weight is not in the published file.
     """
     renamed, turned = {}, set()
     for tensor in model.graph.initializer:
@@ -140,7 +140,7 @@ def take_weights_out(model: Any, published: Mapping[str, np.ndarray]) -> None:
 
 
 def _published_name(name: str, values: np.ndarray, published: Mapping[str, np.ndarray]) -> tuple[str, bool]:
-    """Under which name the values are published, and whether rows and columns are exchanged there."""
+    """Return the published name of a weight, and whether it is transposed there."""
     for known, other in published.items():
         if np.array_equal(values, other):
             return known, False

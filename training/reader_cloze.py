@@ -1,10 +1,10 @@
-"""Examples that need no annotator: questions made of the texts' own sentences, and statements that they support or not.
+"""Examples without annotators: questions made from the texts' own sentences, and statements that they support or not.
 
-A question is a sentence with one value taken out and an interrogative in its place, thinned and loosely ordered, so
-that word order alone does not give the answer away ("noisy cloze translation", Lewis et al., ACL 2019). For half of
-them the sentence itself is taken out of the passage and the value stands in another sentence ("recurring span
-selection", Ram et al., ACL 2021). A statement is a thinned sentence, true to the passage, or with a value of the same
-type from elsewhere in its place.
+A question is a sentence with one value replaced by an interrogative, with words dropped and loosely reordered, so that
+word order alone does not give the answer away ("noisy cloze translation", Lewis et al., ACL 2019). For half of them the
+sentence itself is removed from the passage and the value occurs in another sentence ("recurring span selection", Ram et
+al., ACL 2021). A statement is a sentence with words dropped, either true to the passage or with a value replaced by one
+of the same type.
 """
 
 from __future__ import annotations
@@ -23,26 +23,25 @@ from evaluation.samples import Sample, Span, reader_part_of
 from preflight_rag.text.sentences import sentence_spans
 
 MAX_QUESTION = 22
-"""Words of a made question."""
+"""Most words of a made question."""
 _CLUTTER = re.compile(r"\bet al\b|https?:|www\.|\[ ?edit|[|•=@]|\.\.\.")
 SUPERVISED = ("nq_open_oracle", "xquad_en", "covidqa", "ramdocs", "clapnq", "pubmedqa", "conflictqa")
-"""Annotated sets whose passages serve as text too."""
+"""Annotated sets whose passages are used as texts, too."""
 MEDICAL = 7000
-"""Abstracts and consumer-health answers beside them."""
+"""Number of abstracts and of consumer-health answers used beside them."""
 EACH = 3
-"""Questions of a text."""
+"""Most questions from one text."""
 _TYPED = 0.7
-"""How often a question asks for a date, number or name where the sentence has one."""
+"""Probability that a question asks for a date, number or name if the sentence has one."""
 
 
 def training_texts(data: Path, rng: random.Random) -> list[SourcePassage]:
     """Return passages of the training parts, from every set with running text, in a random order."""
-    found = {
-        (passage.title, passage.text)
-        for name in SUPERVISED
-        for passage in (sample.passage for sample in examples(name, data, "train"))
-        if len(passage.text) > 200
-    }
+    found = set()
+    for name in SUPERVISED:
+        for sample in examples(name, data, "train"):
+            if len(sample.passage.text) > 200:
+                found.add((sample.passage.title, sample.passage.text))
     texts = [SourcePassage(*item) for item in sorted(found)]
     rows = [
         row for _, row in json_lines(find(data / "medquad", "qa_pairs.jsonl", origin=medquad.SOURCE)) if row["answer"]
@@ -63,11 +62,12 @@ def training_texts(data: Path, rng: random.Random) -> list[SourcePassage]:
 
 
 def _words(text: str) -> str:
+    """Return the first 170 words of a text."""
     return " ".join(text.split()[:170])
 
 
 def cloze(texts: Sequence[SourcePassage], rng: random.Random) -> Iterator[Sample]:
-    """Up to three questions a text, about different sentences."""
+    """Yield up to three questions from each text, about different sentences."""
     for text in texts:
         spans = [span for span in sentence_spans(text.text) if _is_prose(text.text[slice(*span)])]
         for span in rng.sample(spans, min(EACH, len(spans))):
@@ -81,7 +81,7 @@ def _is_prose(sentence: str) -> bool:
 
 
 def _question(text: SourcePassage, span: Span, rng: random.Random) -> Sample | None:
-    """Return a question for a value taken out of a sentence; None where there is none, or too few words are left."""
+    """Return a question for a value of a sentence; None if it has no value, or too few words would be left."""
     sentence = text.text[slice(*span)]
     found = candidates(sentence)
     typed = [item for item in found if item.kind != "phrase"]
@@ -106,11 +106,12 @@ def _question(text: SourcePassage, span: Span, rng: random.Random) -> Sample | N
 def _example(
     text: SourcePassage, question: str, passage: str, answers: tuple[Span, ...], value: SentenceValue
 ) -> Sample:
+    """Return a cloze question about a passage as a training sample."""
     return pair(text.title, question, text.title, passage, answers, bool(answers), gold=(value.text,))
 
 
 def masked(sentence: str, value: SentenceValue, rng: random.Random) -> str:
-    """Return the sentence as a question for one of its values, thinned and loosely ordered."""
+    """Return the sentence as a question for one of its values, with words dropped and loosely reordered."""
     before, after = sentence[: value.span[0]].split(), sentence[value.span[1] :].split()
     room = rng.randint(6, MAX_QUESTION)
     before = before[-min(len(before), max(room // 2, room - len(after))) :]
@@ -138,7 +139,7 @@ def _interrogative(value: SentenceValue, before: Sequence[str], rng: random.Rand
 
 
 def answered(asked: Sequence[Sample], rng: random.Random) -> Iterator[Sample]:
-    """Question and answer as one statement: the marked answer, or another value of the passage in its place."""
+    """Yield statements of question and answer: the marked answer, or another value of the passage instead."""
     for example in asked:
         if not example.passage.spans:
             continue
@@ -156,7 +157,7 @@ def answered(asked: Sequence[Sample], rng: random.Random) -> Iterator[Sample]:
 
 
 def agreed(asked: Sequence[Sample], rng: random.Random) -> Iterator[Sample]:
-    """Yield yes/no questions with "Yes" or "No" behind them, as statements that the passage supports or contradicts."""
+    """Yield yes/no questions followed by "Yes" or "No", as statements that the passage supports or contradicts."""
     for example in asked:
         verdict = example.passage.verdict
         if verdict not in ("yes", "no"):

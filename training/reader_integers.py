@@ -1,12 +1,12 @@
-"""The reader's network in whole numbers: the command that makes `preflight_rag/models/reading/reader_integers.onnx`.
+"""Make the reader's network in integers: `preflight_rag/models/reading/reader_integers.onnx`.
 
     python -m training.reader_integers
 
-Weights of the shipped network are whole numbers of eight bits with one scale a row. What goes through a layer is split
-here into two such numbers, the second of what the first leaves over, so a layer is two products of whole numbers, which
-processors with such instructions do four times as fast as one of floats. The first token's vector has values several
-times as large as any other's in some layers, so it is made smaller before it is split, and the result larger again.
-Norms, softmax and the rest stay floats. `preflight_rag/models/reading/integer_network.py` says where it is used.
+Weights of the shipped network are eight-bit integers with one scale for each row. A layer's input is split here into
+two such numbers, the second being the remainder of the first, so a layer is two integer products, which processors with
+such instructions compute four times as fast as one of floats. In some layers the first token's vector has values
+several times as large as any other's, so it is divided by a factor before the split, and the result multiplied by it.
+Norms, softmax and the rest stay floats. `preflight_rag/models/reading/integer_network.py` decides when it is used.
 
 The graph has no weights: each is named by its place in `reader.onnx`, beside which it lies.
 """
@@ -32,17 +32,16 @@ from training.embedder_graph import OPSET
 ORT = "com.microsoft"
 """Domain of ONNX Runtime's own operators."""
 LAYERS, HEADS, HIDDEN, INNER = 6, 12, 384, 1536
-"""Of all-MiniLM-L6-v2."""
+"""Sizes of all-MiniLM-L6-v2."""
 EPSILON = 1e-12
-"""Of BERT's norms."""
+"""The epsilon of BERT's layer norms."""
 UP, DOWN = {0: 8, 1: 8, 2: 8, 3: 8, 4: 8}, {0: 4, 1: 4, 2: 4, 3: 4}
-"""By how much the first token's vector is made smaller before a layer's two large products: powers of two, so that
-nothing is rounded. Largest values were 20 to 30 and 12 to 22, those of all others 4 to 12 and 4 to 5 (texts of the
-demo)."""
+"""Divisors of the first token's vector before a layer's two large products: powers of two, so that nothing is rounded.
+Largest values were 20 to 30 and 12 to 22, those of all other tokens 4 to 12 and 4 to 5 (texts of the demo)."""
 MIDDLE, STEPS = 128, 255
-"""Of whole numbers of eight bits without a sign: what stands for 0, and the steps from the least to the largest."""
+"""The zero point of unsigned eight-bit integers, and the number of steps from the least to the largest."""
 DECIMALS = 5
-"""Of the outputs that are kept to be compared with."""
+"""Decimals of the reference outputs."""
 PROBES = (
     ("Where does the kite nest?", "Red kites", "The red kite nests in old oak trees."),
     (
@@ -53,7 +52,7 @@ PROBES = (
         "lady”, as fishermen call it), and is visited by 20,000 people a year.",
     ),
 )
-"""What both forms read when they are compared: short and long, with numbers and marks."""
+"""Texts on which both forms are compared: short and long, with numbers and punctuation."""
 
 
 class Graph:
@@ -72,7 +71,7 @@ class Graph:
         }
 
     def weight(self, name: str) -> str:
-        """Return a tensor of the model."""
+        """Add a tensor of the model's file, and return its name."""
         if name not in self.weights:
             offset, found = self._places[name]
             tensor = TensorProto(name=name, data_type=found.data_type, dims=found.dims)
@@ -83,25 +82,25 @@ class Graph:
         return name
 
     def constant(self, name: str, value: Any) -> str:
-        """Return a small tensor that is the graph's own."""
+        """Add a small tensor stored in the graph itself, and return its name."""
         self.weights.setdefault(name, onnx.numpy_helper.from_array(np.asarray(value), name))
         return name
 
     def add(self, kind: str, *inputs: str, domain: str = "", out: str = "", **attributes: Any) -> str:
-        """Return a node with one output; its name."""
+        """Add a node with one output, and return the output's name."""
         out = out or f"{kind}_{len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, list(inputs), [out], domain=domain, **attributes))
         return out
 
     def several(self, kind: str, *inputs: str, out: Sequence[str] = (), count: int = 3, **attributes: Any) -> list[str]:
-        """Return a node with several outputs; their names."""
+        """Add a node with several outputs, and return their names."""
         named = list(out) or [f"{kind}_{len(self.nodes)}_{i}" for i in range(count)]
         self.nodes.append(helper.make_node(kind, list(inputs), named, **attributes))
         return named
 
 
 def network(model: Path) -> Any:
-    """Return the graph of a model that `training/reader_network.py` wrote; for one window, which has no padding."""
+    """Return the graph of a model that `training/reader_network.py` wrote, for one window without padding."""
     graph = Graph(model)
     hidden = _embeddings(graph)
     for layer in range(LAYERS):
@@ -116,10 +115,12 @@ def network(model: Path) -> Any:
 
 
 def _inputs() -> list[str]:
+    """Return the inputs of the graph; it takes no attention mask."""
     return [name for name in INPUTS if name != "attention_mask"]
 
 
 def _embeddings(graph: Graph) -> str:
+    """Add the embeddings to the graph, and return the name of their output."""
     prefix = "encoder.embeddings."
     words = graph.add("Gather", graph.weight(f"{prefix}word_embeddings.rows"), "input_ids")
     scales = graph.add("Gather", graph.weight(f"{prefix}word_embeddings.scale"), "input_ids")
@@ -130,7 +131,7 @@ def _embeddings(graph: Graph) -> str:
 
 
 def _first_rows(graph: Graph, table: str) -> str:
-    """As many rows of a table as there are tokens."""
+    """Return the first rows of a table, one for each token."""
     graph.constant("zero", np.array([0]))
     if "length" not in graph.weights:
         graph.constant("length", np.array([1]))
@@ -141,11 +142,13 @@ def _first_rows(graph: Graph, table: str) -> str:
 
 
 def _norm(graph: Graph, values: str, name: str) -> str:
+    """Add a layer normalisation, and return the name of its output."""
     weight, bias = graph.weight(f"{name}.weight"), graph.weight(f"{name}.bias")
     return graph.add("LayerNormalization", values, weight, bias, axis=-1, epsilon=EPSILON)
 
 
 def _layer(graph: Graph, layer: int, hidden: str) -> str:
+    """Add a layer of the encoder, and return the name of its output."""
     prefix = f"encoder.encoder.layer.{layer}."
     parts = [f"{prefix}attention.self.{name}" for name in ("query", "key", "value")]
     sides = graph.constant("sides", np.array([HIDDEN] * 3))
@@ -160,13 +163,13 @@ def _layer(graph: Graph, layer: int, hidden: str) -> str:
 
 
 def _dense(graph: Graph, values: str, layers: Sequence[str], smaller: int | None = None, *, biased: bool = True) -> str:
-    """Linear layers side by side, as two products of whole numbers.
+    """Return linear layers with the same input, computed as two integer products.
 
     Args:
         graph: The graph.
-        values: What goes in.
-        layers: Their names.
-        smaller: By how much the first token's vector is made smaller.
+        values: The input's name.
+        layers: The layers' names.
+        smaller: Divisor of the first token's vector.
         biased: Whether the bias is added, too.
     """
     if smaller:
@@ -174,7 +177,7 @@ def _dense(graph: Graph, values: str, layers: Sequence[str], smaller: int | None
     first, scale, zero = graph.several("DynamicQuantizeLinear", values)
     rest = graph.add("Sub", values, graph.add("DequantizeLinear", first, scale, zero))
     middle, steps = graph.constant("middle", np.uint8(MIDDLE)), graph.constant("steps", np.float32(STEPS))
-    # What is left over lies within half a step.
+    # The remainder lies within half a step.
     fine = graph.add("Div", scale, steps)
     second = graph.add("QuantizeLinear", rest, fine, middle)
     matrix = graph.add("Transpose", _joined(graph, [f"{name}.weight.rows" for name in layers]), perm=[1, 0])
@@ -201,15 +204,18 @@ def _first_token(graph: Graph, factor: float) -> str:
 
 
 def _joined(graph: Graph, names: Sequence[str]) -> str:
+    """Return the name of the weights, several ones concatenated."""
     found = [graph.weight(name) for name in names]
     return graph.add("Concat", *found, axis=0) if len(found) > 1 else found[0]
 
 
 def _last(graph: Graph) -> str:
+    """Return the name of the constant -1, the last axis."""
     return graph.constant("last", np.array([-1]))
 
 
 def _heads(graph: Graph, hidden: str) -> None:
+    """Add the scores of tokens and of pairs, the graph's outputs."""
     matrix = graph.add("Transpose", graph.weight("tokens.weight"), perm=[1, 0])
     each = graph.add("Add", graph.add("MatMul", hidden, matrix), graph.weight("tokens.bias"))
     ones = graph.constant("ones", np.array([1] * 4))
@@ -222,7 +228,7 @@ def _heads(graph: Graph, hidden: str) -> None:
 
 
 def export(model: Path) -> None:
-    """Write the graph, and what floats say of `PROBES`, beside a model and its tokenizer."""
+    """Write the graph, and the outputs of floats for `PROBES`, beside a model and its tokenizer."""
     path = model.with_name(f"{model.stem}_integers.onnx")
     path.write_bytes(network(model).SerializeToString())
     session = quiet_onnxruntime().InferenceSession(str(model), providers=["CPUExecutionProvider"])

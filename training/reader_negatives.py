@@ -1,9 +1,9 @@
-"""Passages that our own search finds for a question: the ones that answer, and the hardest that do not.
+"""Passages that our own search finds for a question: those that answer, and the hardest that do not.
 
-The training parts of the sets with paragraphs of Wikipedia are put together to whole articles again and made a library
-with the product's own splitting and hybrid search. For a question its passages come in the order that a turn has them:
-the first that holds the marked answer in its surroundings is relevant, the first ones without any of the answer's words
-are wrong ones, whether of the same article or of another. So the reader learns on the passages that it will be given.
+The paragraphs of Wikipedia in the training parts are joined to whole articles again, which become a library with the
+product's own splitting and hybrid search. A question's passages are taken in the order of a turn: the first that
+contains the marked answer with its surroundings is relevant, the first ones without any of the answer's words are
+negatives, whether of the same article or of another. So the reader is trained on the passages that it will get.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from preflight_rag.state.reading import Source
 
 SETS = ("squadshifts-new_wiki", "squad2", "xquad_en")
 WRONG = 2
-"""Wrong passages of a question; a guess."""
+"""Negatives for each question; a guess."""
 AROUND = 40
-"""Characters beside an answer that tell its place from others with the same words."""
+"""Characters beside an answer that distinguish its place from others with the same words."""
 
 
 def searched(data: Path, cache: Path, count: int, rng: random.Random) -> Iterator[Sample]:
-    """Yield passages found for so many questions of the training parts, right and wrong.
+    """Yield positive and negative passages that the search finds for questions of the training parts.
 
     Args:
         data: Folder of the data sets.
-        cache: Folder in which the library is kept.
-        count: Questions, drawn at random.
-        rng: What draws.
+        cache: Folder of the library.
+        count: Number of questions, drawn at random.
+        rng: Random numbers for the draw.
     """
     asked = [example for name in SETS for example in examples(name, data, "train", 0) if example.passage.spans]
     cache.mkdir(parents=True, exist_ok=True)
@@ -51,7 +51,7 @@ def searched(data: Path, cache: Path, count: int, rng: random.Random) -> Iterato
 
 
 def articles_of(asked: Sequence[Sample]) -> dict[str, tuple[str, str]]:
-    """Key to title and text of each article: its paragraphs, each once; a part of a paragraph that is there goes."""
+    """Return title and text of each article, by key: its paragraphs, each once, without those contained in another."""
     found: dict[str, list[str]] = {}
     # The longest first, so that a window of a paragraph comes after the paragraph itself.
     for example in sorted(asked, key=lambda each: -len(each.passage.text)):
@@ -62,7 +62,7 @@ def articles_of(asked: Sequence[Sample]) -> dict[str, tuple[str, str]]:
 
 
 def pairs_of(example: Sample, sources: Sequence[Source]) -> Iterator[Sample]:
-    """Yield the first source that holds the marked answer, and the first `WRONG` that hold none of its words."""
+    """Yield the first source with the marked answer, and the first `WRONG` without any of its words."""
     group, answers = example.id, example.names
     right = next(((source, span) for source in sources if (span := place_of(example, source.text))), None)
     if right:
@@ -78,7 +78,7 @@ def pairs_of(example: Sample, sources: Sequence[Source]) -> Iterator[Sample]:
 
 
 def place_of(example: Sample, text: str) -> Span | None:
-    """Return where a passage holds the marked answer with what stands around it; None where it does not."""
+    """Return the span of the marked answer in a passage, recognised with its surroundings; None if it is not there."""
     own = example.passage.text
     for start, end in example.passage.spans or ():
         first, last = max(0, start - AROUND), min(len(own), end + AROUND)

@@ -1,8 +1,8 @@
 """The reader's network in torch: all-MiniLM-L6-v2's encoder with heads; for training and export only.
 
 Spans as in BERT (Devlin et al., NAACL 2019, section 4.3): a start and an end score for each token, position 0 for "no
-answer". Whether the passage holds the answer, whether it is relevant, and what it says to a yes/no question are read
-off the first token's vector.
+answer". Whether the passage contains the answer, whether it is relevant, and its verdict on a yes/no question are
+computed from the first token's vector.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ UNKNOWN = -1
 
 
 class ReaderNetwork(nn.Module):
-    """Encoder and heads; `forward` gives `OUTPUTS` for `INPUTS`, each of shape (batch, tokens) or (batch, 5)."""
+    """Encoder and heads; `forward` returns `OUTPUTS` for `INPUTS`, each of shape (batch, tokens) or (batch, 5)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -60,12 +60,13 @@ class ReaderNetwork(nn.Module):
 
 @dataclass(frozen=True)
 class Targets:
-    """What a batch should give.
+    """The target outputs for a batch.
 
     Attributes:
-        allowed: (batch, tokens), positions that a span may begin or end at: the passage's, and 0.
-        answers, descriptors: (batch, spans, 2), first and last token of each right span, (0, 0) for "none here"; rows
-            that are not known, and places that are left over, hold `UNKNOWN`.
+        allowed: (batch, tokens), positions at which a span may begin or end: the passage's, and 0.
+        answers, descriptors: (batch, spans, 2), first and last token of each right span, (0, 0) for "none here";
+            unknown
+            rows and unused places hold `UNKNOWN`.
         answerable, relevant, verdict: (batch,), a class or `UNKNOWN`.
     """
 
@@ -78,7 +79,7 @@ class Targets:
 
 
 def loss(outputs: Sequence[Tensor], targets: Targets) -> Tensor:
-    """Return the weighted sum of all heads' losses, each averaged over the examples that it knows."""
+    """Return the weighted sum of all heads' losses, each averaged over the examples with a known target."""
     start, end, descriptor_start, descriptor_end, scores = (output.float() for output in outputs)
     parts = {
         "span": _spans(start, end, targets.answers, targets.allowed),
@@ -95,9 +96,9 @@ def loss(outputs: Sequence[Tensor], targets: Targets) -> Tensor:
 
 
 def _spans(start: Tensor, end: Tensor, right: Tensor, allowed: Tensor) -> Tensor:
-    """Half the negative log of the probability of all right spans together, over the rows that have one.
+    """Return half the negative log probability of all right spans together, over the rows that have one.
 
-    Begin and end count as pairs, so that no span reaches from one mention of an answer to the next.
+    Start and end count as pairs, so that no span reaches from one mention of an answer to the next.
     """
     known = right[:, 0, 0] != UNKNOWN
     if not known.any():
@@ -112,7 +113,7 @@ def _spans(start: Tensor, end: Tensor, right: Tensor, allowed: Tensor) -> Tensor
 
 
 def _binary(logits: Tensor, labels: Tensor) -> Tensor:
-    """Return the loss of yes/no labels, without those that are not known."""
+    """Return the loss of yes/no labels, ignoring unknown ones."""
     known = labels != UNKNOWN
     if not known.any():
         return logits.sum() * 0
@@ -120,7 +121,7 @@ def _binary(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 class RoundedRows(nn.Module):
-    """A matrix kept as eight-bit whole numbers with one scale a row, and widened to floats where it is used."""
+    """A matrix stored as eight-bit integers with one scale for each row, and widened to floats on use."""
 
     rows: Tensor
     scale: Tensor
@@ -141,7 +142,7 @@ class RoundedRows(nn.Module):
 
 
 class RoundedLinear(nn.Module):
-    """A linear layer with rounded weights; what goes through it stays in floats."""
+    """A linear layer with rounded weights; its inputs stay floats."""
 
     def __init__(self, layer: nn.Linear) -> None:
         super().__init__()
@@ -153,10 +154,10 @@ class RoundedLinear(nn.Module):
 
 
 def rounded(network: ReaderNetwork) -> ReaderNetwork:
-    """Return the network with weights of eight bits in encoder and word embeddings; the heads are small and stay.
+    """Return the network with eight-bit weights in encoder and word embeddings; the heads are small and stay floats.
 
     Activations stay floats: rounding them too would be twice as fast, but it costs answers, and a sum's last bit, which
-    differs between processors, would move a score by tenths.
+    differs between processors, would change a score by tenths.
     """
     network = copy.deepcopy(network).eval()
     for module in list(network.encoder.modules()):
@@ -169,7 +170,7 @@ def rounded(network: ReaderNetwork) -> ReaderNetwork:
 
 
 def export(network: ReaderNetwork, target: Path) -> None:
-    """Write the network as ONNX, its weights rounded; they are widened when the file is loaded."""
+    """Write the network as ONNX with rounded weights, which are widened when the file is loaded."""
     import onnxruntime
 
     probe = torch.ones((2, 8), dtype=torch.long)

@@ -1,8 +1,8 @@
-"""Examples made of what somebody said of a passage in other words: titles, conclusions, claims, trial prompts.
+"""Examples made from paraphrases of a passage: titles, conclusions, claims, trial prompts.
 
-A value of the title that its abstract repeats is taken out of the title, which is the question then, and looked for in
-the abstract. The words around the two differ as a person's question and a passage do, which those of a cloze question
-(`reader_cloze.py`) made of the passage itself do not.
+A value in the title that the abstract repeats is removed from the title, which becomes the question, and is to be found
+in the abstract. Title and abstract differ in wording as a user's question and a passage do, unlike a cloze question
+(`reader_cloze.py`) made from the passage itself.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from preflight_rag.text.sentences import sentence_spans
 from training.reader_cloze import masked
 
 EACH = 2
-"""Questions of a sentence."""
+"""Questions from one sentence."""
 LEAST = 4
-"""Characters of a value that is asked for, and words of a question."""
+"""Least characters of a value that is asked for, and least words of a question."""
 WORDS = 170
 CHANGES = {1: ("increased", "improved", "raised"), -1: ("reduced", "decreased", "lowered")}
 
 
 def paraphrased(data: Path, rng: random.Random) -> Iterator[Sample]:
-    """Yield questions made of titles, of conclusions of PubMedQA and of SciFact's supported claims (training parts)."""
+    """Yield questions made from titles, PubMedQA's conclusions and SciFact's supported claims (training parts)."""
     for saying, text in _pairs(data):
         found = [item for item in candidates(saying) if len(item.text) >= LEAST and spans_of(text, [item.text])]
         for value in rng.sample(found, min(EACH, len(found))):
@@ -40,7 +40,7 @@ def paraphrased(data: Path, rng: random.Random) -> Iterator[Sample]:
 
 
 def _pairs(data: Path) -> Iterator[tuple[str, str]]:
-    """Yield what was said of a passage, and the passage."""
+    """Yield paraphrases, each with its passage."""
     for _, row in json_lines(find(data / "scifact", "corpus.jsonl", origin=scifact.SOURCE)):
         yield row["title"], " ".join(" ".join(row["sentences"]).split()[:WORDS])
     path = find(data / "evidence_inference", "abstracts.jsonl", origin=evidence_inference.SOURCE)
@@ -57,7 +57,7 @@ def _pairs(data: Path) -> Iterator[tuple[str, str]]:
 
 
 def prompted(data: Path, rng: random.Random) -> Iterator[Sample]:
-    """Evidence Inference's prompts as questions for the treatment or for the outcome, where the evidence names it."""
+    """Yield Evidence Inference's prompts as questions for the treatment or the outcome, if the evidence names it."""
     folder = data / "evidence_inference"
     prompts: dict[str, list[dict[str, Any]]] = {}
     for _, row in json_lines(find(folder, "prompts_annotated_v2.jsonl", origin=evidence_inference.SOURCE)):
@@ -76,7 +76,7 @@ def prompted(data: Path, rng: random.Random) -> Iterator[Sample]:
 
 
 def _asked(row: dict[str, Any], change: int, text: str, rng: random.Random) -> Iterator[Sample]:
-    """Yield questions for the treatment and the outcome of a trial's prompt, where the text has the answer."""
+    """Yield questions for the treatment and the outcome of a trial's prompt, if the text has the answer."""
     verb = rng.choice(CHANGES[change])
     forms = {
         "intervention": "Which treatment {v} {o} compared with {c}?",

@@ -1,9 +1,9 @@
-"""Examples made of tables: a question for a cell, put to rows as the loaders write them (`text/tables.py`).
+"""Examples made from tables: a question for a cell, asked of rows as the loaders write them (`text/tables.py`).
 
 Labels come from Evidence Inference's prompts (training part): outcomes as rows, treatments as columns, or the other way
-round, some treatments in two doses; beside them stand tables of accounts by year. The figures are made up: what is
-learned is to find the row and the column that a question names, not what is true. Of every third table a row or a
-column is asked for that it does not have.
+round, some treatments in two doses; there are also tables of accounts by year. The figures are made up: the reader is
+to learn to find the row and the column that a question names, not facts. For every third table the question names a row
+or a column that it does not have.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from evaluation.samples import Sample, reader_part_of
 from preflight_rag.text.tables import parse_row, table_lines
 
 LONGEST_LABEL = 8
-"""Words of a row's or a column's label."""
+"""Most words of a row's or a column's label."""
 ABSENT = 1 / 3
-"""Share of the questions that ask for what the table does not have."""
+"""Share of the questions for a cell that the table does not have."""
 ACCOUNTS = 0.3
 """Share of the tables that are accounts by year."""
 CAPTIONS = (
@@ -47,7 +47,7 @@ BY_YEAR: tuple[str, ...] = (
 
 
 def tables(data: Path, count: int, rng: random.Random) -> Iterator[Sample]:
-    """Yield questions for cells, one a table."""
+    """Yield questions for cells, one for each table."""
     trials = _trials(data)
     outcomes = sorted({outcome for _, found in trials for outcome in found})
     forms: Sequence[str]
@@ -80,6 +80,7 @@ def _trials(data: Path) -> list[tuple[tuple[str, str], list[str]]]:
 
 
 def _label(text: str) -> str:
+    """Return a text as a label, without the characters that separate cells."""
     return " ".join(text.replace("|", " ").replace(":", " ").split()).strip(" .")
 
 
@@ -94,7 +95,7 @@ def _arms(arms: tuple[str, str], rng: random.Random) -> list[str]:
 def _example(
     rows: Sequence[str], columns: Sequence[str], forms: Sequence[str], caption: str, corner: str, rng: random.Random
 ) -> Sample | None:
-    """Return a made table with a question for a cell, or for one it lacks; None where the cell has no one place."""
+    """Return a made table with a question for a cell, or for one it lacks; None if the cell's place is not unique."""
     shown = rng.sample(list(rows), min(len(rows), rng.randint(3, 8)))
     spare_rows = [row for row in rows if row not in shown]
     spare_columns = columns[2:] if len(columns) > 2 else []
@@ -121,7 +122,7 @@ def _example(
 
 
 def _place(lines: Sequence[str], row: str, column: str, value: str) -> tuple[int, int] | None:
-    """Return where the cell stands in the joined lines; None where more than one line or cell would do."""
+    """Return the cell's span in the joined lines; None if more than one line or cell would do."""
     places, begin = [], 0
     for line in lines:
         parsed = parse_row(line)
@@ -145,5 +146,5 @@ def _figure(rng: random.Random) -> str:
 
 
 def _worded(row: str, rng: random.Random) -> str:
-    """Return a label as a question has it."""
+    """Return a label in the wording of a question."""
     return row[0].lower() + row[1:] if len(row) > 1 and row[1].islower() and rng.random() < 0.8 else row

@@ -1,10 +1,11 @@
-"""The reader's thresholds for a language model's turns: the command that writes them into `reader.json`.
+"""Choose the reader's thresholds for a language model's turns, and write them to `reader.json`.
 
     python -m training.reader_thresholds --data DIR [--library-cache DIR]
 
-"support" says from which probability of yes a statement counts as supported, with the best balanced accuracy over the
-validation parts of four kinds of statements, and from which of no as contradicted, so that most that are shown as such
-are. "prune" is the largest answerability at which pruning loses no answer of the development parts.
+"support" is the least probability of yes at which a statement counts as supported, with the best balanced accuracy over
+the validation parts of four kinds of statements, and the least of no at which it counts as contradicted, so that most
+statements shown as such are. "prune" is the largest answerability at which pruning loses no answer of the development
+parts.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ QUESTIONS = 120
 
 SUPPORT_GRID = tuple(round(0.02 * step, 2) for step in range(1, 50))
 PRUNE_GRID = tuple(round(step / 1000, 3) for step in range(1, 1000))
-"""Thresholds that are tried."""
+"""Candidate thresholds for pruning."""
 CLEAR = 0.7
-"""Least share of statements shown as contradicted that are to be so; a guess of what people forgive."""
+"""Least share of the statements shown as contradicted that must be so; a guess of what users accept."""
 
 
 def support_levels(data: Path) -> dict[str, float]:
-    """From which probability of yes on a statement is supported, and from which of no on contradicted."""
+    """Return the least probability of yes of a supported statement, and the least of no of a contradicted one."""
     reader = open_named(BUNDLED)
     sets = [datasets.open_dataset(name, data, datasets.STATEMENTS) for name in datasets.ROLES[datasets.STATEMENTS]]
     found = [judge(reader, chosen.select("development", STATEMENTS)) for chosen in sets]
@@ -48,7 +49,7 @@ def support_levels(data: Path) -> dict[str, float]:
 
 
 def best_threshold(found: Sequence[Sequence[CheckedStatement]]) -> float:
-    """Return the threshold with the highest balanced accuracy, averaged over several sets; of equals the lowest."""
+    """Return the threshold with the highest balanced accuracy, averaged over several sets; of equal ones the lowest."""
 
     def quality(threshold: float) -> float:
         total = 0.0
@@ -62,20 +63,23 @@ def best_threshold(found: Sequence[Sequence[CheckedStatement]]) -> float:
 
 
 def clear_level(found: Sequence[Sequence[CheckedStatement]], threshold: float) -> float:
-    """Return the lowest probability of no from which `CLEAR` of what is shown as contradicted is so; 1 where none is.
+    """Return the lowest probability of no at which `CLEAR` of the statements shown as contradicted are so; 1 if none.
 
-    The share is averaged over the sets in which something is shown.
+    The share is averaged over the sets in which any are shown.
     """
     for level in SUPPORT_GRID:
-        shown = [[item for item in each if item.scores[USED] < threshold and item.against >= level] for each in found]
-        shares = [sum(item.case.passage.verdict == "no" for item in each) / len(each) for each in shown if each]
+        shares = []
+        for statements in found:
+            shown = [item for item in statements if item.scores[USED] < threshold and item.against >= level]
+            if shown:
+                shares.append(sum(item.case.passage.verdict == "no" for item in shown) / len(shown))
         if shares and round(sum(shares) / len(shares), 6) >= CLEAR:
             return level
     return 1.0
 
 
 def largest_lossless(asked: Sequence[PruningQuestion]) -> float:
-    """Return the largest threshold of `PRUNE_GRID` at which, and below which, no answer of these questions is lost."""
+    """Return the largest threshold of `PRUNE_GRID` up to which no answer to these questions is lost."""
     best = 0.0
     for threshold in PRUNE_GRID:
         keep = above(threshold)
@@ -86,7 +90,7 @@ def largest_lossless(asked: Sequence[PruningQuestion]) -> float:
 
 
 def prune_threshold(data: Path, library_cache: Path | None) -> float:
-    """Return the largest threshold of pruning that loses nothing."""
+    """Return the largest pruning threshold that loses nothing."""
     asked: list[PruningQuestion] = []
     run = ExperimentRun(part="development", limit=QUESTIONS, library_cache=library_cache)
     for name in datasets.ROLES[datasets.SHORT_ANSWERS]:
@@ -97,14 +101,14 @@ def prune_threshold(data: Path, library_cache: Path | None) -> float:
 
 
 def store(file: Path, support: dict[str, float], lossless: float) -> None:
-    """Put the thresholds into the reader's settings; the rest of the file stays."""
+    """Store the thresholds in the reader's settings; the rest of the file is kept."""
     known = json.loads(file.read_text(encoding="utf-8"))
     known |= {"support": support, "prune": {"lossless": lossless}}
     file.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Find and write the thresholds; 1 when the data cannot be read."""
+    """Find and write the thresholds; return 1 if the data cannot be read."""
     parser = argparse.ArgumentParser(prog="python -m training.reader_thresholds", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
     parser.add_argument("--library-cache", type=Path, help="where the collections' libraries are kept")

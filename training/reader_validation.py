@@ -1,7 +1,7 @@
-"""What a training is followed by: a few pairs of the validation parts, read by the averaged weights now and then.
+"""Monitor a training: the averaged weights read a few pairs of the validation parts from time to time.
 
-Small on purpose, so that measuring takes a few per cent of the time: these figures say whether it still improves, not
-how good the reader is, which `preflight eval reading` says.
+Small on purpose, so that measuring takes a few per cent of the time: these figures show whether the reader still
+improves, not how good it is, which `preflight eval reading` measures.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from training.reader_network import VERDICTS, ReaderNetwork
 
 BATCH = 16
 SPANS = {"squadshifts-new_wiki": 120, "xquad_en": 80}
-"""Questions with a marked answer, of each set."""
+"""Number of questions with a marked answer, by set."""
 ANSWERABLE = {"squad2": 120}
 VERDICT = {"boolq": 120}
 
 
 class Validation:
-    """The pairs that are measured on.
+    """The pairs for measuring.
 
     Args:
         data: Folder of the data sets.
@@ -70,22 +70,26 @@ class Validation:
 def _read(network: ReaderNetwork, pairs: Sequence[tuple[Window, Sample]], start: int) -> list[tuple[torch.Tensor, ...]]:
     """Return the network's outputs for a batch of pairs that begins at `start`."""
     batch = [window for window, _ in pairs[start : start + BATCH]]
-    # A bfloat16's error is far below what a hundred pairs tell apart.
+    # A bfloat16's error is far below differences that a hundred pairs can show.
     with torch.inference_mode(), torch.autocast("cpu", dtype=torch.bfloat16):
         outputs = network(**{name: torch.from_numpy(value) for name, value in padded(batch).items()})
-    return [
-        (*(side[i, : len(window.ids)].float() for side in outputs[:-1]), outputs[-1][i].float())
-        for i, window in enumerate(batch)
-    ]
+    *of_tokens, of_pairs = outputs
+    read = []
+    for i, window in enumerate(batch):
+        unpadded = [scores[i, : len(window.ids)].float() for scores in of_tokens]
+        read.append((*unpadded, of_pairs[i].float()))
+    return read
 
 
 def _span(window: Window, example: Sample, outputs: Sequence[torch.Tensor]) -> str:
+    """Return the text of the best answer span; empty if there is none."""
     scores = [(outputs[0].numpy(), outputs[1].numpy())]
     spans = answer_spans(example.passage.title, example.passage.text, [window], scores)
     return spans[0].text if spans else ""
 
 
 def _answerable(outputs: Sequence[torch.Tensor]) -> float:
+    """Return the score of a pair being answerable."""
     return float(outputs[-1][0])
 
 

@@ -1,14 +1,14 @@
-"""Sets the weights by which a reading chooses among the passages that a model has no room or no time for.
+"""Fit the weights by which readings select the passages for a model without room or time for all of them.
 
     python -m training.reading_order --data DIR --library-cache DIR
 
-Learns from development questions: of COVID-QA and Evidence Inference over whole articles, where the passage with the
-marked answer counts, and of NQ-Open and BioASQ over short passages, where those of the right documents do. The weights
-make the share of the passages that answer as large as it can be (the softmax of all scores; Plackett and Luce's first
-choice), each collection counting the same. That the search's first passage stays, and that the answerability has no
-weight beside the relevance, was decided on the same development questions. What is printed is judged with each
-collection left out: how often a passage that answers is among the first, by the search and by weights of the other
-collections, on its development and its test questions. Test questions serve for nothing else.
+Fitted on development questions: of COVID-QA and Evidence Inference over whole articles, where the passage with the
+marked answer counts, and of NQ-Open and BioASQ over short passages, where those of the right documents count. The
+weights maximise the share of the answering passages (the softmax of all scores; Plackett and Luce's first choice), with
+equal weight for each collection. That the search's first passage stays, and that the answerability has no weight beside
+the relevance, was decided on the same development questions. The printed figures leave each collection out: how often
+an answering passage is among the first, by the search and by weights of the other collections, on its development and
+its test questions. Test questions are used for nothing else.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ SEARCHED = 1500
 """Documents of a collection of short passages: those that answer, and a sample of the others."""
 QUESTIONS = 100
 PENALTY = 1.0
-"""Of the squared weights; a guess, against some hundred questions."""
+"""Penalty of the squared weights; a guess, against some hundred questions."""
 START = 0.3
 FIRST = (2, 3, 4, 6, 8)
-"""So many passages go on."""
+"""Numbers of selected passages for which figures are printed."""
 
 
 @dataclass(frozen=True)
 class ReadQuestion:
-    """A question whose passages are read.
+    """A question with the readings of its passages.
 
     Attributes:
-        readings: Of its passages, in the search's order.
+        readings: Readings of its passages, in the search's order.
         right: Whether each answers.
     """
 
@@ -66,7 +66,7 @@ class ReadQuestion:
 
 
 Questions = Mapping[str, Sequence[ReadQuestion]]
-"""By collection."""
+"""Questions by collection."""
 
 
 def open_collection(name: str, data: Path | None, run: ExperimentRun) -> DataSet:
@@ -78,7 +78,7 @@ def open_collection(name: str, data: Path | None, run: ExperimentRun) -> DataSet
 
 
 def read_questions(found: DataSet, part: str, run: ExperimentRun, reader: ExtractiveReader) -> list[ReadQuestion]:
-    """Return a part's questions, their passages read in the search's own order."""
+    """Return a part's questions with readings of their passages in the search's order."""
     samples = found.select(part, run.limit)
     answers = router.answering(found, samples)
     settings = reader_order(found.name) if found.relevance else Settings(rerank_deadline=router.DEADLINE)
@@ -97,7 +97,7 @@ def read_questions(found: DataSet, part: str, run: ExperimentRun, reader: Extrac
 
 
 def fit_order(questions: Questions) -> ReadingOrder:
-    """Return the weights of the largest share of the passages that answer, each collection counting the same."""
+    """Return the weights that maximise the share of the answering passages, with equal weight for each collection."""
     from scipy.optimize import minimize
 
     found = {name: [one for one in each if any(one.right)] for name, each in questions.items()}
@@ -122,9 +122,9 @@ def fit_order(questions: Questions) -> ReadingOrder:
 
 
 def places_of(order: ReadingOrder, asked: Sequence[ReadQuestion]) -> list[tuple[float, float]]:
-    """Return where the first passage that answers stands in the search's order and among those preferred, by question.
+    """Return, for each question, the rank of the first answering passage in the search's and in the preferred order.
 
-    It is infinite where no passage answers.
+    It is infinite if no passage answers.
     """
     found = []
     for one in asked:
@@ -134,22 +134,24 @@ def places_of(order: ReadingOrder, asked: Sequence[ReadQuestion]) -> list[tuple[
 
 
 def _first(right: Sequence[bool]) -> float:
+    """Return the place of the first answering passage; infinity if there is none."""
     return right.index(True) + 1 if True in right else math.inf
 
 
 def gains(order: ReadingOrder, asked: Sequence[ReadQuestion], *, seed: int = 0) -> str:
-    """Return the shares of questions with a passage that answers among the first, by both orders, and the gain."""
+    """Return the shares of questions with an answering passage among the first, by both orders, and the gain."""
     places = places_of(order, asked)
     cells = []
     for most in FIRST:
-        before, after = (np.array([place[by] <= most for place in places], dtype=float) for by in (0, 1))
+        before = np.array([place <= most for place, _ in places], dtype=float)
+        after = np.array([place <= most for _, place in places], dtype=float)
         gain = number(bootstrap(mean, after - before, seed=seed), percent=True, signed=True)
         cells.append(f"{before.mean() * 100:.1f} / {after.mean() * 100:.1f} ({gain})")
     return " | ".join([str(len(asked)), *cells])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Read the questions, write the weights, and print how they do."""
+    """Read the questions, write the weights, and print their figures."""
     parser = argparse.ArgumentParser(description="Set the weights by which a reading chooses among passages.")
     parser.add_argument("--data", type=Path, required=True, help="The folder that holds a folder of each data set.")
     parser.add_argument("--library-cache", type=Path, required=True, help="Where the collections' libraries are kept.")
@@ -182,7 +184,7 @@ def trained(questions: Questions) -> dict[str, object]:
 
 
 def report(questions: Mapping[str, Questions]) -> list[str]:
-    """Return how each collection fares with weights of the others: a line for each part."""
+    """Return the figures of each collection with weights of the others: one line for each part."""
     firsts = " | ".join(f"among the first {most}, %: search / reading" for most in FIRST)
     lines = [f"collection | part | questions | {firsts}"]
     for name in questions["development"]:

@@ -1,15 +1,15 @@
-"""All that depends on the reader's weights, fitted anew by one command that needs nobody beside it.
+"""Fit everything that depends on the reader's weights anew, by one command that runs unattended.
 
     python -m training.refit --data DIR --work DIR [--reader FILE] [--measure NAME] [--all]
 
-or `make refit DATA=DIR`. It measures what is shipped, puts a new reader in its place where `--reader` names one, fits
-all that the reader's weights decide on, in the order in which one step needs another's result, stores the answers that
-must come out on every machine, and measures again. What changed stands in `report.md` and `report.json` in `--work`:
-the settings and the figures, old and new side by side.
+or `make refit DATA=DIR`. It measures the shipped state, installs a new reader if `--reader` names one, runs all steps
+that depend on the reader's weights, in the order in which they need each other's results, stores the answers that must
+be the same on every machine, and measures again. `report.md` and `report.json` in `--work` show the changes: settings
+and figures, old and new side by side.
 
-A step that is finished is not done again as long as the reader, what it reads, its own module and its data are the same
-and what it wrote stands there untouched: a refit that was cut off goes on with the step that it was at. `state.json` in
-`--work` remembers it. A figure is of the test parts, a setting of the validation or development parts.
+A finished step is skipped as long as the reader, its inputs, its own module and its data are the same and its outputs
+are unchanged: an interrupted refit continues with its current step. `state.json` in `--work` records this. Figures are
+measured on the test parts, settings fitted on the validation or development parts.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -47,15 +48,15 @@ BEFORE, AFTER = "before", "after"
 
 @dataclass(frozen=True)
 class Step:
-    """One command, what its result depends on, and what it writes.
+    """One command, its inputs, and its outputs.
 
     Attributes:
-        name: Of the step.
-        command: Arguments of the Python interpreter; `{data}` and `{work}` stand for the folders.
-        reads: What it reads of what other steps write: files below the root, or one key of a JSON file, "FILE#KEY".
-        writes: What it writes, likewise.
+        name: The step's name.
+        command: Arguments of the Python interpreter; `{data}` and `{work}` are replaced by the folders.
+        reads: Its inputs among the outputs of other steps: files below the root, or one key of a JSON file, "FILE#KEY".
+        writes: Its outputs, in the same form.
         data: Folders of the data sets that it reads.
-        needs_reader: Whether the reader's weights decide on its result; others are left out unless they are asked for.
+        needs_reader: Whether its result depends on the reader's weights; other steps run only on request.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Measure:
 
 
 def _module(name: str, *arguments: str) -> tuple[str, ...]:
+    """Return the command that runs a module of this package."""
     return ("-m", f"training.{name}", *arguments)
 
 
@@ -92,7 +94,7 @@ STEPS = (
     ),
     Step("relations", _module("relations", *DATA), (READER, CALIBRATION), (RELATIONS,), ("ramdocs",)),
     Step(
-        "routing", _module("routing", *DATA, *CACHE), (READER, CALIBRATION, RELATIONS), (SIGNALS,),
+        "signals", _module("signals", *DATA, *CACHE), (READER, CALIBRATION, RELATIONS), (SIGNALS,),
         ("ramdocs", "conflictqa", "bioasq", "biomix", "nq_open_oracle", "scifact"),
     ),
     Step(
@@ -108,7 +110,7 @@ STEPS = (
     ),
     Step("answers", ("tests/models/reading/test_reader_determinism.py",), (READER, CALIBRATION), (ANSWERS,)),
 )  # fmt: skip
-"""In the order in which they are done."""
+"""The steps, in the order in which they run."""
 READ_SETS = (
     "squadshifts-new_wiki", "squadshifts-reddit", "squadshifts-amazon", "xquad_en", "squad2", "nq_open_oracle",
     "covidqa", "ramdocs", "clapnq", "boolq", "pubmedqa", "bioasq",
@@ -121,18 +123,18 @@ MEASURES = (
     Measure("routing", ("routing", *_TEST, *CACHE)),
     Measure("trust", ("trust", *_TEST)),
 )
-"""What is measured before and after, each some minutes to an hour."""
+"""The measurements before and after, each taking minutes to an hour."""
 
 
 class Refit:
-    """A refit in a folder of its own, which goes on where it was cut off.
+    """A refit in a folder of its own, which can be interrupted and continued.
 
     Args:
         data: Folder of the data sets.
         work: Folder of the state, logs, libraries and the report.
-        steps: What is fitted, in order.
-        measures: What is measured before and after.
-        root: The clone.
+        steps: The steps, in order.
+        measures: The measurements before and after.
+        root: The clone of the repository.
     """
 
     def __init__(
@@ -151,16 +153,16 @@ class Refit:
         self.state: dict[str, Any] = {"finished": {}, "ran": {}, BEFORE: None} | known
 
     def run(self, reader: Path | None = None) -> Path:
-        """Do what is left to do, and write the report; its place.
+        """Run the remaining steps, write the report, and return its path.
 
         Args:
-            reader: A new reader.onnx, which is put in the place of the shipped one.
+            reader: A new reader.onnx, which replaces the shipped one.
 
         Raises:
-            UsageError: A step failed, or the new reader lacks what has to lie beside it.
+            UsageError: A step failed, or a file that must lie beside the new reader is missing.
         """
         if self.state[BEFORE] is None:
-            # All that is written from here on is compared with this, however often the refit is cut off.
+            # The state for comparison, stored before anything is written, however often the refit is interrupted.
             self._keep(**{BEFORE: {"settings": self.settings(), "figures": self._measure(BEFORE)}, "ran": {}})
         if reader:
             install(reader, self.root / READER)
@@ -172,7 +174,7 @@ class Refit:
         return path
 
     def settings(self) -> dict[str, Any]:
-        """Return what all steps write that is JSON, with the checksum of the reader, by file and key."""
+        """Return all JSON that the steps write, with the checksum of the reader, by file and key."""
         found: dict[str, Any] = {}
         for part in dict.fromkeys(part for step in self.steps for part in step.writes):
             file, _, _ = part.partition("#")
@@ -183,7 +185,7 @@ class Refit:
         return found
 
     def _do(self, step: Step) -> None:
-        """Run a step unless its result is there."""
+        """Run a step unless its result is there already."""
         wanted = self._fingerprint(step)
         known = self.state["finished"].get(step.name, {})
         if known.get("fingerprint") == wanted and known["wrote"] == self._hashes(step.writes):
@@ -196,7 +198,7 @@ class Refit:
         )
 
     def _measure(self, when: str) -> dict[str, float]:
-        """Return the figures of all measures by name, each measured once for what is installed."""
+        """Return the figures of all measures by name; each is measured once for an installed state."""
         found: dict[str, float] = {}
         for measure in self.measures:
             wanted = self._installed(measure)
@@ -213,28 +215,29 @@ class Refit:
         return found
 
     def _installed(self, measure: Measure) -> str:
-        """Return what tells one state of the package from another for a measure."""
-        parts = [part for step in self.steps for part in step.writes if part not in (ANSWERS,)]
+        """Return a hash of the parts of the package that a measure depends on."""
+        written = chain.from_iterable(step.writes for step in self.steps)
+        parts = [part for part in written if part != ANSWERS]
         return _digest([measure.command, self._hashes([READER, *parts])])
 
     def _fingerprint(self, step: Step) -> str:
-        """Return what a step's result depends on, in short: its code, what it reads, and its data by name and size."""
+        """Return a hash of everything that a step's result depends on: code, inputs, and data by name and size."""
         named = [argument for argument in step.command if argument.startswith("training.")]
         code = [self.root / f"{name.replace('.', '/')}.py" for name in named]
-        sizes = [
-            (str(file.relative_to(self.data)), file.stat().st_size)
-            for folder in step.data
-            for file in sorted((self.data / folder).rglob("*"))
-            if file.is_file()
-        ]
+        sizes = []
+        for folder in step.data:
+            for file in sorted((self.data / folder).rglob("*")):
+                if file.is_file():
+                    sizes.append((str(file.relative_to(self.data)), file.stat().st_size))
         sources = [file_sha256(file) for file in code if file.is_file()]
         return _digest([step.name, step.command, self._hashes(step.reads), sizes, sources])
 
     def _hashes(self, parts: Sequence[str]) -> dict[str, str]:
+        """Return the hash of each part of the package."""
         return {part: _digest(_value(self.root, part)) for part in parts}
 
     def _run(self, name: str, command: Sequence[str]) -> float:
-        """Run a command with this interpreter; its output goes into a log. Returns seconds."""
+        """Run a command with this interpreter, its output going into a log, and return the seconds that it took."""
         log = self.work / LOGS / f"{name.replace(' ', '-')}.log"
         log.parent.mkdir(exist_ok=True)
         filled = [part.replace("{data}", str(self.data)).replace("{work}", str(self.work)) for part in command]
@@ -253,7 +256,7 @@ class Refit:
         return round(time.monotonic() - began, 1)
 
     def _keep(self, **values: Any) -> None:
-        """Put values into the state, on disk too; a process that is killed here leaves the old or the new one."""
+        """Update the state, also on disk; a process that is killed here leaves the old or the new file."""
         self.state |= values
         scratch = self.file.with_suffix(".tmp")
         scratch.write_text(json.dumps(self.state, indent=1) + "\n", encoding="utf-8")
@@ -261,7 +264,7 @@ class Refit:
 
 
 def install(new: Path, reader: Path) -> None:
-    """Put a new reader, its tokenizer and what it was trained on in the place of the shipped ones.
+    """Replace the shipped reader, its tokenizer and the record of its training by new ones.
 
     Raises:
         UsageError: A file that has to lie beside the new reader is missing or of another reader.
@@ -274,13 +277,13 @@ def install(new: Path, reader: Path) -> None:
             help="Name the file that training.train_reader --out wrote, with what it wrote beside it.",
         )
     checksum = file_sha256(new)
-    told = json.loads(settings.read_text(encoding="utf-8"))
-    if told.get("sha256") != checksum:
+    stored = json.loads(settings.read_text(encoding="utf-8"))
+    if stored.get("sha256") != checksum:
         raise UsageError(f"{settings.name} is of another reader than {new.name}", help="Write both anew.")
     if file_sha256(reader) == checksum:
         return
     kept = json.loads(reader.with_suffix(".json").read_text(encoding="utf-8"))
-    kept |= {"sha256": checksum, "trained": told["trained"]}
+    kept |= {"sha256": checksum, "trained": stored["trained"]}
     for source, target in ((tokenizer, reader.with_name(f"{reader.stem}_tokenizer.json")), (new, reader)):
         scratch = target.with_suffix(".tmp")
         shutil.copyfile(source, scratch)
@@ -289,7 +292,7 @@ def install(new: Path, reader: Path) -> None:
 
 
 def _value(root: Path, part: str) -> Any:
-    """Return the content of a JSON file or of a key in it, or another file's checksum; None where there is none."""
+    """Return the content of a JSON file or of a key in it, or another file's checksum; None if it does not exist."""
     file, _, key = part.partition("#")
     path = root / file
     if not path.is_file():
@@ -301,6 +304,7 @@ def _value(root: Path, part: str) -> Any:
 
 
 def _content(path: Path) -> str | None:
+    """Return a file's text; None if there is no file."""
     return path.read_text(encoding="utf-8") if path.is_file() else None
 
 
@@ -319,7 +323,7 @@ def figures_of(manifest: Mapping[str, Any]) -> dict[str, float]:
 
 
 def flat(value: Any, name: str = "") -> dict[str, Any]:
-    """Return the leaves of nested objects and lists, by the keys on the way to them."""
+    """Return the leaves of nested objects and lists, by their paths of keys."""
     if isinstance(value, Mapping):
         inner = value.items()
     elif isinstance(value, list):
@@ -332,14 +336,14 @@ def flat(value: Any, name: str = "") -> dict[str, Any]:
 def write_report(
     work: Path, before: Mapping[str, Any], after: Mapping[str, Any], ran: Mapping[str, float], steps: Sequence[str]
 ) -> Path:
-    """Write what changed as Markdown and as JSON; the place of the first."""
+    """Write the changes as Markdown and as JSON, and return the path of the Markdown."""
     changed = {kind: _both(flat(before[kind]), flat(after[kind])) for kind in ("settings", "figures")}
-    told = {
+    facts = {
         "steps": {name: {"seconds": ran[name]} if name in ran else {"seconds": None} for name in steps},
         BEFORE: before,
         AFTER: after,
     }
-    (work / f"{REPORT}.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    (work / f"{REPORT}.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     lines = ["# What the new reader changed", "", "| step | seconds |", "| --- | --- |"]
     lines += [f"| {name} | {ran.get(name, 'finished before')} |" for name in steps]
     for kind, head in (("figures", "Figures, on the test parts"), ("settings", "Settings")):
@@ -353,16 +357,19 @@ def write_report(
 
 
 def _both(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    """Return each name with its old and its new value."""
     return [(name, old.get(name), new.get(name)) for name in dict.fromkeys([*old, *new])]
 
 
 def _shown(value: Any) -> str:
+    """Return a value as a short text for a table."""
     if value is None:
         return "none"
     return f"{value:.4g}" if isinstance(value, float) else str(value).replace("|", "/")[:80]
 
 
 def _difference(old: Any, new: Any) -> str:
+    """Return the difference of two numbers with its sign; empty for other values."""
     numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in (old, new))
     return f"{new - old:+.4g}" if numbers else ""
 
@@ -373,7 +380,7 @@ def _say(text: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Refit, and say where the report is; 1 where a step failed."""
+    """Refit, and print where the report is; return 1 if a step failed."""
     parser = argparse.ArgumentParser(prog="python -m training.refit", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
     parser.add_argument("--work", type=Path, required=True, help="folder of the state, logs, libraries and report")

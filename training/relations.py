@@ -1,8 +1,8 @@
-"""Fits the keyless reader's models of relations between contexts on RAMDocs: `preflight_rag/offline/relations.json`.
+"""Fit the keyless reader's models of relations between contexts on RAMDocs: `preflight_rag/offline/relations.json`.
 
     python -m training.relations --data DIR [--extractive-reader none]
 
-Labels and parts are those of `preflight eval relations`, which shows how right the models are.
+Labels and parts are those of `preflight eval relations`, which shows how accurate the models are.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.offline.relations import Features
 
 PENALTY = 1.0
-"""L2 penalty on the weights, which are of features in about [0, 1]."""
+"""L2 penalty on the weights of features that lie in about [0, 1]."""
 THRESHOLDS = {
     relations.SENTENCES: {"answers": 0.7, "same_entity": 0.6, "same_answer": 0.7},
     relations.SPANS: {"same_entity": 0.4, "same_answer": 0.7},
 }
-"""Probability from which each model says yes, by way of reading; for sentences chosen by the tables of `preflight
-eval corg --part development`, for spans on the validation part, each fourth of it judged by models
-fitted on the rest."""
+"""Least probability at which each model says yes, by way of reading; for sentences chosen by the tables of `preflight
+eval corg --part development`, for spans on the validation part, each fourth of it judged by models fitted on the
+rest."""
 UNDESCRIBED = 0.3
-"""The same for one thing where a context of spans has no descriptor."""
+"""The same for "one thing" if a context of spans has no descriptor."""
 FURTHER_SPANS = {"behind": 2.0}
-"""How far behind the best one, in logits, a further answer of a context may lie, chosen there too."""
+"""How far behind the best answer, in logits, a further answer of a context may lie, chosen there too."""
 FITTED_ON = {
     relations.SENTENCES: "the development half of RAMDocs (even first byte of the question's SHA-256)",
     relations.SPANS: "the validation part of RAMDocs",
@@ -56,7 +56,7 @@ SIGNS: dict[str, dict[str, int]] = {
         **dict.fromkeys(("typed_differ", "copied_differ", "edited", "sentence_edited", "descriptors_differ"), -1),
     },
 }
-"""The sign that a feature's weight must have, where reason gives one."""
+"""The sign that a feature's weight must have, if there is a reason for one."""
 
 Example = tuple[Features, bool]
 
@@ -64,7 +64,7 @@ Example = tuple[Features, bool]
 def fit(name: str, examples: Sequence[Example]) -> dict[str, float]:
     """Return weights of a logistic model, rounded to two decimals.
 
-    Features whose weight has a sign against `SIGNS` get 0.
+    Features whose fitted weight has the wrong sign (`SIGNS`) get 0.
     """
     free = sorted(examples[0][0])
     weights = _fitted(examples, free)
@@ -75,6 +75,7 @@ def fit(name: str, examples: Sequence[Example]) -> dict[str, float]:
 
 
 def _fitted(examples: Sequence[Example], names: Sequence[str]) -> dict[str, float]:
+    """Return the weights of a logistic regression on the named features, with its bias."""
     from sklearn.linear_model import LogisticRegression
 
     x = [[features[name] for name in names] for features, _ in examples]
@@ -98,7 +99,7 @@ def train(samples: Sequence[Sample], reader: OfflineReader) -> dict[str, dict[st
 
 
 def write(way: str, models: dict[str, dict[str, float]], path: Path) -> None:
-    """Put the models of a way of reading into the readable file of both."""
+    """Store the models of one way of reading in the common file of both."""
     found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     command = "python -m training.relations --data DIR"
     command += " --extractive-reader none" if way == relations.SENTENCES else ""

@@ -1,12 +1,12 @@
-"""Sets the weights of the calibrated preflight.
+"""Fit the weights of the calibrated preflight.
 
     python -m training.train_preflight --data DIR --library-cache DIR
 
-Learns from the development questions of all data sets of `TRAINING`, at most `SAMPLE` of each, with their passages in
-the order that the reader gets: the second stage's, with weights that the data set's group had no part in. Besides the
-model for use, one is fitted without each group of data sets that share questions, so that `preflight eval calibration`
-can judge on collections that its weights never saw. Features, penalty and balance were chosen on the same development
-questions, leaving one group out each time; the test questions served for nothing but the report.
+Fitted on the development questions of all data sets of `TRAINING`, at most `SAMPLE` of each, with their passages in the
+order that the reader gets: the second stage's, with weights trained without the data set's group. Besides the model in
+use, one is fitted without each group of data sets that share questions, so that `preflight eval calibration` can
+evaluate collections that its weights never saw. Features, penalty and balance were chosen on the same development
+questions, leaving one group out each time; the test questions were used only for the report.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from preflight_rag.routing.known_questions import KnownQuestion
 from preflight_rag.routing.risk import LOST, NO_PRIOR, WEIGHTS, RiskModel, evenly, fit, recalibrate
 
 TRAINING = GROUPS
-"""Data set to the group of those that share its questions or documents."""
+"""Groups of data sets that share questions or documents, by data set."""
 NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
 def cases_of(
     collection: DataSet, library: Library, part: str, limit: int | None, progress: Progress = no_progress
 ) -> list[CalibrationCase]:
-    """Return features and truth of a collection's questions, by the passages that a reader gets."""
+    """Return features and labels of a collection's questions, from the passages that a reader gets."""
     known = [
         KnownQuestion(normalised(query.question), collection.relevant(query.id))
         for query in collection.select(part, limit)
@@ -51,12 +51,13 @@ def cases_of(
 def train(
     cases: Mapping[str, Sequence[CalibrationCase]], embedder: str, start: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return the content of the weights' file: the model for use, and one without each group.
+    """Return the content of the weights' file: the model in use, and one without each group.
 
     Args:
-        cases: By data set.
-        embedder: The revision of theirs.
-        start: The content of such a file, whose weights keep their proportions: offset, slope and threshold are anew.
+        cases: The cases by data set.
+        embedder: The revision of the embedder with which they were measured.
+        start: The content of such a file, whose weights keep their proportions: only offset, slope and threshold are
+            fitted.
     """
     groups = list(dict.fromkeys([*(TRAINING[name] for name in cases), *(start["without"] if start else ())]))
     without = {group: _fitted(cases, embedder, group, start).to_json() for group in groups} if len(groups) > 1 else {}
@@ -73,6 +74,7 @@ def train(
 def _fitted(
     cases: Mapping[str, Sequence[CalibrationCase]], embedder: str, leave: str, start: Mapping[str, Any] | None
 ) -> RiskModel:
+    """Fit the risk model on all collections but those of one left out."""
     chosen = {name: rows for name, rows in cases.items() if TRAINING[name] != leave}
     count = len({TRAINING[name] for name in chosen})
     number = NUMBERS[count - 2] if count > 1 else "one"

@@ -1,16 +1,16 @@
-"""Training of the keyless reader: the command that makes `preflight_rag/models/reading/reader.onnx`.
+"""Train the keyless reader: the command that makes `preflight_rag/models/reading/reader.onnx`.
 
     python -m training.train_reader --data DIR [--out FILE] [--checkpoints DIR] [--from WEIGHTS] [--until HH:MM]
 
-Beside it, it writes its tokenizer, its network in whole numbers (`training/reader_integers.py`), and its checksum and
-what it was trained on into `reader.json`.
+Beside it, it writes its tokenizer, its network in integers (`training/reader_integers.py`), and its checksum and the
+record of its training in `reader.json`.
 
-First on questions made of the texts' own sentences and titles (`reader_cloze.py`, `reader_paraphrase.py`), then on the
-training parts of the annotated sets (`evaluation/datasets/`), with windows and hard negatives drawn anew in each epoch.
-The weights that are shipped are the exponential moving average over the steps (Izmailov et al., UAI 2018, for the
+First it trains on questions made from the texts' own sentences and titles (`reader_cloze.py`, `reader_paraphrase.py`),
+then on the training parts of the annotated sets (`evaluation/datasets/`), with windows and hard negatives drawn anew in
+each epoch. The shipped weights are the exponential moving average over the steps (Izmailov et al., UAI 2018, for the
 idea). Seeds are fixed.
 
-With `--from` it goes on from weights instead of all-MiniLM-L6-v2, and leaves the first stage out. While it trains, the
+With `--from` it starts from given weights instead of all-MiniLM-L6-v2, and skips the first stage. While it trains, the
 averaged weights are measured on a few pairs of the validation parts.
 """
 
@@ -53,43 +53,43 @@ BATCH = 16
 RATE = 2e-4
 WARMUP = 0.05
 RATE_FROM = 6e-5
-"""The same where a training begins from weights that have learned the task; 1.5e-4 gained nothing in 900 steps."""
+"""The same for a training that starts from weights already trained on the task; 1.5e-4 gained nothing in 900 steps."""
 AVERAGING = 0.998
-"""Decay of the moving average of the weights; it is smaller at the beginning, where they change most."""
+"""Decay of the moving average of the weights; smaller at the beginning, where they change most."""
 EPOCHS = 5
 MADE, PARAPHRASED, CLAIMS, SUBJECTS = 14000, 10000, 2500, 1000
-"""Cloze questions, those made of paraphrases, statements, and examples of MedQuAD in the first stage."""
+"""Numbers of cloze questions, questions from paraphrases, statements, and examples of MedQuAD in the first stage."""
 EACH_MADE, EACH_PARAPHRASED, EACH_CLAIMS, EACH_ANSWERED = 700, 1000, 900, 1000
-"""Of these three, and of questions with their answer as one statement, in each epoch."""
+"""Numbers of these three, and of questions with their answer as one statement, in each epoch."""
 EACH_SEARCHED = 1500
-"""Questions whose passages our own search finds, in each epoch; a guess."""
+"""Questions with passages found by our own search, in each epoch; a guess."""
 EACH_TABLE = 1200
-"""Questions for cells of tables in each epoch; a guess."""
+"""Questions for cells of tables, in each epoch; a guess."""
 SPAN_SETS = (
     "nq_open_oracle", "xquad_en", "squadshifts-new_wiki", "squad2", "covidqa", "ramdocs", "clapnq", "poisonedrag",
 )  # fmt: skip
 VERDICT_SETS = ("boolq", "pubmedqa")
-"""Sets of yes/no questions, which are put as statements, too."""
+"""Sets of yes/no questions, which are also used as statements."""
 SHARES = {
     "squadshifts-reddit": 0.5, "squadshifts-amazon": 0.5, "boolq": 1.0, "pubmedqa": 0.7, "scifact": 0.7,
     "evidence_inference": 0.6, "conflictqa": 0.6, "medquad": 0.3,
 }  # fmt: skip
-"""Part of a set that an epoch takes."""
+"""Share of a set's examples in an epoch."""
 KEPT_EACH, MEASURED_EACH = 100, 300
-"""Steps between two states that are kept, and between two measurements."""
+"""Steps between two saved states, and between two measurements."""
 FINAL = 30 * 60
-"""Seconds before `--until` from which on the rate falls to nothing by then, however much of the plan is left."""
+"""Seconds before `--until` from which on the rate falls to zero by then, however much of the plan is left."""
 AT_ONCE = 1000
-"""Examples that are tokenized together; an encoding is a hundred times as large as what is kept of it."""
+"""Examples that are tokenized together; an encoding is a hundred times as large as the part that is kept."""
 WIDTHS = 16
-"""Batches are padded to a multiple of this: torch keeps compiled kernels and memory for each shape that it has seen."""
+"""Batches are padded to a multiple of this: torch caches compiled kernels and memory for each shape."""
 PRECISIONS = {"float32": None, "bfloat16": torch.bfloat16}
 UNCALIBRATED = {"answerable": 1.0, "margin": 0.0, "bias": 0.0, "threshold": 0.5}
-"""What stands in the place of the calibration until `calibrate_reader.py` has written one."""
+"""The calibration until `calibrate_reader.py` has written one."""
 
 
 class PreparedExample:
-    """An example as the network takes it; its window is kept as bytes, since a plan has a hundred thousand of them."""
+    """A tokenized example; its window is stored as bytes, since a plan has a hundred thousand of them."""
 
     __slots__ = ("_offsets", "_pieces", "_shift", "example")
 
@@ -113,13 +113,13 @@ class PreparedExample:
 def stages(
     data: Path, epochs: int = EPOCHS, *, made_first: bool = True, cache: Path | None = None
 ) -> Iterator[tuple[str, list[Sample]]]:
-    """Name and examples of each stage, in order.
+    """Yield name and examples of each stage, in order.
 
     Args:
         data: Folder of the data sets.
-        epochs: How often the annotated sets are gone through.
-        made_first: Whether a stage of questions made of texts comes before them.
-        cache: Folder of the library of whole articles; with it, passages that our own search finds are learned, too.
+        epochs: Number of passes through the annotated sets.
+        made_first: Whether a stage of made questions comes before them.
+        cache: Folder of the library of whole articles; with it, passages found by our own search are used, too.
     """
     rng = random.Random(SEED)  # noqa: S311
     texts = training_texts(data, rng)
@@ -153,11 +153,12 @@ def stages(
 
 
 def _some(found: Sequence[Sample], most: int, rng: random.Random) -> list[Sample]:
+    """Return at most so many samples, drawn at random."""
     return rng.sample(found, min(most, len(found)))
 
 
 def prepare(chosen: Sequence[Sample]) -> list[PreparedExample]:
-    """Tokenized examples; one whose answer lies beyond the window is left out."""
+    """Return tokenized examples, without those whose answer lies outside the window."""
     tokenizer = load_tokenizer(weights_folder() / "tokenizer.json")
     found = []
     for start in range(0, len(chosen), AT_ONCE):
@@ -170,7 +171,7 @@ def prepare(chosen: Sequence[Sample]) -> list[PreparedExample]:
 
 
 def positions(window: Window, spans: Sequence[Span]) -> list[tuple[int, int]]:
-    """Return first and last token of each stretch of the text that lies in the window."""
+    """Return first and last token of each span that lies in the window."""
     found = []
     for start, end in spans:
         inside = [
@@ -185,7 +186,7 @@ def positions(window: Window, spans: Sequence[Span]) -> list[tuple[int, int]]:
 
 
 def batches(prepared: Sequence[PreparedExample], rng: random.Random) -> list[list[PreparedExample]]:
-    """Random batches of similar length."""
+    """Return random batches of similar length."""
     order = list(prepared)
     rng.shuffle(order)
     pools = [order[i : i + 50 * BATCH] for i in range(0, len(order), 50 * BATCH)]
@@ -198,7 +199,7 @@ def batches(prepared: Sequence[PreparedExample], rng: random.Random) -> list[lis
 
 
 def width(batch: Sequence[Window]) -> int:
-    """Return tokens of a batch, padding included."""
+    """Return the tokens of a batch's rows, including padding."""
     return -(-max(len(window.ids) for window in batch) // WIDTHS) * WIDTHS
 
 
@@ -212,7 +213,7 @@ def feed_of(batch: Sequence[Window]) -> dict[str, torch.Tensor]:
 
 
 def targets(batch: Sequence[PreparedExample]) -> Targets:
-    """Return what the network should give for a batch."""
+    """Return the target outputs for a batch."""
     found = [item.window for item in batch]
     allowed = np.zeros((len(batch), width(found)), dtype=bool)
     for i, window in enumerate(found):
@@ -244,12 +245,12 @@ def targets(batch: Sequence[PreparedExample]) -> Targets:
 
 
 class Trainer:
-    """Steps over the stages with one schedule, keeping the moving average of the weights.
+    """Runs the steps of all stages with one schedule, and keeps the moving average of the weights.
 
     Args:
-        steps: How many the plan has.
-        start: Weights to begin with; without them, all-MiniLM-L6-v2 and heads that have learned nothing.
-        until: Time, in seconds since the epoch, at which the schedule is at its end whatever is left of the plan.
+        steps: Number of steps in the plan.
+        start: Initial weights; without them, all-MiniLM-L6-v2 and untrained heads.
+        until: Time, in seconds since the epoch, at which the schedule ends however much of the plan is left.
     """
 
     def __init__(self, steps: int, start: Path | None = None, until: float | None = None) -> None:
@@ -271,11 +272,11 @@ class Trainer:
 
     @property
     def finished(self) -> bool:
-        """Return whether the schedule is at its end."""
+        """Return whether the schedule has ended."""
         return self.done >= 1
 
     def run(self, batch: Sequence[PreparedExample]) -> None:
-        """One step."""
+        """Run one step."""
         began = time.monotonic()
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate * part_of_rate(self.done, self.steps)
@@ -297,14 +298,15 @@ class Trainer:
 
     def loss(self, batch: Sequence[PreparedExample], precision: str) -> torch.Tensor:
         """Return the loss of a batch."""
-        feed = {name: value.to(self.device) for name, value in feed_of([item.window for item in batch]).items()}
+        padded_batch = feed_of([item.window for item in batch])
+        feed = {name: value.to(self.device) for name, value in padded_batch.items()}
         self.network.train()
         with torch.autocast(self.device, dtype=PRECISIONS[precision], enabled=PRECISIONS[precision] is not None):
             outputs = self.network(**feed)
         return loss([output.cpu() for output in outputs], targets(batch))
 
     def choose_precision(self, batch: Sequence[PreparedExample]) -> None:
-        """Take the number format in which a step needs less processor time here; some processors lack bfloat16."""
+        """Choose the number format in which a step takes less processor time here; some processors lack bfloat16."""
         spent: dict[str, float] = {}
         random_state = torch.get_rng_state()
         for name in PRECISIONS:
@@ -315,11 +317,11 @@ class Trainer:
                 self.optimizer.zero_grad()
         torch.set_rng_state(random_state)
         self.precision = min(spent, key=lambda name: spent[name])
-        told = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in spent.items())
-        sys.stderr.write(f"processor time of a step: {told}; taken: {self.precision}\n")
+        pace = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in spent.items())
+        sys.stderr.write(f"processor time of a step: {pace}; taken: {self.precision}\n")
 
     def _left(self) -> float:
-        """Return the steps until the end of the schedule, this one included."""
+        """Return the steps until the end of the schedule, including this one."""
         left = float(max(1, self.steps - self.step + 1))
         if self.until is not None and self.pace:
             seconds = self.until - time.time()
@@ -328,12 +330,13 @@ class Trainer:
         return left
 
     def _average(self, decay: float) -> None:
+        """Move the average of the weights towards the learned ones."""
         with torch.no_grad():
             for name, value in self.learned.items():
                 self.average[name].lerp_(value, 1 - decay)
 
     def save(self, path: Path) -> None:
-        """Keep all that a killed training needs to go on from here."""
+        """Save everything from which a killed training can continue."""
         state = {
             "step": self.step,
             "done": self.done,
@@ -348,7 +351,7 @@ class Trainer:
         os.replace(scratch, path)
 
     def resume(self, path: Path) -> None:
-        """Go on from where `save` was called, in a training with the same data and settings."""
+        """Continue from a saved state, in a training with the same data and settings."""
         state = torch.load(path, map_location=self.device, weights_only=True)
         if "plan" in self.about and state["about"].get("plan") != self.about["plan"]:
             raise UsageError(
@@ -378,16 +381,16 @@ def train(
     until: float | None = None,
     cache: Path | None = None,
 ) -> ReaderNetwork:
-    """Train on the data sets, write the model and what stands beside it, and return the network.
+    """Train on the data sets, write the model and the files beside it, and return the network.
 
     Args:
         data: Folder of the data sets.
         out: The model's file.
-        checkpoints: Folder to keep the state in.
-        start: Weights to go on from.
-        epochs: How often the annotated sets are gone through.
+        checkpoints: Folder for the state.
+        start: Initial weights.
+        epochs: Number of passes through the annotated sets.
         until: Time at which the schedule ends, however much of the plan is left.
-        cache: As `stages` takes it.
+        cache: As in `stages`.
 
     Raises:
         UsageError: The state in `checkpoints` is of another plan.
@@ -427,23 +430,23 @@ def train(
 
 
 def part_of_rate(done: float, steps: int) -> float:
-    """Return the next step's part of the peak rate, when this share of the schedule is done: up, then down to 0."""
+    """Return the next step's fraction of the peak rate at a point of the schedule: rising, then falling to 0."""
     return min((done + 1 / steps) / WARMUP, (1 - done) / (1 - WARMUP), 1.0)
 
 
 def plan_hash(plan: Sequence[tuple[str, Sequence[Sequence[PreparedExample]]]]) -> str:
-    """Return what tells one plan from another: the examples of all batches, in order."""
-    told = hashlib.sha256()
+    """Return a hash that identifies a plan: the examples of all batches, in order."""
+    digest = hashlib.sha256()
     for name, stage in plan:
-        told.update(name.encode())
+        digest.update(name.encode())
         for batch in stage:
             for item in batch:
-                told.update(f"{item.example.question}\n{item.example.passage.text}\n".encode("utf-8", "replace"))
-    return told.hexdigest()[:16]
+                digest.update(f"{item.example.question}\n{item.example.passage.text}\n".encode("utf-8", "replace"))
+    return digest.hexdigest()[:16]
 
 
 def record(model: Path, data: Path, trainer: Trainer) -> None:
-    """Write a model's checksum and what it was trained on into the settings beside it; the rest of them is kept."""
+    """Write a model's checksum and the record of its training to the settings beside it; the rest is kept."""
     path = model.with_suffix(".json")
     known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"calibration": UNCALIBRATED}
     trained = {
@@ -460,7 +463,7 @@ def record(model: Path, data: Path, trainer: Trainer) -> None:
 
 
 def _clock(text: str) -> float:
-    """Return the next time at which a clock shows this."""
+    """Return the next time, in seconds since the epoch, at which a clock shows `text`, e.g. `06:30`."""
     try:
         hour, minute = (int(part) for part in text.split(":"))
         now = datetime.now().astimezone()

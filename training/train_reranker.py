@@ -1,13 +1,13 @@
-"""Training of the reranker without a model: the command that sets `feature_reranker.json`.
+"""Train the reranker without a language model: the command that writes `feature_reranker.json`.
 
     python -m training.train_reranker --data DIR --library-cache DIR [--out FILE]
 
-Only development parts are read. Collections that share questions or documents make one group; groups weigh the same,
-and so do the questions of a collection. The loss is the listwise softmax cross-entropy of Cao et al. (ListNet, ICML
-2007) with a ridge penalty on the weights of standardised features. For each group the file holds weights that were
+Only development parts are read. Collections that share questions or documents make one group; groups have equal weight,
+and so have the questions of a collection. The loss is the listwise softmax cross-entropy of Cao et al. (ListNet, ICML
+2007) with a ridge penalty on the weights of standardised features. For each group the file has weights that were
 trained without it, with a penalty that was chosen without it too: by nDCG@10 on each of the other groups, trained
 without both. The weights in use are trained on all groups, with the penalty that is best when each is left out in turn.
-The two weighted fusions that the reranker is compared with get their weight in the same way.
+The two weighted fusions with which the reranker is compared get their weight in the same way.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     import numpy as np
 
 QUESTIONS = 200
-"""Of each collection, a fixed sample."""
+"""Questions of each collection, a fixed sample."""
 CANDIDATES = 50
-"""Of each question, the first ones that the loss looks at; features are relative to all of them."""
+"""First candidates of each question that count in the loss; features are relative to all of them."""
 PENALTIES = (0.1, 0.3, 1.0)
 FUSION_WEIGHTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 STEPS = 200
@@ -55,11 +55,11 @@ class Example:
 
 
 Examples: TypeAlias = Mapping[str, Sequence[Sequence[Example]]]
-"""Group to its collections to their questions."""
+"""Examples by group: a list of collections, each a list of questions."""
 
 
 def gather(collection: DataSet, run: ExperimentRun, fusion: Fusion = FUSION) -> list[Example]:
-    """Return the questions of a part that have a relevant document, with their candidates' features."""
+    """Return a part's questions that have a relevant document, with their candidates' features."""
     import numpy as np
 
     found = []
@@ -83,7 +83,7 @@ def gather(collection: DataSet, run: ExperimentRun, fusion: Fusion = FUSION) -> 
 
 
 def fit(examples: Examples, penalty: float) -> np.ndarray:
-    """Weights (f,) of the features as they are, from all questions of these groups with something to learn from."""
+    """Return weights (f,) of the unscaled features, from all questions of these groups with a useful example."""
     import numpy as np
     from scipy.optimize import minimize
 
@@ -120,7 +120,7 @@ def fit(examples: Examples, penalty: float) -> np.ndarray:
 
 
 def quality(collections: Sequence[Sequence[Example]], weights: np.ndarray) -> float:
-    """Mean nDCG@10 by document, over the questions of each collection, then over the collections."""
+    """Return the mean nDCG@10 by document, over the questions of each collection, then over the collections."""
     means = []
     for questions in collections:
         values = []
@@ -133,7 +133,7 @@ def quality(collections: Sequence[Sequence[Example]], weights: np.ndarray) -> fl
 
 
 def train(examples: Examples, report: Callable[[str], object]) -> dict[str, dict[str, Any]]:
-    """Return what the file of weights holds, apart from its heading."""
+    """Return the content of the file of weights, without its heading."""
     fits: dict[tuple[frozenset[str], float], np.ndarray] = {}
 
     def fitted(groups: frozenset[str], penalty: float) -> np.ndarray:
@@ -155,14 +155,14 @@ def train(examples: Examples, report: Callable[[str], object]) -> dict[str, dict
         for name in FUSIONS:
             fusions[name][fold] = _fusion_weight(name, [examples[group] for group in sorted(groups)])
         report(f"{fold}: nDCG@10 by penalty { ({p: round(v, 4) for p, v in scores.items()}) }")
-    table = {
-        name: {fold: round(float(values[i]), 3) for fold, values in weights.items()} for i, name in enumerate(FEATURES)
-    }
+    table = {}
+    for i, name in enumerate(FEATURES):
+        table[name] = {fold: round(float(values[i]), 3) for fold, values in weights.items()}
     return {"weights": table, "penalties": penalties, "fusions": fusions}
 
 
 def folds(groups: Iterable[str]) -> Iterator[tuple[str, frozenset[str]]]:
-    """Name of a fold (the group that is left out, or all) and the groups that it is trained on."""
+    """Yield the name of each fold (the group that is left out, or all) and the groups on which it is trained."""
     everything = frozenset(groups)
     yield ALL, everything
     for group in sorted(everything):
@@ -170,8 +170,8 @@ def folds(groups: Iterable[str]) -> Iterator[tuple[str, frozenset[str]]]:
 
 
 def as_json(trained: Mapping[str, Mapping[str, Any]], examples: Examples) -> str:
-    """Return the file: a heading, then one line a feature."""
-    counts = {group: sum(len(questions) for questions in found) for group, found in sorted(examples.items())}
+    """Return the text of the file: a heading, then one line for each feature."""
+    counts = {group: sum(map(len, found)) for group, found in sorted(examples.items())}
     about = (
         "Weights of feature_reranker.py, set by training/train_reranker.py on development parts. "
         "'all' is in use; the others were trained without the group that they are named after."
@@ -200,6 +200,7 @@ def _dcg(grades: Sequence[float]) -> float:
 
 
 def _gathered(data: Path, cache: Path | None, questions: int, progress: Progress) -> Examples:
+    """Return the examples of the development questions, by group of collections."""
     run = ExperimentRun(part="development", limit=questions, library_cache=cache, progress=progress)
     found: dict[str, list[list[Example]]] = {}
     for name in GROUPS:
@@ -208,7 +209,7 @@ def _gathered(data: Path, cache: Path | None, questions: int, progress: Progress
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; the exit status is 0, or 1 when data are missing."""
+    """Run the command; return 0, or 1 if data are missing."""
     parser = argparse.ArgumentParser(prog="python -m training.train_reranker", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="the folder that holds a folder for each data set")
     parser.add_argument("--library-cache", type=Path, help="where libraries of collections are kept")

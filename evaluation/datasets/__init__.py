@@ -1,6 +1,6 @@
 """The data sets that `--dataset` may name, one file each, in every role that an experiment has for them.
 
-Nothing is downloaded: each adapter reads the files as they are published, gzipped or not, from a folder under `--data`.
+Nothing is downloaded: each adapter reads files in their published form, gzipped or not, from a folder under `--data`.
 An adapter's module says where its set is published (`SOURCE`) and under which licence (`LICENCE`). To add a set, write
 such a module with a function `(folder, name) -> DataSet` for each role, and name these functions in `ROLES`.
 """
@@ -42,7 +42,7 @@ MIRAGE_PARTS = {
     "bioasq": "BioASQ-Y/N",
     "mmlu": "MMLU-Med",
 }
-"""Name of a part in MIRAGE's file to its name in MIRAGE's tables."""
+"""The names of parts in MIRAGE's tables, by those in its file."""
 TRAINING = {
     "nq_open_oracle": "nq_open_oracle.examples",
     "xquad_en": "squad.examples",
@@ -61,9 +61,9 @@ TRAINING = {
     "conflictqa": "conflictqa.examples",
     "poisonedrag": "poisonedrag.examples",
 }
-"""Sets that the project's reader is trained on, and the functions that make its examples of them."""
+"""Sets on which the project's reader is trained, and the functions that make examples from them."""
 CONFLICTS = ("ramdocs", "ambigdocs", "conflictqa", "dragged_conflicts", "wikicontradict")
-"""Sets whose questions come with passages that disagree."""
+"""Sets whose questions come with contradicting passages."""
 ROLES: dict[str, dict[str, str]] = {
     RETRIEVAL: {
         "bioasq": "bioasq.collection",
@@ -134,7 +134,7 @@ ROLES: dict[str, dict[str, str]] = {
         "answers": "statements.answers",
     },
 }
-"""Role to the name on the command line to the function that opens the set in it."""
+"""For each role, the function that opens a set in it, by the set's name on the command line."""
 LACKS = {
     SPANS: "marks no answers in documents",
     SUMMARIES: "has no summaries",
@@ -143,16 +143,16 @@ LACKS = {
     READING: "has no passages to read",
     STATEMENTS: "has no statements",
 }
-"""What the message says of a set that does not exist in a role."""
+"""Text for the error message if a set does not exist in a role."""
 
 
 def open_dataset(name: str, data: Path | None, role: str = RETRIEVAL) -> DataSet:
     """Return the data set of a name, from its folder under `data`, in a role.
 
     Besides the names of `ROLES`, for retrieval any folder in BEIR's form; for questions also a folder with
-    questions.jsonl (one's own, with documents.jsonl where there is something to search), and a file: *.jsonl is one's
-    own questions, or in the form of "Lost in the middle" where its first line has `ctxs`; *.json is in SQuAD's form. A
-    folder or file is looked for under `data`; questions also where one is, without `data`.
+    questions.jsonl (the user's own, with documents.jsonl if there is something to search), and a file: *.jsonl is the
+    user's own questions, or in the form of "Lost in the middle" if its first line has `ctxs`; *.json is in SQuAD's
+    form. A folder or file is looked for under `data`; questions also relative to the current folder.
 
     Raises:
         UsageError: There is nothing of that name, or a file is missing; the message says where it is published.
@@ -178,7 +178,7 @@ def open_dataset(name: str, data: Path | None, role: str = RETRIEVAL) -> DataSet
 
 
 def examples(name: str, data: Path, part: ReaderPart, seed: int = 0) -> list[Sample]:
-    """Return the reader's examples of a data set's part, a question with one passage each, the same for the same seed.
+    """Return the reader's examples of a data set's part, a question with one passage each; the seed determines them.
 
     Raises:
         UsageError: A file is missing; the message says where it is published.
@@ -189,7 +189,7 @@ def examples(name: str, data: Path, part: ReaderPart, seed: int = 0) -> list[Sam
 
 
 def _pairs(folder: Path, name: str) -> DataSet:
-    """Return the reader's examples of the parts that it was not trained on."""
+    """Return the reader's examples of the parts on which it was not trained."""
     from evaluation.datasets.pairs import reading_set
 
     adapter = adapter_of(TRAINING[name])
@@ -205,16 +205,17 @@ def adapter_of(function: str) -> Any:
 
 
 def folder_of(name: str) -> str:
-    """Return the folder with the files of a known set: those with a dash in their names share one."""
+    """Return the name of the folder with the files of a known set; sets with a dash in their names share one."""
     return name.partition("-")[0]
 
 
 def in_beir_form(folder: Path) -> bool:
-    """Return whether a folder holds a corpus and queries as BEIR names them."""
+    """Return whether a folder contains a corpus and queries under BEIR's names."""
     return all(any(folder.glob(f"{name}.jsonl*")) for name in ("corpus", "queries"))
 
 
 def _no_folder(name: str, folder: str, source: str) -> UsageError:
+    """Return the error for a missing folder of a data set."""
     return UsageError(
         f"no folder with the data set {name!r}",
         help=f"Give --data DIR or PREFLIGHT_DATA, where DIR/{folder} holds the files of {source}.",
@@ -248,7 +249,7 @@ def _in_general_form(name: str, data: Path | None, role: str) -> DataSet:
 
 
 def _in_file(path: Path) -> DataSet:
-    """Return a file of questions in one of the general forms: its name's ending and its first record tell which."""
+    """Return a file of questions in one of the general forms, recognised by its extension and its first record."""
     from evaluation.datasets import nq_open_oracle, own, squad
 
     name = path.name.removesuffix(".gz")

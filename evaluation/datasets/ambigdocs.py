@@ -13,11 +13,11 @@ LICENCE = "see its publisher; Wikipedia's text CC BY-SA"
 
 
 def questions(folder: Path, name: str) -> DataSet:
-    """AmbigDocs: a question on a name, and one document for each thing of that name, each with its answer.
+    """Return AmbigDocs: a question on a name, and one document for each entity of that name, each with its answer.
 
-    test.json (or dev.json, train.json; the first that is there) as its authors publish it: a list of `qid`,
-    `question`, `ambiguous_entity`, `documents` [{`title` (the disambiguated entity), `text`, `pid` (a passage of DPR's
-    Wikipedia of December 2018), `answer`}]. (AmbigDocs, arXiv 2404.12447.)
+    test.json (or dev.json, train.json; the first that is there) in its published form: a list of `qid`, `question`,
+    `ambiguous_entity`, `documents` [{`title` (the disambiguated entity), `text`, `pid` (a passage of DPR's Wikipedia of
+    December 2018), `answer`}]. (AmbigDocs, arXiv 2404.12447.)
     """
     path = find(folder, "test.json", "dev.json", "train.json", origin=SOURCE)
     read = ((place, _same_name(record, place)) for place, record in json_records(path))
@@ -25,6 +25,7 @@ def questions(folder: Path, name: str) -> DataSet:
 
 
 def _same_name(record: dict[str, Any], place: str) -> Sample:
+    """Return the question of a record about several things with one name, each with its own document."""
     name = field(record, place, "qid")
     given = tuple(
         Context(

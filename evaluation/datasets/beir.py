@@ -1,4 +1,4 @@
-"""Folders in BEIR's form: what a question's documents are is known, its answers are not."""
+"""Folders in BEIR's form: questions with known relevant documents, without answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LICENCE = "see its publisher"
 
 
 def collection(folder: Path, name: str) -> DataSet:
-    """Any data set in BEIR's form.
+    """Return any data set in BEIR's form.
 
     corpus.jsonl (`_id`, `title`, `text`), queries.jsonl (`_id`, `text`), qrels/test.tsv or qrels.tsv.
     """
@@ -39,10 +39,10 @@ def collection(folder: Path, name: str) -> DataSet:
 
 
 def questions(folder: Path, name: str) -> DataSet:
-    """Return a folder in BEIR's form: what a question's documents are is known, its answers are not.
+    """Return a folder in BEIR's form as questions, with known relevant documents, without answers.
 
-    Questions without a relevant document are left out. In a folder with the name scifact or nq, which the project's
-    reader was trained on, the parts are the reader's own.
+    Questions without a relevant document are left out. In a folder with the name scifact or nq, on which the project's
+    reader was trained, the parts are the reader's own.
     """
     found = collection(folder, folder.resolve().name)
     keyed = {"scifact": "id", "nq": "question"}.get(found.name)
@@ -54,14 +54,14 @@ def questions(folder: Path, name: str) -> DataSet:
 def queries_of(
     path: Path, id_field: str, text_field: str, relevance: Mapping[str, Mapping[str, int]]
 ) -> tuple[Sample, ...]:
-    """Return the questions of a file, a line each, that have a relevant document."""
+    """Return the questions of a JSON lines file that have a relevant document."""
     read = [(Sample(field(record, at, id_field), field(record, at, text_field)), at) for at, record in json_lines(path)]
     unique([(query.id, place) for query, place in read])
     return judged((query for query, _ in read), relevance)
 
 
 def documents_of(path: Path, source: Callable[[str], str]) -> Callable[[], Iterator[Document]]:
-    """Reads the documents of a file, a line each, with the `source` of their ids; those without a word are left out."""
+    """Return a function that reads the non-empty documents of a JSON lines file; `source` maps ids to sources."""
 
     def documents() -> Iterator[Document]:
         for place, record in json_lines(path):

@@ -37,7 +37,7 @@ QUESTIONS = "questions.jsonl"
 
 
 def collection(folder: Path, name: str) -> DataSet:
-    """BioASQ's expert questions over their gold snippets.
+    """Return BioASQ's expert questions over their gold snippets.
 
     corpus.jsonl (`_id` = PMID, `title`, `text` = the gold snippets of that PMID), questions.jsonl (`id`, `question`),
     qrels.tsv.
@@ -51,7 +51,7 @@ def collection(folder: Path, name: str) -> DataSet:
 
 
 def questions(folder: Path, name: str) -> DataSet:
-    """BioASQ's yes/no, factoid, list and summary questions with their gold snippets.
+    """Return BioASQ's yes/no, factoid, list and summary questions with their gold snippets.
 
     Either questions.jsonl (`id`, `type`, `question`, `pmids`, `snippets` [{`pmid`, `text`}], `exact_answer`,
     `ideal_answer`) with corpus.jsonl and qrels.tsv, or the task's own files: every *.json of the folder that has a
@@ -75,7 +75,7 @@ def records(folder: Path) -> Iterator[Line]:
 
 
 def expert_questions(folder: Path) -> Iterator[tuple[str, Sample]]:
-    """Return the questions of questions.jsonl, each with its place."""
+    """Yield the questions of questions.jsonl, each with its place."""
     return ((place, expert_question(record, place)) for place, record in records(folder))
 
 
@@ -100,7 +100,7 @@ def _release(path: Path) -> Iterator[Line]:
 
 
 def expert_question(record: dict[str, Any], place: str) -> Sample:
-    """Return a question as `questions` reads it from a record of questions.jsonl."""
+    """Return a question from a record of questions.jsonl."""
     kind, name = KINDS.get(field(record, place, "type")), field(record, place, "id")
     if kind is None:
         raise UnreadableDocument(f"{place}: type is {record['type']!r}", help=f"Expected {' or '.join(KINDS)}.")
@@ -131,7 +131,7 @@ def expert_question(record: dict[str, Any], place: str) -> Sample:
 
 
 def _expert_answer(record: dict[str, Any], place: str, kind: Kind) -> tuple[str | None, tuple[tuple[str, ...], ...]]:
-    """Return the right option of a yes/no question, and the answers: of yes/no and summary questions the ideal ones."""
+    """Return the right option of a yes/no question, and the answers: the ideal ones of yes/no and summary questions."""
     if kind in ("short", "list"):
         exact = record.get("exact_answer")
         rows = [row if isinstance(row, list) else [row] for row in exact] if isinstance(exact, list) else []
@@ -147,7 +147,7 @@ def _expert_answer(record: dict[str, Any], place: str, kind: Kind) -> tuple[str 
 
 
 def names_of_answers(record: dict[str, Any]) -> tuple[tuple[str, ...], ...]:
-    """Return each right answer of a factoid (one, whose entries are its names) or list question, with its names."""
+    """Return each right answer of a factoid (a single answer with its names) or list question, with its names."""
     if record["type"] == "factoid":
         names, _ = short_answers(record)
         return (names,) if names else ()
@@ -156,10 +156,10 @@ def names_of_answers(record: dict[str, Any]) -> tuple[tuple[str, ...], ...]:
 
 
 def reading(folder: Path, name: str) -> DataSet:
-    """BioASQ's factoid, list and yes/no questions with their gold snippets; never trained on.
+    """Return BioASQ's factoid, list and yes/no questions with their gold snippets, never used for training.
 
-    Its halves are those of the other experiments. Of a list question each entry counts as an answer. A snippet without
-    an answer's words is of unknown answerability: it may answer in other words.
+    Its halves are those of the other experiments. Each entry of a list question counts as an answer. For a snippet
+    without an answer's words answerability is unknown: it may answer in other words.
     """
 
     def read(part: ReaderPart) -> Iterator[Sample]:

@@ -14,14 +14,14 @@ SOURCE = "the publishers of BioASQ, SciFact, PubMedQA, Evidence Inference and Me
 LICENCE = "those of its parts"
 ORIGINS = {"bioasq": "BioASQ", "scifact": "SciFact"}
 KINDS = {"yes/no": "yes/no", "short": "factoid", "list": "list"}
-"""Kinds of question whose short answers are known, as BioASQ calls them."""
+"""Kinds of questions with known short answers, with BioASQ's names for them."""
 
 
 def collection(folder: Path, name: str) -> DataSet:
-    """Questions of one origin over a corpus that mixes several biomedical ones.
+    """Return the questions of one origin over a corpus that mixes several biomedical ones.
 
     corpus.jsonl and queries.jsonl (`_id`, `title`, `text`, `origin`), qrels.tsv. Only documents of the questions' own
-    origin are judged, so what another origin holds counts as not relevant.
+    origin are judged, so documents of other origins count as not relevant.
     """
     origin = name.partition("-")[2]
     files = tuple(find(folder, file, origin=SOURCE) for file in ("corpus.jsonl", "queries.jsonl", "qrels.tsv"))
@@ -41,7 +41,7 @@ def collection(folder: Path, name: str) -> DataSet:
 
 
 def questions(folder: Path, name: str) -> DataSet:
-    """BioASQ's questions that have gold documents in the mixed biomedical corpus, which is searched.
+    """Return BioASQ's questions with gold documents in the mixed biomedical corpus, which is searched.
 
     questions.jsonl in the neighbouring folder `bioasq`, and the files of `collection`. An id is "bioasq:" and BioASQ's
     own.
@@ -60,7 +60,7 @@ def questions(folder: Path, name: str) -> DataSet:
 
 
 def answers(folder: Path, name: str) -> DataSet:
-    """BioASQ's factoid, list and yes/no questions with gold documents in the mixed biomedical corpus."""
+    """Return BioASQ's factoid, list and yes/no questions with gold documents in the mixed biomedical corpus."""
     samples = [
         replace(
             asked,
@@ -76,7 +76,7 @@ def answers(folder: Path, name: str) -> DataSet:
 
 
 def short_answers(folder: Path, name: str) -> DataSet:
-    """BioASQ's factoid questions over the mixed biomedical corpus."""
+    """Return BioASQ's factoid questions over the mixed biomedical corpus."""
     return replace(
         collection(folder, name),
         samples=tuple(sample for sample in questions(folder, name).samples if sample.kind == "short"),

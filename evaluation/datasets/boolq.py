@@ -1,4 +1,4 @@
-"""BoolQ: yes/no questions that people typed into a search engine, with the Wikipedia passage that answers."""
+"""BoolQ: yes/no questions typed into a search engine, with the Wikipedia passage that answers."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ FILE = "dev.jsonl"
 def examples(folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sample]:
     """Yield each question with its passage.
 
-    Half of them are written as a person writes, with a capital and a question mark.
+    Half of them are rewritten with a capital and a question mark.
 
-    dev.jsonl: `question` in small letters, `title`, `answer` (true or false), `passage`.
+    dev.jsonl: `question` in lower case, `title`, `answer` (true or false), `passage`.
     """
     for place, record in json_lines(find(folder, FILE, origin=SOURCE)):
         title = field(record, place, "title")

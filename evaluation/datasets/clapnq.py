@@ -1,9 +1,10 @@
-"""ClapNQ: questions with long answers that people wrote from one passage, and some without an answer."""
+"""ClapNQ: questions with long answers written from one passage, and some without an answer."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +22,17 @@ TITLE = "ClapNQ"
 
 
 def questions(folder: Path, name: str) -> DataSet:
-    """ClapNQ's development questions, with and without an answer in their passage.
+    """Return ClapNQ's development questions, with and without an answer in their passage.
 
     clapnq_dev_answerable.jsonl and clapnq_dev_unanswerable.jsonl: `id`, `input` (the question), `passages` [{`title`,
-    `text`}], `output` [{`answer`}], each annotator's an alternative.
+    `text`}], `output` [{`answer`}]; each annotator's answer is an alternative.
     """
     read = ((place, _grounded(record, place, answerable)) for place, record, answerable in records(folder))
     return with_passages(name, TITLE, SOURCE, LICENCE, _files(folder), read)
 
 
 def records(folder: Path) -> Iterator[tuple[str, dict[str, Any], bool]]:
-    """Place and record of each question, and whether it is answerable."""
+    """Yield place and record of each question, and whether it is answerable."""
     for path, answerable in zip(_files(folder), (True, False), strict=True):
         for place, record in json_lines(path):
             yield place, record, answerable
@@ -40,25 +41,24 @@ def records(folder: Path) -> Iterator[tuple[str, dict[str, Any], bool]]:
 def selected_sentences(folder: Path) -> dict[str, tuple[str, ...]]:
     """Return the sentences that annotators selected as evidence, by the question's id.
 
-    Return nothing where it is unanswerable.
+    Unanswerable questions have none.
     """
+    selected: dict[str, tuple[str, ...]] = {}
     with as_published("clapnq"):
-        return {
-            field(record, place, "id"): tuple(
-                sentence
-                for output in entries(record, place, "output")
-                for sentence in output.get("selected_sentences") or ()
-                if answerable
-            )
-            for place, record, answerable in records(folder)
-        }
+        for place, record, answerable in records(folder):
+            outputs = entries(record, place, "output")
+            sentences = chain.from_iterable(output.get("selected_sentences") or () for output in outputs)
+            selected[field(record, place, "id")] = tuple(sentences) if answerable else ()
+    return selected
 
 
 def _files(folder: Path) -> tuple[Path, ...]:
+    """Return the files of the answerable and of the unanswerable questions."""
     return tuple(find(folder, f"clapnq_dev_{kind}.jsonl", origin=SOURCE) for kind in ("answerable", "unanswerable"))
 
 
 def _grounded(record: dict[str, Any], place: str, answerable: bool) -> Sample:
+    """Return the question of a record with the passage that answers it, or one that does not."""
     name, text = field(record, place, "id"), field(record, place, "input")
     answers = tuple(field(output, place, "answer") for output in entries(record, place, "output"))
     if answerable and not any(answers):
@@ -85,7 +85,7 @@ def _grounded(record: dict[str, Any], place: str, answerable: bool) -> Sample:
 
 
 def examples(folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sample]:
-    """ClapNQ: windows around a selected sentence, and passages that its annotators found no answer in."""
+    """Yield windows around a selected sentence, and passages in which annotators found no answer."""
     for _, entry, known in records(folder):
         if reader_part_of(entry["input"]) == part:
             passage = entry["passages"][0]
@@ -104,9 +104,9 @@ def examples(folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sam
 
 
 def statements(folder: Path, name: str) -> DataSet:
-    """Sentences of answers that people wrote from a passage: as they are, with a value changed, and put elsewhere.
+    """Return sentences of human answers as statements: unchanged, with a value changed, and with another passage.
 
-    The changed value is another one of its kind from the same passage; elsewhere is the passage of another question
+    The changed value is another one of its kind from the same passage; the other passage is the one of another question
     that shares the most words with the sentence.
     """
 
@@ -135,7 +135,7 @@ def statements(folder: Path, name: str) -> DataSet:
 
 
 def _changed(sentence: str, text: str, rng: random.Random) -> str:
-    """Return the sentence with a date, number or name replaced by another one of its kind in the text; else empty."""
+    """Return the sentence with a date, number or name replaced by another of its kind in the text; else ""."""
     found = [item for item in candidates(sentence) if item.kind != "phrase"]
     there = [item for item in candidates(text) if item.text.casefold() not in sentence.casefold()]
     swaps = [(item, other) for item in found for other in there if other.kind == item.kind]

@@ -14,7 +14,7 @@ PAGES = {"cranfield": f"{SOURCE}/cran", "cisi": f"{SOURCE}/cisi"}
 
 
 def collection(folder: Path, name: str) -> DataSet:
-    """Cranfield or CISI: docs.jsonl (`_id`, `title`, `text`), queries.jsonl (`_id`, `text`), qrels.tsv.
+    """Return Cranfield or CISI: docs.jsonl (`_id`, `title`, `text`), queries.jsonl (`_id`, `text`), qrels.tsv.
 
     A document with a grade above 0 is relevant: Cranfield's codes count down from 1, the best, to 4. Documents without
     title and text are left out.

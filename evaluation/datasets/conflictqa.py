@@ -1,6 +1,6 @@
-"""ConflictQA (Xie et al. 2023): a passage for what a model believed, and one for the counter-answer.
+"""ConflictQA (Xie et al. 2023): a passage for a model's belief, and one for the counter-answer.
 
-What the paper COrg calls ConflictQA is another set, of Zhou et al. ("Context-faithful prompting", 2023).
+The set called ConflictQA in the COrg paper is another one, of Zhou et al. ("Context-faithful prompting", 2023).
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _NEGATION = re.compile(r"\b(?:not|no|never|cannot)\b|n['’]t\b")
 
 
 def questions(folder: Path, name: str) -> DataSet:
-    """ConflictQA: a passage for what a model believed, and one for the counter-answer.
+    """Return ConflictQA: a passage for a model's belief, and one for the counter-answer.
 
-    Every conflictQA-*.json or .jsonl of the folder, an object a line: `question`, `ground_truth` ["True" or "False"] of
-    StrategyQA's yes/no questions, a list of names of PopQA's; `memory_answer`, `counter_answer`, and the passages
-    `parametric_memory_aligned_evidence`, `counter_memory_aligned_evidence`, or where one of these is empty
-    `parametric_memory`, `counter_memory`. A yes/no passage's side follows from which of both answers is negated; where
-    that is not clear, it has no role.
+    Every conflictQA-*.json or .jsonl of the folder, one object on each line: `question`, `ground_truth` (["True" or
+    "False"] for StrategyQA's yes/no questions, a list of names for PopQA's); `memory_answer`, `counter_answer`, and the
+    passages `parametric_memory_aligned_evidence`, `counter_memory_aligned_evidence`, or if one of these is empty
+    `parametric_memory`, `counter_memory`. A yes/no passage's side follows from which of both answers is negated; if
+    that is unclear, it has no role.
     """
     files = tuple(sorted(folder.glob("conflictQA-*.json*")))
     if not files:
@@ -47,6 +47,7 @@ def questions(folder: Path, name: str) -> DataSet:
 
 
 def _conflicting(record: dict[str, Any], place: str, name: str) -> Sample:
+    """Return the question of a record with one context for the model's memory and one against it."""
     truth = tuple(listed(record, place, "ground_truth"))
     if not truth:
         raise UnreadableDocument(f"{place}: ground_truth is empty", help="Fix the line.")
@@ -80,13 +81,13 @@ def _conflicting(record: dict[str, Any], place: str, name: str) -> Sample:
 
 
 def _sides(stated: list[str]) -> list[str]:
-    """Which of two opposite statements says yes and which no; nothing where it is not clear."""
+    """Return which of two opposite statements says yes and which no; empty if it is unclear."""
     negated = [bool(_NEGATION.search(statement)) for statement in stated]
     return ["", ""] if negated[0] == negated[1] else ["no" if no else "yes" for no in negated]
 
 
 def examples(folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sample]:
-    """ConflictQA's passages for and against the statement of a StrategyQA question."""
+    """Yield ConflictQA's passages for and against the statement of a StrategyQA question."""
     for model in ("gpt4", "chatgpt"):
         name = f"conflictQA-strategyQA-{model}.jsonl"
         for _, row in json_lines(find(folder, name, origin=SOURCE)):
@@ -106,4 +107,5 @@ def examples(folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sam
 
 
 def _stem(path: Path) -> str:
+    """Return the part of a file's name that tells the subset, e.g. `popQA` for `conflictQA-popQA-chatgpt.json`."""
     return path.name.removeprefix("conflictQA-").partition(".")[0]

@@ -1,4 +1,4 @@
-"""COVID-QA: questions about long articles, with the stretches that answer them."""
+"""COVID-QA: questions about long articles, with the spans that answer them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TITLE = "COVID-QA"
 
 
 def questions(folder: Path, name: str) -> DataSet:
-    """COVID-QA's questions, each about one long article, which is not given but in the corpus.
+    """Return COVID-QA's questions, each about one long article, which is not given but in the corpus.
 
     COVID-QA.json as published (SQuAD's form, a `document_id` with each paragraph), or documents.jsonl (`document_id`,
     `text`) and questions.jsonl as `marked` reads it.
@@ -54,12 +54,12 @@ def questions(folder: Path, name: str) -> DataSet:
 
 
 def question_files(folder: Path) -> tuple[Path, Path]:
-    """Return the questions and the articles."""
+    """Return the paths of the questions and the articles."""
     return find(folder, "questions.jsonl", origin=SOURCE), find(folder, "documents.jsonl", origin=SOURCE)
 
 
 def _release(path: Path) -> tuple[list[tuple[str, Sample]], dict[str, str]]:
-    """Questions with their places, and the articles' texts, of the file as published."""
+    """Return the questions with their places, and the articles' texts, of the published file."""
     read: list[tuple[str, Sample]] = []
     articles: dict[str, str] = {}
     for number, _, _, paragraph in paragraphs(path):
@@ -72,6 +72,7 @@ def _release(path: Path) -> tuple[list[tuple[str, Sample]], dict[str, str]]:
 
 
 def _on_article(name: str, text: str, article: str, names: tuple[str, ...]) -> Sample:
+    """Return a question about one article; without answers it is unanswerable."""
     answers = (names,) if names else ()
     return Sample(
         name, text, "short", answers=answers, answerable=bool(names), documents=frozenset({article}), key=article
@@ -79,7 +80,7 @@ def _on_article(name: str, text: str, article: str, names: tuple[str, ...]) -> S
 
 
 def spans(folder: Path, name: str) -> DataSet:
-    """Return the questions with the stretches of their articles that answer them; 20 articles are taken."""
+    """Return the questions with the spans of their articles that answer them; 20 articles are used."""
     path, articles = question_files(folder)
     samples = [question for question in marked(path) if question.spans]
     documents = partial(texts, articles, "document_id")
@@ -87,7 +88,7 @@ def spans(folder: Path, name: str) -> DataSet:
 
 
 def units(folder: Path, name: str) -> DataSet:
-    """Return the questions over the sentences of their articles; relevant are those that hold an answer's characters.
+    """Return the questions over the sentences of their articles; relevant are those that contain an answer's span.
 
     Articles without a question are left out.
     """
@@ -103,22 +104,20 @@ def units(folder: Path, name: str) -> DataSet:
             )
         places[article] = sentence_spans(whole[article])
         sentences[article] = units_of(article, (whole[article][start:end] for start, end in places[article]))
-    relevance = {
-        question.id: {
-            sentences[question.document][at].id: 1
-            for ((start, end),) in question.spans
-            for at, (a, b) in enumerate(places[question.document])
-            if a < end and start < b
-        }
-        for question in questions
-    }
+    relevance: dict[str, dict[str, int]] = {question.id: {} for question in questions}
+    for question in questions:
+        units = list(zip(sentences[question.document], places[question.document], strict=True))
+        for ((start, end),) in question.spans:
+            for sentence, (begin, stop) in units:
+                if begin < end and start < stop:
+                    relevance[question.id][sentence.id] = 1
     title, files, samples = "COVID-QA, sentences of an article", (articles, path), judged(questions, relevance)
     documents = partial(chain.from_iterable, sentences.values())
     return DataSet(name, title, SOURCE, LICENCE, files, samples, documents, relevance)
 
 
 def examples(folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sample]:
-    """Windows of the article with the answer, and without it (a likely one, by shared terms)."""
+    """Yield windows of the article with the answer, and without it (a similar one, by shared terms)."""
     path, articles = question_files(folder)
     documents = {d.id: d for d in texts(articles, "document_id") if reader_part_of(d.id) == part}
     sentences: dict[str, list[Span]] = {}
@@ -138,9 +137,9 @@ def examples(folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sam
 
 
 def marked(path: Path) -> Iterator[Sample]:
-    """COVID-QA's questions.jsonl: `id`, `document_id`, `question`, `answers` [{`text`, `answer_start`}].
+    """Yield COVID-QA's questions.jsonl: `id`, `document_id`, `question`, `answers` [{`text`, `answer_start`}].
 
-    Spans whose place is not known are in words only.
+    Spans with an unknown position are given only in words.
     """
     for place, record in json_lines(path):
         worded = tuple(field(item, place, "text") for item in entries(record, place, "answers"))

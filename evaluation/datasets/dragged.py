@@ -13,7 +13,7 @@ LICENCE = "annotations Apache-2.0; the snippets are of third parties, measuring 
 
 
 def questions(folder: Path, name: str) -> DataSet:
-    """DRAGged into Conflicts (CONFLICTS): dated search results, and the type of conflict among them as the label.
+    """Return DRAGged into Conflicts (CONFLICTS): dated search results, and the type of conflict as the label.
 
     conflicts.jsonl as published: `question`, `conflict_type`, `correct_answer`, `search_results` [{`title`, `url`,
     `date`, `short_text`, `snippet`}] (the text is the first that is not empty); or sample.jsonl: `id`, `query`,
@@ -26,6 +26,7 @@ def questions(folder: Path, name: str) -> DataSet:
 
 
 def _dated(record: dict[str, Any], place: str, position: str) -> Sample:
+    """Return the question of a record with its search results as dated contexts."""
     name = field(record, place, "id", default=position)
     answer = field(record, place, "ref_answer", "correct_answer", default="").strip()
     listing = "search_results" if "search_results" in record else "docs"

@@ -20,7 +20,7 @@ TITLE = "Evidence Inference"
 
 
 def spans(folder: Path, name: str) -> DataSet:
-    """Full texts of trials, and the evidence that annotators marked for each prompt; 40 articles are taken.
+    """Return full texts of trials with the evidence that annotators marked for each prompt; 40 articles are used.
 
     articles_txt.jsonl (`pmcid`, `text`), and prompts_annotated_v2.jsonl as `_marked` reads it.
     """
@@ -31,14 +31,15 @@ def spans(folder: Path, name: str) -> DataSet:
 
 
 def _files(folder: Path) -> tuple[Path, Path]:
-    """Return the articles and the prompts."""
+    """Return the paths of the articles and the prompts."""
     return find(folder, "articles_txt.jsonl", origin=SOURCE), find(folder, "prompts_annotated_v2.jsonl", origin=SOURCE)
 
 
 def _marked(path: Path) -> Iterator[Sample]:
-    """Evidence Inference's prompts_annotated_v2.jsonl as questions; each annotator's valid evidence is an alternative.
+    """Yield Evidence Inference's prompts as questions; each annotator's valid evidence is an alternative.
 
-    `prompt_id`, `pmcid`, `intervention`, `comparator`, `outcome`, `annotations` [{`start`, `end`, `valid_label`}].
+    prompts_annotated_v2.jsonl: `prompt_id`, `pmcid`, `intervention`, `comparator`, `outcome`, `annotations` [{`start`,
+    `end`, `valid_label`}].
     """
     for place, record in json_lines(path):
         intervention, comparator, outcome = (
@@ -55,7 +56,7 @@ def _marked(path: Path) -> Iterator[Sample]:
 
 
 def examples(folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sample]:
-    """Prompts as yes/no questions, put to the marked evidence within its surroundings."""
+    """Yield prompts as yes/no questions, each with the marked evidence and its surroundings."""
     articles, path = _files(folder)
     prompts: dict[str, list[dict[str, Any]]] = {}
     for _, row in json_lines(path):
@@ -68,6 +69,7 @@ def examples(folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sam
 
 
 def _prompt(row: dict[str, Any], article: Document, spans: list[Span], rng: random.Random) -> Iterator[Sample]:
+    """Yield examples about an intervention's effect: with the marked evidence, and often with another passage."""
     marked = next((item for item in row["annotations"] if item["valid_label"] and item["evidence"].strip()), None)
     if marked is None or not 20 < len(marked["evidence"]) < 900:
         return
@@ -93,7 +95,7 @@ def _prompt(row: dict[str, Any], article: Document, spans: list[Span], rng: rand
 
 
 def _alike_or_not(rng: random.Random) -> tuple[str, Verdict]:
-    """Return a question about two treatments that do not differ."""
+    """Return a random template of a question about two treatments that do not differ, with its right verdict."""
     asked: list[tuple[str, Verdict]] = [
         ("Is there a difference in {o} between {i} and {c}?", "no"),
         ("Are {i} and {c} similar in {o}?", "yes"),

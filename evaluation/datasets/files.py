@@ -1,4 +1,4 @@
-"""Reading data files: JSON, JSON lines, CSV and judgements, plain or gzipped; a bad line is named by its number."""
+"""Reading of data files: JSON, JSON lines, CSV and judgements, plain or gzipped; errors name the line."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from preflight_rag.text.sentences import sentence_spans
 
 Line = tuple[str, dict[str, Any]]
 _REACHED: ContextVar[str] = ContextVar("reached", default="")
-"""Where reading has come to: a line's place, or a file's name once it was read."""
+"""The place that reading has reached: a line's, or a file's name once it was read."""
 
 
 @contextmanager
 def as_published(name: str) -> Iterator[None]:
-    """Whatever adapters trip over inside, which expect a data set's published form, is reported with its place.
+    """Raise errors inside an adapter, which expects a data set's published form, with the place in the file.
 
     Raises:
         UnreadableDocument: A file of the data set `name` has another form.
@@ -46,7 +46,7 @@ def as_published(name: str) -> Iterator[None]:
 
 
 def find(folder: Path, *names: str, origin: str) -> Path:
-    """Return the first of `names` that lies in the folder, as it is or gzipped.
+    """Return the path of the first of `names` in the folder, plain or gzipped.
 
     Raises:
         UsageError: None of them is there; the message says where the data set is published (`origin`).
@@ -59,10 +59,10 @@ def find(folder: Path, *names: str, origin: str) -> Path:
 
 
 def json_lines(path: Path) -> Iterator[Line]:
-    """Yield the objects of a JSON lines file, each with its place for error messages; blank lines are passed over.
+    """Yield the objects of a JSON lines file, each with its place for error messages; blank lines are skipped.
 
     Raises:
-        UnreadableDocument: The file is damaged, or a line holds no JSON object.
+        UnreadableDocument: The file is damaged, or a line is not a JSON object.
     """
     for place, line in _lines(path):
         if not line.strip():
@@ -82,7 +82,7 @@ def json_file(path: Path) -> Any:
     """Return the content of a file that is one JSON value.
 
     Raises:
-        UnreadableDocument: The file is damaged, or no JSON.
+        UnreadableDocument: The file is damaged, or not JSON.
     """
     with _opened(path) as file:
         text = file.read()
@@ -94,10 +94,10 @@ def json_file(path: Path) -> Any:
 
 
 def json_records(path: Path) -> Iterator[Line]:
-    """Yield the objects of a JSON array, each with its place; of a file that is no array, those of its lines.
+    """Yield the objects of a JSON array, each with its place; if the file is not an array, those of its lines.
 
     Raises:
-        UnreadableDocument: The file is damaged, or an entry is no object.
+        UnreadableDocument: The file is damaged, or an entry is not an object.
     """
     with _opened(path) as file:
         is_array = next((line.lstrip()[0] == "[" for line in file if line.strip()), False)
@@ -130,7 +130,7 @@ def csv_records(path: Path) -> Iterator[Line]:
 
 
 def judgements(path: Path) -> dict[str, dict[str, int]]:
-    """Relevance judgements: tab-separated query id, document id, grade, after a header line.
+    """Return relevance judgements: tab-separated query id, document id, grade, after a header line.
 
     Raises:
         UnreadableDocument: A line has another number of fields, or a grade that is not a whole number.
@@ -151,7 +151,7 @@ def judgements(path: Path) -> dict[str, dict[str, int]]:
 
 
 def trec_judgements(path: Path) -> dict[str, dict[str, int]]:
-    """Relevance judgements in TREC's form: query id, an unused field, document id, grade, with any white space between.
+    """Return relevance judgements in TREC's form: query id, unused field, document id, grade, separated by white space.
 
     Raises:
         UnreadableDocument: A line has another number of fields, or a grade that is not a whole number.
@@ -171,10 +171,10 @@ def trec_judgements(path: Path) -> dict[str, dict[str, int]]:
 
 
 def field(record: dict[str, Any], place: str, *names: str, default: str | None = None) -> str:
-    """Return the text of the first of `names` that the record has; numbers are taken as text.
+    """Return the text of the first of `names` that the record has; numbers are converted to text.
 
     Raises:
-        UnreadableDocument: The record has none of them and there is no default, or it is no text.
+        UnreadableDocument: The record has none of them and there is no default, or the value is not text.
     """
     for name in names:
         value = record.get(name)
@@ -205,7 +205,7 @@ def listed(record: dict[str, Any], place: str, *names: str) -> list[str]:
     """Return the entries, as text, of the first of `names` that the record has.
 
     Raises:
-        UnreadableDocument: The record has none of them, or it is no list of texts or numbers.
+        UnreadableDocument: The record has none of them, or the value is not a list of texts or numbers.
     """
     for name in names:
         value = record.get(name)
@@ -217,7 +217,7 @@ def listed(record: dict[str, Any], place: str, *names: str) -> list[str]:
 
 
 def mapping(value: Any, place: str) -> dict[str, Any]:
-    """Return a JSON object that holds something.
+    """Return a JSON value that must be a non-empty object.
 
     Raises:
         UnreadableDocument: It is something else.
@@ -230,7 +230,7 @@ def mapping(value: Any, place: str) -> dict[str, Any]:
 
 
 def unique(ids: Sequence[tuple[str, str]]) -> None:
-    """Check that no id stands twice in a sequence of (id, place).
+    """Raise an error if an id occurs twice in a sequence of (id, place).
 
     Raises:
         UnreadableDocument: One does.
@@ -243,6 +243,7 @@ def unique(ids: Sequence[tuple[str, str]]) -> None:
 
 
 def _lines(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield each line of a text file, before it its place for error messages, e.g. `dev.jsonl line 3`."""
     with _opened(path) as file:
         for number, line in enumerate(file, 1):
             yield f"{path.name} line {number}", line
@@ -250,6 +251,7 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[IO[str]]:
+    """Open a text file, compressed or not; errors while it is read become `UnreadableDocument`."""
     opener = gzip.open if path.suffix == ".gz" else open
     try:
         with cast("IO[str]", opener(path, "rt", encoding="utf-8-sig")) as file:
@@ -271,7 +273,7 @@ def entries(record: dict[str, Any], place: str, name: str) -> list[dict[str, Any
 
 
 def texts(path: Path, id_field: str) -> Iterator[Document]:
-    """Yield the documents of a file with an id and a `text` a line."""
+    """Yield the documents of a JSON lines file with an id and a `text`."""
     for place, record in json_lines(path):
         name = field(record, place, id_field)
         yield Document(id=name, text=field(record, place, "text"), source=name)
@@ -283,13 +285,13 @@ def units_of(name: str, found: Iterable[str]) -> tuple[Document, ...]:
 
 
 def in_sentences(found: DataSet) -> DataSet:
-    """Return a set of questions about one document each, over the sentences of these documents.
+    """Return questions about one document each over the sentences of these documents.
 
     Relevant are the sentences in which the question's document answers it: by the sample's `spans`, else those that
-    hold one of its answers word for word. Questions without such a sentence, and documents without a question, are left
-    out.
+    contain one of its answers word for word. Questions without such a sentence, and documents without a question, are
+    left out.
     """
-    # Not at the top: `preflight --help` reads this module, and metrics bring numpy.
+    # Imported here: `preflight --help` reads this module, and metrics need numpy.
     from evaluation.reading_metrics import holds
 
     asked: dict[str, list[Sample]] = {}
@@ -303,11 +305,14 @@ def in_sentences(found: DataSet) -> DataSet:
         units += own
         for sample in asked.get(document.id, ()):
             marked = [span for stretches in sample.spans for span in stretches]
-            relevance[sample.id] = {
-                unit.id: 1
-                for unit, (start, end) in zip(own, places, strict=True)
-                if any(a < end and start < b for a, b in marked) or (not marked and holds(unit.text, sample.names))
-            }
+            relevance[sample.id] = {}
+            for unit, (start, end) in zip(own, places, strict=True):
+                if marked:
+                    answers = any(begin < end and start < stop for begin, stop in marked)
+                else:
+                    answers = holds(unit.text, sample.names)
+                if answers:
+                    relevance[sample.id][unit.id] = 1
     samples, title = judged(found.samples, relevance), f"{found.title}, sentences of a document"
     return replace(found, title=title, samples=samples, corpus=lambda: iter(units), relevance=relevance)
 
@@ -340,9 +345,13 @@ def collected(read: Iterable[tuple[str, Sample]], path: Path) -> tuple[Sample, .
 
 
 def judged(samples: Iterable[Sample], relevance: Mapping[str, Mapping[str, int]]) -> tuple[Sample, ...]:
-    """Return the samples that a document is relevant to, each with those documents."""
-    graded = ((s, frozenset(name for name, grade in relevance.get(s.id, {}).items() if grade > 0)) for s in samples)
-    return tuple(replace(sample, documents=documents) for sample, documents in graded if documents)
+    """Return the samples that have a relevant document, each with those documents."""
+    found = []
+    for sample in samples:
+        documents = frozenset(name for name, grade in relevance.get(sample.id, {}).items() if grade > 0)
+        if documents:
+            found.append(replace(sample, documents=documents))
+    return tuple(found)
 
 
 def about_documents(
@@ -355,7 +364,7 @@ def about_documents(
     corpus: Callable[[], Iterator[Document]],
     most: int,
 ) -> DataSet:
-    """Return samples that each ask about one long document; an experiment takes the first `most` by hash."""
+    """Return samples that each ask about one long document; an experiment uses the first `most` documents by hash."""
     relevance = {sample.id: {sample.document: 1} for sample in samples}
     return DataSet(
         name, title, source, licence, files, judged(samples, relevance), corpus, relevance, most_documents=most
@@ -365,7 +374,7 @@ def about_documents(
 def with_passages(
     name: str, title: str, source: str, licence: str, files: tuple[Path, ...], read: Iterable[tuple[str, Sample]]
 ) -> DataSet:
-    """Return a set whose corpus is the passages that come with its samples, which were read with their places.
+    """Return a set whose corpus is the passages of its samples, which were read with their places.
 
     Raises:
         UnreadableDocument: As `collected`.

@@ -1,4 +1,4 @@
-"""FinanceBench: questions about filings, with the quotes and pages that are their evidence."""
+"""FinanceBench: questions about filings, with quotes and pages as evidence."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ QUESTIONS = "financebench_open_source.jsonl"
 
 
 def questions(folder: Path, name: str) -> DataSet:
-    """Questions about filings, with the quotes that are their evidence; the corpus is the PDF files.
+    """Return questions about filings, with the quotes that are their evidence; the corpus is the PDF files.
 
-    financebench_open_source.jsonl as `_asked` reads it, and pdfs/*.pdf. Questions about filings that are not there have
-    no document to be found; a passage's source is its file and page.
+    financebench_open_source.jsonl as `_asked` reads it, and pdfs/*.pdf. Questions about missing filings have no
+    relevant document; a passage's source is its file and page.
     """
     path, pdfs = find(folder, QUESTIONS, origin=SOURCE), folder / "pdfs"
     there = [document.stem for document in sorted(pdfs.glob("*.pdf"))]
@@ -56,9 +56,9 @@ def questions(folder: Path, name: str) -> DataSet:
 
 
 def spans(folder: Path, name: str) -> DataSet:
-    """Questions about filings (pdfs/*.pdf), with the text and the page of the evidence; 10 filings are taken.
+    """Return questions about filings (pdfs/*.pdf), with text and page of the evidence; 10 filings are used.
 
-    The evidence is looked for on its page by its letters and digits; a question with evidence that is not found is left
+    The evidence is looked for on its page by its letters and digits; questions with evidence that is not found are left
     out. Annual and quarterly reports (10-K, 10-Q) are left out too: one of them takes as long to embed as all the other
     filings.
     """
@@ -71,12 +71,13 @@ def spans(folder: Path, name: str) -> DataSet:
 
     def located(ids: Collection[str]) -> Iterator[tuple[Document, Mapping[str, Spans]]]:
         for filing, document in filings(pdfs, ids):
-            found = {
-                question.id: [on_page(document, *quote) for quote in quotes]
-                for question, quotes in asked
-                if question.document == filing
-            }
-            yield document, {key: (tuple(filter(None, at)),) for key, at in found.items() if None not in at}
+            found: dict[str, Spans] = {}
+            for question, quotes in asked:
+                if question.document == filing:
+                    spans = [on_page(document, *quote) for quote in quotes]
+                    if None not in spans:
+                        found[question.id] = (tuple(filter(None, spans)),)
+            yield document, found
 
     samples = [question for question, _ in asked]
     names = list(dict.fromkeys(question.document for question in samples))
@@ -106,7 +107,7 @@ def _asked(path: Path) -> Iterator[tuple[Sample, list[tuple[str, int]]]]:
 
 
 def filings(folder: Path, names: Iterable[str]) -> Iterator[tuple[str, Document]]:
-    """Yield the filings of these names as the product reads their PDF files, each with its name."""
+    """Yield the named filings, as the product reads their PDF files, each with its name."""
     for name in names:
         for loaded in load(folder / f"{name}.pdf"):
             if not isinstance(loaded, Document):
@@ -115,7 +116,7 @@ def filings(folder: Path, names: Iterable[str]) -> Iterator[tuple[str, Document]
 
 
 def on_page(document: Document, quote: str, page: int) -> Span | None:
-    """Where a quote stands, on a page and the next one, by letters and digits alone; None where it does not."""
+    """Return the span of a quote on a page and the next one, by letters and digits alone; None if it is not there."""
     starts = dict(document.pages)
     if page not in starts:
         return None

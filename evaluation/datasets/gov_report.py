@@ -1,4 +1,4 @@
-"""GovReport: long reports of the GAO and the CRS, with the summaries that their experts wrote."""
+"""GovReport: long reports of the GAO and the CRS, with their experts' summaries."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ QUESTION = "What does the report say?"
 
 
 def summaries(folder: Path, name: str) -> DataSet:
-    """Reports with their summaries.
+    """Return reports with their summaries.
 
     gao/*.json (`id`, `highlight`, `report`: lists of sections) and crs/*.json (`id`, `summary` [paragraphs], `reports`:
     a section) as published, where split_ids/ names the parts: those of its *test.ids; a section has `section_title`,
-    `paragraphs`, `subsections`. Or *.jsonl with `report` and `summary` a line.
+    `paragraphs`, `subsections`. Or *.jsonl with `report` and `summary` on each line.
     """
     lines = sorted({*folder.glob("*.jsonl"), *folder.glob("*.jsonl.gz")})
     files = sorted([*folder.glob("gao/*.json"), *folder.glob("crs/*.json")])
@@ -38,25 +38,27 @@ def summaries(folder: Path, name: str) -> DataSet:
 
 
 def _of(name: str, report: str, summary: str) -> Sample:
+    """Return a sample that asks for the summary of a report."""
     return summarised(name, QUESTION, report, {"abstractive": summary})
 
 
 def _published(path: Path) -> Sample:
-    """Return a report as the GAO's or the CRS' file has it."""
+    """Return a report from a file of the GAO or the CRS."""
     record = mapping(json_file(path), path.name)
     name = field(record, path.name, "id")
     if "report" in record:
-        report, summary = (
-            "\n".join(line for section in entries(record, path.name, part) for line in _lines(section, path.name))
-            for part in ("report", "highlight")
-        )
-        return _of(name, report, summary)
+        return _of(name, _text(record, "report", path.name), _text(record, "highlight", path.name))
     report = "\n".join(_lines(mapping(record.get("reports"), path.name), path.name))
     return _of(name, report, "\n".join(listed(record, path.name, "summary")))
 
 
+def _text(record: dict[str, Any], part: str, place: str) -> str:
+    """Return the lines of all sections of a part of a record."""
+    return "\n".join(line for section in entries(record, place, part) for line in _lines(section, place))
+
+
 def _lines(section: dict[str, Any], place: str) -> Iterator[str]:
-    """Titles and paragraphs of a section, those of its subsections behind."""
+    """Yield titles and paragraphs of a section, followed by those of its subsections."""
     if title := field(section, place, "section_title", default="").strip():
         yield title
     yield from listed(section, place, "paragraphs")

@@ -3,7 +3,7 @@
 The documents are XQuAD's English paragraphs, and twenty short ones of our own in German, French, Spanish, Chinese and
 Japanese (`language_documents.jsonl`), all in one library. Fifty of XQuAD's questions were translated by us, ten to
 each of these languages (`language_questions.jsonl`), and are asked in English too; about our own documents 26 questions
-are asked in English. A question's `label` says in which language it is asked, and in which it is answered.
+are asked in English. A question's `label` names the languages of the question and of the answer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ QUESTIONS, DOCUMENTS = HERE / "language_questions.jsonl", HERE / "language_docum
 
 
 def collection(folder: Path, name: str) -> DataSet:
-    """XQuAD's paragraphs and our documents; the one that a question is about is relevant to it."""
+    """Return XQuAD's paragraphs and our documents, with the document of each question as the relevant one."""
     english = squad.questions(folder, name)
     by_id = {sample.id: sample for sample in english.samples}
     samples: list[Sample] = []
@@ -64,7 +64,7 @@ def collection(folder: Path, name: str) -> DataSet:
 
 
 def _own() -> Iterator[tuple[Document, str, list[str]]]:
-    """Our documents, each with its language and the English questions about it."""
+    """Yield our documents, each with its language and the English questions about it."""
     for place, record in json_lines(DOCUMENTS):
         name, title = field(record, place, "id"), field(record, place, "title")
         document = Document(id=name, text=field(record, place, "text"), title=title, source=name)

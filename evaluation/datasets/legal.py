@@ -1,4 +1,4 @@
-"""Legal documents: judgements of the Indian and the UK Supreme Court, with the summaries of their experts."""
+"""Legal documents: judgements of the Indian and the UK Supreme Court, with their experts' summaries."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ QUESTION = "What does the judgement say?"
 
 
 def summaries(folder: Path, name: str) -> DataSet:
-    """Judgements with their abstractive summaries, of IN-Abs and UK-Abs as published.
+    """Return judgements with their abstractive summaries, of IN-Abs and UK-Abs as published.
 
     IN-Abs/test-data/judgement/*.txt with test-data/summary/ beside it, UK-Abs/test-data/judgement/*.txt with
-    test-data/summary/full/; the two files of a case have one name. A folder without those of a test part is read from
-    its judgement/ and summary/.
+    test-data/summary/full/; the two files of a case have one name. A folder without a test part is read from its
+    judgement/ and summary/.
     """
     judgements = sorted(folder.glob("**/test-data/judgement/*.txt")) or sorted(folder.glob("**/judgement/*.txt"))
     if not judgements:
@@ -35,7 +35,7 @@ def _of(path: Path, place: str) -> Sample:
     """Return a judgement with its summary.
 
     Raises:
-        UnreadableDocument: There is no summary of its name, or one of the two is no UTF-8.
+        UnreadableDocument: There is no summary of its name, or one of the two is not UTF-8.
     """
     beside = path.parents[1] / "summary"
     summary = next((p for p in (beside / "full" / path.name, beside / path.name) if p.is_file()), None)

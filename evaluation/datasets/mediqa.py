@@ -16,8 +16,8 @@ _TAG = re.compile(r"<[^<>]{1,60}>")
 def summaries(folder: Path, name: str) -> DataSet:
     """Return a question's answers as one document, with two expert summaries.
 
-    questions.jsonl (`id`, `question`, `answers` [{`Answer`}], `extractive_summary`, `abstractive_summary`). Tags that
-    the answers hold become line ends.
+    questions.jsonl (`id`, `question`, `answers` [{`Answer`}], `extractive_summary`, `abstractive_summary`). Tags in the
+    answers become line ends.
     """
     path = find(folder, "questions.jsonl", origin=SOURCE)
     samples = []
@@ -31,6 +31,6 @@ def summaries(folder: Path, name: str) -> DataSet:
 
 
 def summarised(name: str, question: str, text: str, summaries: dict[str, str]) -> Sample:
-    """Return a document that a question asks to summarise, with what people wrote."""
+    """Return a document to summarise for a question, with the human summaries."""
     given = (Context(name, "", text),)
     return Sample(name, question, given=given, documents=frozenset({name}), document=name, summaries=summaries)

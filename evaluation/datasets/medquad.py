@@ -24,11 +24,11 @@ LICENCE = "CC BY 4.0"
 TITLE = "MedQuAD"
 PAIRS = "qa_pairs.jsonl"
 STRICTEST = ("train", "validation", "test")
-"""The reader's parts; a question about several subjects belongs to the first part that one of them falls into."""
+"""The reader's parts; a question about several subjects belongs to the first of these in which one of them is."""
 
 
 def collection(folder: Path, name: str) -> DataSet:
-    """Consumer-health questions over the NIH's answers; relevant are all answers to the same question.
+    """Return consumer-health questions over the NIH's answers; relevant are all answers to the same question.
 
     qa_pairs.jsonl (`_id`, `focus`, `question`, `answer`, `url`). Each distinct question is asked once. An answer's
     title is its focus, which the question often names.
@@ -55,7 +55,7 @@ def collection(folder: Path, name: str) -> DataSet:
 
 
 def questions(folder: Path, name: str) -> DataSet:
-    """MedQuAD: consumer-health questions, each asked once, with all answers to it as alternatives.
+    """Return MedQuAD: consumer-health questions, each asked once, with all answers to it as alternatives.
 
     The XML files as published, in their twelve folders (`Document` with `Focus`, and a `QAPair` with `Sample` and
     `Answer` for each question; pairs whose answer was removed are left out), or qa_pairs.jsonl as `collection`
@@ -80,6 +80,7 @@ def questions(folder: Path, name: str) -> DataSet:
 
 
 def _health_question(name: str, text: str, answers: list[Document]) -> Sample:
+    """Return a question with its answering documents; its part is the strictest one of their topics."""
     return Sample(
         id=name,
         question=text,
@@ -116,6 +117,7 @@ def _released_pairs(paths: Iterable[Path]) -> list[tuple[str, str, list[Document
 
 
 def _parsed(path: Path) -> _Element:
+    """Return the root element of an XML file."""
     try:
         return parse_xml(path.read_bytes())
     except (OSError, XMLSyntaxError) as error:
@@ -123,7 +125,7 @@ def _parsed(path: Path) -> _Element:
 
 
 def examples(folder: Path, part: ReaderPart, rng: random.Random, most: int = 2000) -> Iterator[Sample]:
-    """MedQuAD: a question with its answer, and with an answer to another question about the same subject."""
+    """Yield each question with its answer, and with an answer to another question about the same subject."""
     rows = [row for _, row in json_lines(find(folder, PAIRS, origin=SOURCE)) if row["answer"]]
     by_focus: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
@@ -143,6 +145,7 @@ def examples(folder: Path, part: ReaderPart, rng: random.Random, most: int = 200
 
 
 def _opening(text: str, rng: random.Random) -> str:
+    """Return the beginning of a text, cut at a sentence to a random length."""
     spans = sentence_spans(text)
     begin, end = window(text, spans, spans[0], rng)
     return " ".join(text[begin:end].split())

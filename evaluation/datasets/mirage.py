@@ -17,11 +17,11 @@ LICENCE = "public domain notice of NCBI; MedQA, MedMCQA, PubMedQA MIT"
 
 
 def questions(folder: Path, name: str) -> DataSet:
-    """MIRAGE's multiple-choice and yes/no questions; `mirage-medqa` and the like are one part alone.
+    """Return MIRAGE's multiple-choice and yes/no questions; `mirage-medqa` and the like are single parts.
 
-    benchmark.json as published: part to id to `question`, `options` {letter: text}, `answer` (a letter), and where it
-    is known `PMID`, a list; or benchmark.jsonl, one question a line, with `id` ("medqa:0000"), `dataset`, and `pmids`
-    in place of `PMID`. An id of PubMedQA* is a PMID. Two options of a question may read alike.
+    benchmark.json as published: for each part and id `question`, `options` {letter: text}, `answer` (a letter), and if
+    known `PMID`, a list; or benchmark.jsonl, one question on each line, with `id` ("medqa:0000"), `dataset`, and
+    `pmids` instead of `PMID`. An id of PubMedQA* is a PMID. Two options of a question may have the same text.
     """
     path = find(folder, "benchmark.json", "benchmark.jsonl", origin=SOURCE)
     wanted = name.partition("-")[2]
@@ -39,6 +39,7 @@ def questions(folder: Path, name: str) -> DataSet:
 
 
 def _records(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield place, subset and record of each question, from MIRAGE's JSON or from a file of JSON lines."""
     if ".jsonl" in path.name:
         for place, record in json_lines(path):
             yield place, field(record, place, "dataset"), record
@@ -50,6 +51,7 @@ def _records(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def _multiple_choice(record: dict[str, Any], place: str, part: str) -> Sample:
+    """Return the multiple-choice question of a record."""
     options = mapping(record.get("options"), f"{place}: options")
     letter, name = field(record, place, "answer"), field(record, place, "id")
     if letter not in options:

@@ -1,4 +1,4 @@
-"""NarrativeQA: questions about whole books and film scripts, answered by people who read their summaries."""
+"""NarrativeQA: questions about whole books and film scripts, answered by annotators who read their summaries."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from preflight_rag.state.values import Document
 SOURCE = "github.com/google-deepmind/narrativeqa"
 LICENCE = "Apache-2.0; stories of Project Gutenberg and script sites"
 SET = "valid"
-"""The published part that is taken."""
+"""The published part that is used."""
 
 
 def questions(folder: Path, name: str) -> DataSet:
     """Return the validation questions, each about one story.
 
-    qaps.csv (`document_id`, `set`, `question`, `answer1`, `answer2`) and tmp/ID.content, the stories as the set's own
-    download_stories.sh puts them; for those that are not there, the summary in third_party/wikipedia/summaries.csv
-    (`document_id`, `summary`), on which the questions were written.
+    qaps.csv (`document_id`, `set`, `question`, `answer1`, `answer2`) and tmp/ID.content, the stories as downloaded by
+    the set's own download_stories.sh; for missing ones, the summary in third_party/wikipedia/summaries.csv
+    (`document_id`, `summary`), from which the questions were written.
     """
     path = find(folder, "qaps.csv", origin=SOURCE)
     summaries = {}
@@ -46,12 +46,13 @@ def questions(folder: Path, name: str) -> DataSet:
 
 
 def units(folder: Path, name: str) -> DataSet:
-    """Return the same over the sentences of each story.
+    """Return the questions over the sentences of each story.
 
-    Answers are free, so that few of them stand in it word for word.
+    Answers are free, so few of them occur in it word for word.
     """
     return in_sentences(questions(folder, name))
 
 
 def _story(folder: Path, name: str) -> Path:
+    """Return the path of a story's text."""
     return folder / "tmp" / f"{name}.content"

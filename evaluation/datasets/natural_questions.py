@@ -1,4 +1,4 @@
-"""Natural Questions: questions to Google with a page of Wikipedia each, and the stretches that answer them."""
+"""Natural Questions: questions to Google with a page of Wikipedia each, and the spans that answer them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from preflight_rag.state.values import Document
 SOURCE = "ai.google.com/research/NaturalQuestions"
 LICENCE = "Apache-2.0; Wikipedia's text CC BY-SA"
 BLOCKS = frozenset(["P", "H1", "H2", "H3", "H4", "Li", "Tr", "Table", "Dd", "Dt", "Dl", "Ul", "Ol", "Th", "Td"])
-"""Tags that end a line: two cells or paragraphs are not one sentence."""
+"""Tags that end a line, so that two cells or paragraphs do not become one sentence."""
 
 
 def questions(folder: Path, name: str) -> DataSet:
     """Return the questions that have a short answer, each about one page.
 
-    nq-*.jsonl or *simplified-nq-*.jsonl, gzipped or not: a line a question with `example_id`, `question_text`,
+    nq-*.jsonl or *simplified-nq-*.jsonl, gzipped or not: on each line a question with `example_id`, `question_text`,
     `annotations` [{`short_answers` [{`start_token`, `end_token`}]}], and the page as `document_text` (simplified:
-    tokens between spaces, tags among them) or as `document_tokens` [{`token`, `html_token`}] (original).
+    tokens separated by spaces, including tags) or as `document_tokens` [{`token`, `html_token`}] (original).
     """
     paths = sorted({*folder.glob("*nq-*.jsonl"), *folder.glob("*nq-*.jsonl.gz")})
     if not paths:
@@ -49,12 +49,12 @@ def questions(folder: Path, name: str) -> DataSet:
 
 
 def units(folder: Path, name: str) -> DataSet:
-    """Return the same over the sentences of each page."""
+    """Return the questions over the sentences of each page."""
     return in_sentences(questions(folder, name))
 
 
 def _page(record: dict[str, Any], place: str) -> tuple[str, list[Span]]:
-    """Return the page's text without tags, and where each of its tokens stands; a tag stands nowhere."""
+    """Return the page's text without tags, and the span of each of its tokens; a tag has an empty one."""
     if "document_tokens" in record:
         tokens = [
             (field(token, place, "token"), bool(token.get("html_token")))
@@ -75,6 +75,7 @@ def _page(record: dict[str, Any], place: str) -> tuple[str, list[Span]]:
 
 
 def _short_answers(record: dict[str, Any], place: str, tokens: list[Span]) -> Iterator[Span]:
+    """Yield the character spans of a record's short answers."""
     for annotation in entries(record, place, "annotations"):
         for answer in entries(annotation, place, "short_answers"):
             first, last = whole_number(answer, place, "start_token"), whole_number(answer, place, "end_token") - 1

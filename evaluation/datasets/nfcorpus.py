@@ -13,7 +13,7 @@ LICENCE = "free for academic use"
 
 
 def collection(folder: Path, name: str) -> DataSet:
-    """NFCorpus: short lay queries over medical abstracts, graded 1 to 3; its text comes without stop words.
+    """Return NFCorpus: short lay queries over medical abstracts, graded 1 to 3; its text comes without stop words.
 
     docs.jsonl (`_id`, `text`), queries.jsonl (`_id`, `title`), *.3-2-1.qrel in TREC's form.
     """

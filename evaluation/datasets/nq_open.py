@@ -13,7 +13,7 @@ LICENCE = "Apache-2.0"
 
 
 def questions(folder: Path, name: str) -> DataSet:
-    """NQ-Open's development questions, without passages: NQ-open.dev.jsonl (`question`, `answer` [names])."""
+    """Return NQ-Open's development questions, without passages: NQ-open.dev.jsonl (`question`, `answer` [names])."""
     path = find(folder, "NQ-open.dev.jsonl", origin=SOURCE)
 
     def read() -> Iterator[tuple[str, Sample]]:

@@ -1,4 +1,4 @@
-"""NQ-Open with passages as in "Lost in the middle": the one that gives the answer alone, or among others."""
+"""NQ-Open with passages as in "Lost in the middle": only the one that gives the answer, or that among others."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ ORACLE = "nq-open-oracle.jsonl"
 
 
 def questions(folder: Path, name: str) -> DataSet:
-    """NQ-Open with the gold passage alone: nq-open-oracle.jsonl of "Lost in the middle"."""
+    """Return NQ-Open with only the gold passage: nq-open-oracle.jsonl of "Lost in the middle"."""
     return lost_in_the_middle(find(folder, ORACLE, origin=SOURCE), name)
 
 
 def lost_in_the_middle(path: Path, name: str) -> DataSet:
-    """Any question file of "Lost in the middle", such as nq-open-20_total_documents_gold_at_9.jsonl.gz.
+    """Return any question file of "Lost in the middle", such as nq-open-20_total_documents_gold_at_9.jsonl.gz.
 
     `question`, `answers` (names of one answer), `ctxs` [{`title`, `text`, `isgold`}] in the file's order.
     """
@@ -37,6 +37,7 @@ def lost_in_the_middle(path: Path, name: str) -> DataSet:
 
 
 def _open_question(record: dict[str, Any], place: str, name: str) -> Sample:
+    """Return the question of a record with its contexts: the gold one and noise."""
     contexts = entries(record, place, "ctxs")
     given = tuple(
         Context(
@@ -61,7 +62,7 @@ def _open_question(record: dict[str, Any], place: str, name: str) -> Sample:
 
 
 def short_answers(folder: Path, name: str) -> DataSet:
-    """NQ-Open's questions over the gold passages of all of them."""
+    """Return NQ-Open's questions over the gold passages of all of them."""
     found = questions(folder, name)
     samples, documents = [], []
     for number, asked in enumerate(found.samples):
@@ -79,7 +80,7 @@ def short_answers(folder: Path, name: str) -> DataSet:
 
 
 def examples(folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sample]:
-    """NQ-Open with gold passages: the passage, the annotated paragraph, and a hard negative by BM25."""
+    """Yield NQ-Open's questions with gold passages: the passage, the annotated paragraph, a hard negative by BM25."""
     from rank_bm25 import BM25Okapi
 
     mine = [

@@ -1,4 +1,4 @@
-"""One's own questions and documents, as JSON lines."""
+"""The user's own questions and documents, as JSON lines."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ FIELDS = (
     "answerable",
     "label",
 )
-"""The fields of one's own questions; others are refused."""
+"""The fields of the user's own questions; others are refused."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 def own(path: Path, name: str, documents: Path | None = None) -> DataSet:
-    """One's own questions, one a line; only `id` and `question` must be there.
+    """Return the user's own questions, one on each line; only `id` and `question` are required.
 
-    `kind`: one of choice, yes/no, claim, short, list, long; without it, by what the question has. `options`: a
-    list of texts, or {letter: text}. `right`: the right option, its letter or its text. `answer`: a text, or
-    `answers`: a list in which each entry is an answer or a list of one's names. `wrong`: a list of wrong answers.
-    `contexts`: the passages that come with the question, each a text or an object with `text` and, as one likes, `id`,
-    `title`, `date`, `role` (gold, wrong, noise, ...), `answer`, `entity`, `source`. `documents`: ids of the documents
-    that answer it. `answerable`: whether the contexts hold an answer. `label`: a class of the question.
+    `kind`: one of choice, yes/no, claim, short, list, long; by default inferred from the other fields. `options`: a
+    list of texts, or {letter: text}. `right`: the right option, its letter or its text. `answer`: a text, or `answers`:
+    a list in which each entry is an answer or a list of its names. `wrong`: a list of wrong answers. `contexts`: the
+    passages that come with the question, each a text or an object with `text` and, optionally, `id`, `title`, `date`,
+    `role` (gold, wrong, noise, ...), `answer`, `entity`, `source`. `documents`: ids of the documents that answer it.
+    `answerable`: whether the contexts contain an answer. `label`: a class of the question.
 
     Args:
         path: The file, gzipped or not.
-        name: What the set is called.
-        documents: What is searched, a document a line: `id`, `text` and, as one likes, `title`, `date`, `source`.
-            Without it, the contexts of all questions; where a question names none, its gold ones answer it.
+        name: The set's name.
+        documents: The documents to search, one on each line: `id`, `text` and, optionally, `title`, `date`, `source`.
+            Without it, the contexts of all questions; if a question names none, its gold ones answer it.
 
     Raises:
-        UnreadableDocument: A line lacks a field, has one that is not known, or names a document that is not there.
+        UnreadableDocument: A line lacks a field, has an unknown one, or names a document that does not exist.
     """
     read = [(place, _own_question(record, place)) for place, record in json_lines(path)]
     questions = collected(read, path)
@@ -66,13 +66,13 @@ def own(path: Path, name: str, documents: Path | None = None) -> DataSet:
 
 
 def own_folder(folder: Path, name: str) -> DataSet:
-    """Return a folder with one's own questions.jsonl, and documents.jsonl where there is something to search."""
+    """Return a folder with the user's own questions.jsonl, and documents.jsonl if there is something to search."""
     documents = next((path for path in sorted(folder.glob("documents.jsonl*")) if path.is_file()), None)
     return own(find(folder, "questions.jsonl", origin="your own folder"), name, documents)
 
 
 def own_documents(path: Path) -> Iterator[Document]:
-    """Yield the documents of a file: `id` (or `_id`), `text` and, as one likes, `title`, `date`, `source`.
+    """Yield the documents of a file: `id` (or `_id`), `text` and, optionally, `title`, `date`, `source`.
 
     Raises:
         UnreadableDocument: A line lacks a field, or two have one id.
@@ -92,12 +92,13 @@ def own_documents(path: Path) -> Iterator[Document]:
 
 
 def _with_gold(question: Sample) -> Sample:
-    """Return the question, answered by its gold contexts where it names no documents."""
+    """Return the question with its gold contexts as the answering documents, if it names none."""
     gold = frozenset(given.id for given in question.given if given.role == "gold")
     return replace(question, documents=question.documents or gold)
 
 
 def _own_question(record: dict[str, Any], place: str) -> Sample:
+    """Return the question of a record in the project's own format."""
     if unknown := sorted(record.keys() - set(FIELDS)):
         raise UnreadableDocument(f"{place} has an unknown field {unknown[0]!r}", help=f"Known are {', '.join(FIELDS)}.")
     name = field(record, place, "id")
@@ -123,7 +124,7 @@ def _own_question(record: dict[str, Any], place: str) -> Sample:
 
 
 def _kind(record: dict[str, Any], place: str, options: tuple[str, ...], answers: tuple[tuple[str, ...], ...]) -> Kind:
-    """What the record says, or else what its options and the number of its answers tell."""
+    """Return the record's kind, or else one inferred from its options and its number of answers."""
     stated = field(record, place, "kind", default="")
     for kind in KINDS:
         if stated == kind:
@@ -136,7 +137,7 @@ def _kind(record: dict[str, Any], place: str, options: tuple[str, ...], answers:
 
 
 def _options(record: dict[str, Any], place: str) -> tuple[tuple[str, ...], str | None]:
-    """Return the options and the right one, whether it is named by its letter or its text."""
+    """Return the options and the right one, given by its letter or its text."""
     value = record.get("options")
     letters = mapping(value, f"{place}: options") if isinstance(value, dict) else {}
     options = (
@@ -151,6 +152,7 @@ def _options(record: dict[str, Any], place: str) -> tuple[tuple[str, ...], str |
 
 
 def _answers(record: dict[str, Any], place: str) -> tuple[tuple[str, ...], ...]:
+    """Return a record's answers: each a tuple of its names."""
     if "answer" in record and "answers" in record:
         raise UnreadableDocument(f"{place} has both 'answer' and 'answers'", help="Leave one of them.")
     if record.get("answer") is not None:
@@ -166,6 +168,7 @@ def _answers(record: dict[str, Any], place: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _context(value: Any, place: str, name: str) -> Context:
+    """Return a context of a record: a mapping with its fields, or only its text."""
     record = {"text": value} if isinstance(value, str) else mapping(value, f"{place}: a context")
 
     def stated(key: str) -> str:

@@ -1,4 +1,4 @@
-"""A question put to a passage, and what is known of the pair: what the reader is trained and measured on."""
+"""A question with a passage, and the known labels of the pair: the reader is trained and measured on these."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ def pair(
     group: str = "",
     gold: tuple[str, ...] = (),
 ) -> Sample:
-    """Return a question with one passage; None says that it is not known.
+    """Return a question with one passage; None means that a label is unknown.
 
     Args:
-        key: What decides on its part.
-        question: As it is asked.
-        title: Of the passage.
-        text: Of the passage.
+        key: Text whose hash decides the part.
+        question: The question.
+        title: Title of the passage.
+        text: Text of the passage.
         spans: Where the passage answers.
-        answerable: Whether the passage holds the answer.
-        relevant: Whether the passage is one that a search should find.
-        verdict: What the passage says to a yes/no question, or of a statement in the question's place.
-        descriptor: Where the passage has the descriptor of the thing that it is about.
-        group: What the question's passages have in common, for ranking them: the sample's id.
-        gold: Answers as the data set writes them, for measuring; any of them counts.
+        answerable: Whether the passage contains the answer.
+        relevant: Whether a search should find the passage.
+        verdict: The passage's verdict on a yes/no question, or on a statement in the question's place.
+        descriptor: Where the passage has the descriptor of its entity.
+        group: A key that the question's passages share, for ranking them: the sample's id.
+        gold: Answers as written in the data set, for measuring; any of them counts.
     """
     passage = Context("", title, text, spans=spans, relevant=relevant, verdict=verdict, descriptor=descriptor)
     return Sample(group, question, answers=(gold,) if gold else (), given=(passage,), answerable=answerable, key=key)
@@ -56,7 +56,7 @@ def pair(
 def reading_set(
     folder: Path, name: str, title: str, source: str, licence: str, read: Callable[[ReaderPart], Iterable[Sample]]
 ) -> DataSet:
-    """What is measured on of a set of pairs: its test and its validation part."""
+    """Return the test and validation part of a set of pairs, for measuring."""
     parts: tuple[ReaderPart, ...] = ("test", "validation")
     samples = tuple(replace(sample, part=part) for part in parts for sample in read(part))
     files = tuple(sorted(path for path in folder.iterdir() if ".json" in path.name))
@@ -64,7 +64,7 @@ def reading_set(
 
 
 def spans_of(text: str, answers: Sequence[str], most: int = 6) -> tuple[Span, ...]:
-    """Where whole words of a text read as one of the answers, case aside."""
+    """Return the spans of a text whose whole words equal one of the answers, ignoring case."""
     found: dict[Span, None] = {}
     for answer in answers:
         pattern = r"\s+".join(map(re.escape, answer.split()))
@@ -76,7 +76,7 @@ def spans_of(text: str, answers: Sequence[str], most: int = 6) -> tuple[Span, ..
 
 
 def window(text: str, spans: Sequence[Span], around: Span, rng: random.Random) -> Span:
-    """Return a run of sentences around a stretch of text, of a length drawn from `WINDOW`."""
+    """Return a run of sentences around a span of text, of a length drawn from `WINDOW`."""
     wanted = rng.randint(*WINDOW)
     first = next((i for i, (_, end) in enumerate(spans) if end > around[0]), len(spans) - 1)
     last = next((i for i, (_, end) in enumerate(spans) if end >= around[1]), len(spans) - 1)
@@ -90,7 +90,7 @@ def window(text: str, spans: Sequence[Span], around: Span, rng: random.Random) -
 
 
 def overlapping(question: str, candidates: Sequence[str], rng: random.Random, *, of: int = 4) -> str | None:
-    """Return one of the candidates that share the most terms with the question."""
+    """Return a random one of the `of` candidates that share the most terms with the question."""
     asked = frozenset(words(question))
     ranked = sorted(candidates, key=lambda text: -len(asked & _terms(text)))
     return rng.choice(ranked[:of]) if ranked else None

@@ -16,7 +16,7 @@ TITLE = "PoisonedRAG, passages that give wrong answers"
 
 
 def examples(folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sample]:
-    """PoisonedRAG: passages written to give a wrong answer; to a reader they answer like any other.
+    """Yield PoisonedRAG's passages, written to give a wrong answer; to a reader they answer like any other.
 
     Its questions of MS MARCO are left out: that set is for non-commercial use.
     """

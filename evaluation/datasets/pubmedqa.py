@@ -1,4 +1,4 @@
-"""PubMedQA: yes, no or maybe, with the abstract that says it."""
+"""PubMedQA: questions answered by yes, no or maybe, each with the abstract that gives the answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WHOLE = "pubmedqa-abstracts"
 
 
 def questions(folder: Path, name: str) -> DataSet:
-    """PubMedQA's expert-labelled questions, each with its abstract without the conclusion.
+    """Return PubMedQA's expert-labelled questions, each with its abstract without the conclusion.
 
     ori_pqal.json as published: PMID to `QUESTION`, `CONTEXTS`, `LONG_ANSWER` (the conclusion), `final_decision`
     (yes, no or maybe), `YEAR`.
@@ -31,18 +31,19 @@ def questions(folder: Path, name: str) -> DataSet:
 
 
 def file_of(folder: Path) -> Path:
-    """Return the file that holds everything."""
+    """Return the path of the set's only file."""
     return find(folder, "ori_pqal.json", origin=SOURCE)
 
 
 def records(folder: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Place, PMID and record of each question."""
+    """Yield place, PMID and record of each question."""
     path = file_of(folder)
     for pmid, record in mapping(json_file(path), path.name).items():
         yield f"{path.name}: {pmid}", pmid, mapping(record, f"{path.name}: {pmid}")
 
 
 def _on_abstract(pmid: str, record: dict[str, Any], place: str) -> Sample:
+    """Return the question of a record with its abstract as the context."""
     abstract = Context(
         id=f"pubmedqa/{pmid}",
         title="",
@@ -65,7 +66,7 @@ def _on_abstract(pmid: str, record: dict[str, Any], place: str) -> Sample:
 
 
 def examples(folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sample]:
-    """PubMedQA: the abstract without its conclusion, and the conclusion alone; "maybe" is neither."""
+    """Yield the abstract without its conclusion, and the conclusion alone; "maybe" counts as neither."""
     for asked in questions(folder, "pubmedqa").samples:
         if reader_part_of(asked.key) != part:
             continue
@@ -76,9 +77,9 @@ def examples(folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sam
 
 
 def reading(folder: Path, name: str) -> DataSet:
-    """Return the questions with their abstracts: without what says the answer or, as `pubmedqa-abstracts`, whole.
+    """Return the questions with their abstracts, without the conclusion or, as `pubmedqa-abstracts`, whole.
 
-    Whole, an abstract is as a search finds it, with its conclusion.
+    Whole, an abstract is as a search finds it.
     """
     whole = name == WHOLE
 

@@ -1,4 +1,4 @@
-"""QMSum: meetings with queries about the whole and about parts, and what annotators wrote and marked."""
+"""QMSum: meetings with queries about the whole and about parts, with annotators' answers and marked turns."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Meeting:
 
     Attributes:
         number: Its place in the file.
-        turns: Speaker and what was said.
+        turns: Speaker and words of each turn.
         specific: Queries about a part of the meeting.
         general: Queries about the whole meeting.
     """
@@ -58,16 +58,16 @@ class Meeting:
 
     @property
     def lines(self) -> list[str]:
-        """The turns as lines of a text."""
+        """Return the turns as lines of a text."""
         return [f"{speaker}: {text}\n" for speaker, text in self.turns]
 
     def document(self, stem: str) -> Document:
-        """Return the whole as a document; its id begins with the stem of the file's name."""
+        """Return the whole as a document; its id begins with the file's name without its extension."""
         return Document(id=f"{stem}-{self.number}", text="".join(self.lines), source=SOURCE)
 
 
 def meetings(path: Path) -> Iterator[Meeting]:
-    """QMSum's val.jsonl, one meeting a line.
+    """Yield the meetings of QMSum's val.jsonl, one on each line.
 
     `meeting_transcripts` [{`speaker`, `content`}], `specific_query_list` [{`query`, `answer`, `relevant_text_span`
     [[first, last turn]]}], `general_query_list` [{`query`, `answer`}]. Spans are cut at the last turn.
@@ -93,6 +93,7 @@ def meetings(path: Path) -> Iterator[Meeting]:
 
 
 def _spans(asked: dict[str, Any], place: str, last_turn: int) -> tuple[tuple[int, int], ...]:
+    """Return the spans of turns (first, last) that answer a query."""
     try:
         spans = [(int(first), min(int(last), last_turn)) for first, last in asked.get("relevant_text_span", ())]
     except (TypeError, ValueError):
@@ -101,9 +102,9 @@ def _spans(asked: dict[str, Any], place: str, last_turn: int) -> tuple[tuple[int
 
 
 def questions(folder: Path, name: str) -> DataSet:
-    """QMSum's queries about meetings: whole ones, and parts of them with the turns that answer; the corpus has it all.
+    """Return QMSum's queries about whole meetings and parts of them, with the turns that answer; the corpus has all.
 
-    val.jsonl, or test.jsonl, as `meetings` reads it. A meeting is one document, a line a turn.
+    val.jsonl, or test.jsonl, as `meetings` reads it. A meeting is one document, with one line for each turn.
     """
     path = find(folder, "val.jsonl", "test.jsonl", origin=SOURCE)
     read = list(meetings(path))
@@ -115,7 +116,7 @@ def questions(folder: Path, name: str) -> DataSet:
 
 
 def _queries(meeting: Meeting, document: str) -> Iterator[Sample]:
-    """Yield the queries about a meeting; the turns that answer those about a part come with them."""
+    """Yield the queries about a meeting; those about a part come with the turns that answer them."""
     lines = meeting.lines
     for i, asked in enumerate(meeting.specific):
         given = tuple(
@@ -128,6 +129,7 @@ def _queries(meeting: Meeting, document: str) -> Iterator[Sample]:
 
 
 def _about_meeting(name: str, asked: MeetingQuery, document: str, given: tuple[Context, ...], label: str) -> Sample:
+    """Return a query about a meeting with the turns that answer it."""
     return Sample(
         id=name,
         question=asked.text,
@@ -140,7 +142,7 @@ def _about_meeting(name: str, asked: MeetingQuery, document: str, given: tuple[C
 
 
 def spans(folder: Path, name: str) -> DataSet:
-    """Meetings, one line a turn, and the turns that each specific query is about; 15 meetings are taken."""
+    """Return meetings, one line a turn, with the turns that each specific query is about; 15 meetings are used."""
     path = find(folder, "val.jsonl", "test.jsonl", origin=SOURCE)
     samples: list[Sample] = []
     documents: list[Document] = []
@@ -183,9 +185,9 @@ def units(folder: Path, name: str) -> DataSet:
 
 
 def summaries(folder: Path, name: str) -> DataSet:
-    """Meetings with the answer to their first general query, which asks for a summary of the whole.
+    """Return meetings with the answer to their first general query, which asks for a summary of the whole.
 
-    Of val.jsonl what was said, not by whom. Marks of noises are left out, and the spaces before punctuation.
+    From val.jsonl, without speakers, marks of noises and spaces before punctuation.
     """
     path = find(folder, "val.jsonl", origin=SOURCE)
     samples = []

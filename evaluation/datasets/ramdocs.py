@@ -6,6 +6,7 @@ import random
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,11 @@ ROLES = {"correct": "gold", "misinfo": "wrong", "noise": "noise"}
 
 
 def questions(folder: Path, name: str) -> DataSet:
-    """RAMDocs: documents on several entities of a name, with misinformation and noise, over which one can search.
+    """Return RAMDocs: documents on several entities of a name, with misinformation and noise, which can be searched.
 
     RAMDocs_test.jsonl: `question`, `documents` [{`text`, `type` correct, misinfo or noise, `answer`}], `gold_answers`
-    and `disambig_entity` (one for each of them), `wrong_answers`. Documents of a corpus that `corg-build` made tell
-    their `entity` (none where `relation` is "ambiguous") and `sub_question`, too, and the line its `name`.
+    and `disambig_entity` (one for each of them), `wrong_answers`. Documents of a corpus that `corg-build` made have an
+    `entity` (none if `relation` is "ambiguous") and a `sub_question`, too, and the line a `name`.
     """
     path = find(folder, "RAMDocs_test.jsonl", origin=SOURCE)
     read = ((place, _ambiguous(record, place, f"ramdocs/{i}")) for i, (place, record) in enumerate(json_lines(path)))
@@ -35,6 +36,7 @@ def questions(folder: Path, name: str) -> DataSet:
 
 
 def _ambiguous(record: dict[str, Any], place: str, name: str) -> Sample:
+    """Return the ambiguous question of a record with its documents, each with its role and what it is about."""
     gold = tuple(dict.fromkeys(listed(record, place, "gold_answers")))
     entities = tuple(listed(record, place, "disambig_entity"))
     of_answer = dict(zip(gold, entities, strict=False))
@@ -76,7 +78,7 @@ def _ambiguous(record: dict[str, Any], place: str, name: str) -> Sample:
 def answers(folder: Path, name: str) -> DataSet:
     """Return the questions over the documents of all questions, which have no titles.
 
-    A document gives an answer when it is labelled correct with it; the same text under another question counts too.
+    A document gives an answer if it is labelled correct with it; the same text under another question counts too.
     """
     found = questions(folder, name)
     ids: dict[str, list[str]] = {}
@@ -84,20 +86,15 @@ def answers(folder: Path, name: str) -> DataSet:
         ids.setdefault(passage.text, []).append(passage.id)
     samples: dict[str, Sample] = {}
     for asked in found.samples:
-        evidence = tuple(
-            frozenset(
-                name
-                for passage in asked.given
-                if passage.role == "gold" and passage.answer in names
-                for name in ids[passage.text]
-            )
-            for names in asked.answers
-        )
+        evidence = []
+        for names in asked.answers:
+            giving = [passage for passage in asked.given if passage.role == "gold" and passage.answer in names]
+            evidence.append(frozenset(chain.from_iterable(ids[passage.text] for passage in giving)))
         samples[asked.question] = replace(
             asked,
             id=asked.question,
             documents=frozenset[str]().union(*evidence),
-            evidence=evidence,
+            evidence=tuple(evidence),
             label="several answers" if len(asked.answers) > 1 else "one answer",
         )
 
@@ -115,7 +112,7 @@ def answers(folder: Path, name: str) -> DataSet:
 
 
 def examples(folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sample]:
-    """Right and wrong documents answer, noise does not; the descriptor of a thing is marked where it stands."""
+    """Yield examples: right and wrong documents answer, noise does not; descriptors of entities are marked."""
     for asked in questions(folder, "ramdocs").samples:
         if reader_part_of(asked.question) != part:
             continue
@@ -132,7 +129,7 @@ def examples(folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sam
 
 
 def descriptor_spans(entity: str, question: str, text: str) -> tuple[Span, ...]:
-    """Where a text holds what tells an entity ("Broken Bow, Nebraska") from others, for a question with its name."""
+    """Return the spans of an entity's descriptor in a text, e.g. of "Nebraska" for "Broken Bow, Nebraska"."""
     asked = frozenset(words(question))
     parts = [part.strip() for part in re.split(r"[(),]", entity) if frozenset(words(part)) - asked]
     for part in parts[::-1]:

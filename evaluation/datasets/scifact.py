@@ -28,7 +28,7 @@ LABELS: dict[str, Verdict] = {"SUPPORT": "yes", "CONTRADICT": "no"}
 
 
 def collection(folder: Path, name: str) -> DataSet:
-    """SciFact's claims over abstracts; relevant are the abstracts that a claim cites, as in BEIR.
+    """Return SciFact's claims over abstracts; relevant are the abstracts that a claim cites, as in BEIR.
 
     corpus.jsonl (`_id` or `doc_id`, `title`, `sentences` or `abstract`), claims.jsonl or claims_train.jsonl and
     claims_dev.jsonl (`id`, `claim`, `cited_doc_ids`; claims that cite nothing are not judged).
@@ -49,10 +49,10 @@ def collection(folder: Path, name: str) -> DataSet:
 
 
 def questions(folder: Path, name: str) -> DataSet:
-    """SciFact's claims with a label, each with the abstracts that it cites; unlabelled test claims are left out.
+    """Return SciFact's claims with a label, each with the abstracts that it cites; unlabelled test claims are left out.
 
-    The files of `collection`. `evidence` is, as published, the document's id to [{`sentences`, `label`}], or a
-    list of {`doc_id`, `label`, `sentences`}. A claim whose cited abstracts hold no evidence has not enough information.
+    The files of `collection`. `evidence` is, as published, the document's id to [{`sentences`, `label`}], or a list of
+    {`doc_id`, `label`, `sentences`}. A claim whose cited abstracts have no evidence has not enough information.
     """
     found = collection(folder, name)
     claims = [line for path in found.files[1:] for line in json_lines(path)]
@@ -72,6 +72,7 @@ def questions(folder: Path, name: str) -> DataSet:
 
 
 def _claim(record: dict[str, Any], place: str, given: tuple[Context, ...]) -> Sample:
+    """Return a record's claim with the passages that support or contradict it."""
     roles = {passage.role for passage in given}
     right = OPTIONS[0 if "support" in roles else 1 if "contradict" in roles else 2]
     name = field(record, place, "id")
@@ -89,7 +90,7 @@ def _claim(record: dict[str, Any], place: str, given: tuple[Context, ...]) -> Sa
 
 
 def _evidence(record: dict[str, Any], place: str) -> dict[str, str]:
-    """Id of an abstract to its role for the claim: "support" or "contradict"."""
+    """Return each abstract's role for the claim, "support" or "contradict", by its id."""
     evidence = record.get("evidence")
     if isinstance(evidence, dict):
         rows = [{"doc_id": name, **row} for name, found in evidence.items() for row in found]
@@ -103,7 +104,7 @@ def _evidence(record: dict[str, Any], place: str) -> dict[str, str]:
 
 
 def examples(folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sample]:
-    """SciFact: a claim with its evidence (supported: yes, contradicted: no) and with a cited abstract that has none."""
+    """Yield claims with their evidence (supported: yes, contradicted: no) and with a cited abstract without any."""
     corpus = {str(row["_id"]): row for _, row in json_lines(find(folder, "corpus.jsonl", origin=SOURCE))}
     everything = sorted(corpus)
     for _, row in json_lines(find(folder, "claims.jsonl", origin=SOURCE)):
@@ -130,7 +131,7 @@ def examples(folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sam
 
 
 def statements(folder: Path, name: str) -> DataSet:
-    """Claims that experts wrote, put to abstracts: with the evidence, cited without evidence, and another one's."""
+    """Return experts' claims as statements about abstracts: with evidence, cited without evidence, and another's."""
 
     def read(part: ReaderPart, rng: random.Random) -> Iterator[Sample]:
         for sample in made_of("scifact", folder.parent, part):

@@ -19,7 +19,7 @@ SQUAD = "rajpurkar.github.io/SQuAD-explorer"
 
 
 def questions(folder: Path, name: str) -> DataSet:
-    """XQuAD's English questions: xquad.en.json, in SQuAD's form."""
+    """Return XQuAD's English questions: xquad.en.json, in SQuAD's form."""
     path = find(folder, XQUAD, origin=SOURCE)
     return with_passages(name, TITLE, SOURCE, LICENCE, (path,), _squad_questions(path, "xquad"))
 
@@ -28,14 +28,15 @@ def squad(path: Path, name: str) -> DataSet:
     """Return a file in the form of SQuAD 1.1 or 2.0.
 
     `data` [{`title`, `paragraphs` [{`context`, `qas` [{`id`, `question`, `answers` [{`text`}], `is_impossible`,
-    `plausible_answers` [{`text`}]}]}]}]. Of a question without an answer the plausible answers are wrong ones. XQuAD,
-    which the project's reader was trained on, is a part of SQuAD 1.1: so the article decides on the part in any file.
+    `plausible_answers` [{`text`}]}]}]}]. For a question without an answer the plausible answers are wrong ones. XQuAD,
+    on which the project's reader was trained, is a part of SQuAD 1.1: so the article decides the part in any file.
     """
     licence = "CC BY-SA 4.0 as published by SQuAD"
     return with_passages(name, name, SQUAD, licence, (path,), _squad_questions(path, "squad"))
 
 
 def _squad_questions(path: Path, prefix: str) -> Iterator[tuple[str, Sample]]:
+    """Yield each question of a file in SQuAD's format, before it its place."""
     for number, position, article, paragraph in paragraphs(path):
         title = field(article, path.name, "title", default="")
         key = title or field(article["paragraphs"][0], path.name, "context")[:40]
@@ -62,7 +63,7 @@ def _squad_questions(path: Path, prefix: str) -> Iterator[tuple[str, Sample]]:
 
 
 def paragraphs(path: Path) -> Iterator[tuple[int, int, dict[str, Any], dict[str, Any]]]:
-    """Number of the article, of the paragraph in it, and both."""
+    """Yield the number of the article, the number of the paragraph in it, the article, and the paragraph."""
     content = mapping(json_file(path), path.name)
     for number, article in enumerate(entries(content, path.name, "data")):
         for position, paragraph in enumerate(entries(article, f"{path.name} article {number + 1}", "paragraphs")):
@@ -76,17 +77,17 @@ def asked_of(path: Path, number: int, paragraph: dict[str, Any]) -> Iterator[Lin
 
 
 def answers_of(entry: dict[str, Any], place: str, name: str) -> list[str]:
-    """Return the texts that a question has under this name, each once."""
+    """Return the distinct texts that a question has under this name."""
     return list(dict.fromkeys(field(answer, place, "text") for answer in entries(entry, place, name)))
 
 
 def article_key(title: str) -> str:
-    """What decides on the part of an article of Wikipedia, however a set writes the spaces of its title."""
+    """Return the key that decides the part of a Wikipedia article, however a set writes the spaces of its title."""
     return title.replace(" ", "_")
 
 
 def examples(folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sample]:
-    """XQuAD's English paragraphs; the negative is another paragraph of the article."""
+    """Yield questions on XQuAD's English paragraphs; the negative is another paragraph of the article."""
     path = find(folder, XQUAD, origin=SOURCE)
     for article in json_file(path)["data"]:
         title = article.get("title") or article["paragraphs"][0]["context"][:40]

@@ -1,4 +1,4 @@
-"""SQuAD 2.0: questions about paragraphs of Wikipedia; half have no answer there, though it looks as if they had."""
+"""SQuAD 2.0: questions about paragraphs of Wikipedia; half have no answer there, though they look answerable."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def examples(folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sam
     """Yield each question with its paragraph, which answers it or not.
 
     dev_half.jsonl: `id`, `title`, `context`, `question`, `answers` [{`text`, `answer_start`}], `is_impossible`. XQuAD
-    has articles of the same set: the article decides on the part in both, so none is trained on here and tested there.
+    has articles of the same set: the article decides the part in both, so none is used here for training and there for
+    testing.
     """
     for place, record in json_lines(find(folder, FILE, origin=SOURCE)):
         title, text = field(record, place, "title"), field(record, place, "context")
@@ -31,7 +32,7 @@ def examples(folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sam
             continue
         question, group = field(record, place, "question").strip(), f"squad2 {field(record, place, 'id')}"
         if record.get("is_impossible"):
-            # Whether a search should find the paragraph is not known: it is the nearest there is.
+            # Whether a search should find the paragraph is unknown: it is the nearest one.
             yield pair(key, question, title, text, (), False, group=group)
             continue
         marked = answer_spans(record, place, text)

@@ -1,4 +1,4 @@
-"""SQuADShifts: questions in SQuAD's manner about later Wikipedia articles, comments and product reviews."""
+"""SQuADShifts: questions in SQuAD's style about later Wikipedia articles, comments and product reviews."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ LICENCE = "CC BY 4.0"
 TITLE = "SQuADShifts"
 WIKIPEDIA, COMMENTS, REVIEWS = "new_wiki", "reddit", "amazon"
 NEGATIVES = 0.25
-"""Share of the questions that are put to a passage without their answer, too; a guess."""
+"""Share of the questions that are also used with a passage without their answer; a guess."""
 OTHERS = 60
-"""Passages among which the one is taken that shares most words with the question: all comments are under one title."""
+"""Passages from which the one is chosen that shares most words with the question: all comments have one title."""
 CROPPED = 0.5
-"""Share of the training paragraphs that are cut to a window around the answer: they are read in half the time, and a
-search finds such passages rather than whole paragraphs. A guess."""
+"""Share of the training paragraphs that are cut to a window around the answer: they are read in half the time, and are
+more like the passages of a search than whole paragraphs. A guess."""
 
 
 def _read(file: str, folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sample]:
     """Yield the questions of a file, some also with another passage of the article; for training, some in a window.
 
     FILE.jsonl: `id`, `title`, `context`, `question`, `answers` [{`text`, `answer_start`}], all distinct ones of up to
-    five people. All comments have one title, so the paragraph decides on their part.
+    five annotators. All comments have one title, so the paragraph decides their part.
     """
     path = find(folder, f"{file}.jsonl", origin=SOURCE)
     rows = []
@@ -63,9 +63,9 @@ reviews = partial(_read, REVIEWS)
 
 
 def answer_spans(record: dict[str, object], place: str, text: str) -> tuple[Span, ...]:
-    """Return the marked stretches of a paragraph without the white space at their ends.
+    """Return the marked spans of a paragraph without the white space at their ends.
 
-    Those that do not read as given go.
+    Those whose text differs from the given one are left out.
     """
     found: dict[Span, None] = {}
     for answer in entries(record, place, "answers"):

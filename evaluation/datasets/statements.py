@@ -1,8 +1,8 @@
-"""Statements with a passage each, and what the passage says to them: what the check of citations is measured on.
+"""Statements with a passage each, and the passage's verdict on them, for measuring the check of citations.
 
-A statement is its sample's answer; the question is empty where it answers none. Parts are those of the reader's
-training: "test" is reported, and "development" is the validation part, on which the threshold is chosen; nothing here
-was trained on.
+A statement is its sample's answer; the question is empty if it answers none. Parts are those of the reader's training:
+"test" is reported, and "development" is the validation part, on which the threshold is chosen; none was used for
+training.
 """
 
 from __future__ import annotations
@@ -22,25 +22,22 @@ from preflight_rag.text.values import Kind, values
 from preflight_rag.text.words import STOP_WORDS
 
 RUNNING = ("nq_open_oracle", "xquad_en", "covidqa", "ramdocs", "pubmedqa")
-"""Sets whose passages statements are made of."""
+"""Sets from whose passages statements are made."""
 ASKED = ("nq_open_oracle", "xquad_en", "ramdocs")
-"""Sets of short answers."""
+"""Sets with short answers."""
 KINDS: tuple[Kind, ...] = ("date", "number", "name")
 _PHRASE = re.compile(r"(?<![\w-])[a-z][\w-]*(?: [a-z][\w-]*){0,3}")
 SOURCE = "the publishers of NQ-Open, XQuAD, COVID-QA, RAMDocs and PubMedQA"
 
 
 def made(folder: Path, name: str) -> DataSet:
-    """Statements made of the passages' own sentences by rule: true, with a value changed, or of a sentence left out."""
+    """Return statements made from the passages' sentences by rule: true, with a changed value, or not in them."""
 
     def read(part: ReaderPart, rng: random.Random) -> Iterator[Sample]:
-        found = {
-            (given.title, given.text)
-            for name in RUNNING
-            for sample in examples(name, folder.parent, part)
-            for given in sample.given
-            if len(given.text) > 200
-        }
+        found = set()
+        for name in RUNNING:
+            for sample in examples(name, folder.parent, part):
+                found |= {(given.title, given.text) for given in sample.given if len(given.text) > 200}
         texts = [SourcePassage(*item) for item in sorted(found)]
         rng.shuffle(texts)
         for sample in by_rule(texts, rng):
@@ -50,7 +47,7 @@ def made(folder: Path, name: str) -> DataSet:
 
 
 def answers(folder: Path, name: str) -> DataSet:
-    """Short answers to questions: the marked one, and another value of the passage in its place."""
+    """Return statements of short answers to questions: the marked one, and another value of the passage instead."""
 
     def read(part: ReaderPart, rng: random.Random) -> Iterator[Sample]:
         for sample in (sample for asked in ASKED for sample in examples(asked, folder.parent, part)):
@@ -60,7 +57,11 @@ def answers(folder: Path, name: str) -> DataSet:
             right = passage.text[slice(*passage.spans[0])]
             known = [gold.casefold() for gold in (right, *sample.names)]
             others = [item.text for item in candidates(passage.text) if item.kind != "phrase"]
-            wrong = [other for other in others if not any(o in t or t in o for o in [other.casefold()] for t in known)]
+            wrong = []
+            for other in others:
+                folded = other.casefold()
+                if not any(folded in gold or gold in folded for gold in known):
+                    wrong.append(other)
             if rng.random() < 0.5:
                 yield statement(sample.question, right, passage, "yes", part)
             elif wrong:
@@ -70,7 +71,7 @@ def answers(folder: Path, name: str) -> DataSet:
 
 
 def statement(question: str, wording: str, passage: Context, verdict: Verdict, part: ReaderPart) -> Sample:
-    """Return a statement that a passage supports, contradicts or neither."""
+    """Return a statement that a passage supports, contradicts, or neither."""
     name = hashlib.sha256(f"{passage.title}\n{passage.text}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
     given = Context(name, passage.title, passage.text, verdict=verdict)
     return Sample(
@@ -88,12 +89,13 @@ def statement_set(
 
 
 def _sources(names: Iterable[str]) -> str:
+    """Return the publishers of data sets as one text."""
     return ", ".join(adapter_of(TRAINING[name]).SOURCE for name in names)
 
 
 @dataclass(frozen=True)
 class SourcePassage:
-    """A passage that questions are made of."""
+    """A passage from which questions are made."""
 
     title: str
     text: str
@@ -109,7 +111,7 @@ class SentenceValue:
 
 
 def candidates(sentence: str) -> list[SentenceValue]:
-    """Values of a sentence that a question could ask for: dates, numbers, names, and phrases of content words."""
+    """Return values of a sentence for which a question could ask: dates, numbers, names, phrases of content words."""
     found: dict[Span, SentenceValue] = {}
     for kind in KINDS:
         for value in values(sentence, kind, ""):
@@ -126,7 +128,7 @@ def candidates(sentence: str) -> list[SentenceValue]:
 
 
 def by_rule(texts: Sequence[SourcePassage], rng: random.Random) -> Iterator[Sample]:
-    """Yield one statement a text: true to it, with a value changed, or of another text."""
+    """Yield one statement for each text: true to it, with a value changed, or from another text."""
     pool: dict[Kind | str, list[str]] = {}
     for text in texts:
         spans = [span for span in sentence_spans(text.text) if 8 <= len(text.text[slice(*span)].split()) <= 45]
@@ -151,4 +153,5 @@ def by_rule(texts: Sequence[SourcePassage], rng: random.Random) -> Iterator[Samp
 
 
 def _thinned(sentence: str, rng: random.Random) -> str:
+    """Return a sentence without about every twelfth word, drawn at random."""
     return " ".join(token for token in sentence.split() if rng.random() > 0.08)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from evaluation.datasets.files import collected, entries, field, in_sentences, json_file, listed, mapping
@@ -17,13 +18,14 @@ FILES = ("wikipedia-dev.json", "verified-wikipedia-dev.json", "web-dev.json")
 
 
 def questions(folder: Path, name: str) -> DataSet:
-    """Return the questions, each about the first of its pages that holds an answer.
+    """Return the questions, each about the first of its pages that contains an answer.
 
     qa/wikipedia-dev.json (or one of `FILES`): `Data` [{`QuestionId`, `Question`, `Answer` {`Value`, `Aliases`},
     `EntityPages` or `SearchResults` [{`Filename`, `Title`}]}], beside evidence/wikipedia/ or evidence/web/ with the
-    pages. Questions whose pages are not there, or hold no answer, are left out.
+    pages. Questions whose pages are missing, or contain no answer, are left out.
     """
-    path = next((p for n in FILES for p in (folder / "qa" / n, folder / n) if p.is_file()), None)
+    places = chain.from_iterable((folder / "qa" / name, folder / name) for name in FILES)
+    path = next((place for place in places if place.is_file()), None)
     if path is None:
         raise UsageError(
             f"there is no qa/{FILES[0]} in {str(folder)!r}", help=f"The data set is published at {SOURCE}."
@@ -53,5 +55,5 @@ def questions(folder: Path, name: str) -> DataSet:
 
 
 def units(folder: Path, name: str) -> DataSet:
-    """Return the same over the sentences of each page."""
+    """Return the questions over the sentences of each page."""
     return in_sentences(questions(folder, name))

@@ -1,16 +1,16 @@
-"""Questions over whole documents, as a user has them: what is claimed, and is it so?
+"""Questions over whole documents, as a user has them, for measuring which claims are made and whether they are right.
 
 The documents are articles, trial reports, filings, meetings, web pages, tables and abstracts of the published sets,
-each as the file that a user would have, and a few small ones of our own (`trust_documents.jsonl`), where the files hold
-no tables of records and no two documents that disagree. The questions about them are our own (`trust_questions.jsonl`),
-each checked by reading, and those of the published sets that can be understood without their document. The texts stay
-where the sets are published.
+each as the file that a user would have, and a few small ones of our own (`trust_documents.jsonl`), because the files
+have no tables of records and no two documents that disagree. The questions about them are our own
+(`trust_questions.jsonl`), each checked by reading, and those of the published sets that can be understood without their
+document. The texts are not stored here but read from the published sets.
 
-Everything is split by document before any run. Documents of sets that the product's reader was trained on are in the
+Everything is split by document before any run. Documents of sets on which the product's reader was trained are in the
 reader's own parts (`samples.reader_part_of` of the set's own key: its test part is test, its validation part
-development, and what it was trained on asks no question); every other one by the first byte of the SHA-256 of its name
-without its ending (`samples.half_of`: odd is test, even is development). Questions that no document answers are split
-by their own key. Each part has a library of its own, of that part's documents alone.
+development, and its training part has no questions); every other one by the first byte of the SHA-256 of its name
+without its extension (`samples.half_of`: odd is test, even is development). Questions that no document answers are
+split by their own key. Each part has a library of its own, with only that part's documents.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ Kind: TypeAlias = Literal[
 Part: TypeAlias = Literal["test", "development"]
 KINDS: tuple[str, ...] = get_args(Kind)
 SILENT = ("false premise", "absent near", "absent far")
-"""Kinds to which no headline is right: nothing in the library answers them."""
+"""Kinds of questions for which no claim is right: nothing in the library answers them."""
 MOST = {"covidqa": 16, "evidence_inference": 30, "qmsum": 12, "pubmedqa": 320, "scifact": 500, "clapnq": 40}
-"""How many documents of a set a part has at most, so that its library has 5,000 to 8,000 passages."""
+"""Most documents of a set in a part, so that its library has 5,000 to 8,000 passages."""
 ASKED = {
     "evidence_inference": 24,
     "pubmedqa": 24,
@@ -53,9 +53,9 @@ ASKED = {
     "qmsum": 12,
     "absent": 14,
 }
-"""How many questions of a set a part has at most: `absent` are prompts about trial reports that no library holds."""
+"""Most questions of a set in a part: `absent` are prompts about trial reports that are in no library."""
 PAIRS = {"conflictqa": 60, "ramdocs": 60}
-"""How many pairs of passages that contradict each other a part has at most."""
+"""Most pairs of contradicting passages in a part."""
 RECORDS = "abstracts.jsonl"
 
 
@@ -64,8 +64,8 @@ class TrustDocument:
     """A document of a part's library.
 
     Attributes:
-        name: Unique: of a file, its path in the library's folder of files; of a record, its id.
-        content: Gives the file's bytes; of a record, its line of JSON.
+        name: Unique: for a file, its path in the library's folder of files; for a record, its id.
+        content: Returns the file's bytes; for a record, its line of JSON.
         record: Whether it is a line of the folder's file of records.
     """
 
@@ -76,23 +76,24 @@ class TrustDocument:
 
 @dataclass(frozen=True)
 class TrustQuestion:
-    """A question, what is right, and what would be a false claim.
+    """A question, its right answers, and claims that would be false.
 
     Attributes:
-        id: Unique; it begins with the set that the question is from, "own" for our own.
-        kind: As in `KINDS`.
-        question: As a user asks it.
-        part: Whose library it is asked of.
-        documents: Names of the documents that it is about, all of them in the part: where there is an answer, those
-            that give it.
-        answers: What a right answer says, each with its names; a listing has to say all of them. Empty: nothing that a
-            rule can compare, or nothing answers it.
+        id: Unique; it begins with the set from which the question is, "own" for our own.
+        kind: One of `KINDS`.
+        question: The question in a user's words.
+        part: The part in whose library it is asked.
+        documents: Names of the documents that it is about, all of them in the part: if there is an answer, those that
+            give it.
+        answers: The right answers, each with its names; a listing has to name all of them. Empty: nothing that a rule
+            can
+            compare, or nothing answers it.
         right: The right verdict of a yes/no question.
-        evidence: Strings that stand in a document, each of which answers; empty where the whole document does.
+        evidence: Texts in a document, each of which answers; empty if the whole document does.
         false: Answers that would be false claims.
         before: Questions that are asked before it in the same conversation.
-        given: Passages that are all that is searched, of a question about two passages.
-        alone: Whether its first document is all that is searched.
+        given: The only passages that are searched, for a question about two passages.
+        alone: Whether only its first document is searched.
     """
 
     id: str
@@ -110,7 +111,7 @@ class TrustQuestion:
 
     @property
     def answerable(self) -> bool:
-        """Whether the library holds an answer."""
+        """Whether the library contains an answer."""
         return self.kind not in SILENT
 
 
@@ -130,7 +131,7 @@ class TrustSet:
     def select(self, part: str, limit: int | None = None) -> tuple[TrustQuestion, ...]:
         """Return the questions and pairs of a part in the order of their ids' hashes.
 
-        A limit takes of each kind in turn.
+        A limit takes from each kind in turn.
         """
         found = sorted((q for q in (*self.questions, *self.pairs) if q.part == part), key=lambda q: digest(q.id))
         if limit is None:
@@ -190,41 +191,41 @@ def open_dataset(name: str, data: Path | None) -> TrustSet:
 
 @dataclass
 class TrustSource:
-    """What one published set gives: documents with their parts, questions, and the files they were read from."""
+    """The contributions of one published set: documents with their parts, questions, and the files it was read from."""
 
     files: list[Path] = field(default_factory=list)
     documents: list[tuple[Part, TrustDocument]] = field(default_factory=list)
     questions: list[TrustQuestion] = field(default_factory=list)
 
     def add_text(self, part: Part, name: str, text: str) -> None:
-        """A text file."""
+        """Add a text file."""
         self.documents.append((part, TrustDocument(name, lambda: text.encode("utf-8"))))
 
     def add_record(self, part: Part, name: str, **fields: str) -> None:
-        """A record."""
+        """Add a record."""
         line = json.dumps({"id": name, **fields}, ensure_ascii=False)
         self.documents.append((part, TrustDocument(name, lambda: line.encode("utf-8"), record=True)))
 
 
 def own_part(name: str) -> Part:
-    """Return the part of a document of a set that the reader was not trained on."""
+    """Return the part of a document of a set on which the reader was not trained."""
     path = PurePosixPath(name)
     return "test" if half_of(str(path.with_suffix(""))) == "test" else "development"
 
 
 def trained_part(key: str) -> Part | None:
-    """Return the part of what the reader's own parts decide on; None for what it was trained on."""
+    """Return the part of a document of the reader's own sets; None if it was used for training."""
     parts: dict[str, Part] = {"test": "test", "validation": "development"}
     return parts.get(reader_part_of(key))
 
 
 def first_by_hash(names: Sequence[str], most: int) -> list[str]:
-    """So many names, those with the smallest hashes."""
+    """Return the `most` names with the smallest hashes."""
     return sorted(names, key=digest)[:most]
 
 
 def _covidqa(folder: Path) -> TrustSource:
-    """Articles of those with a question, and the questions; which of these are asked stands in our own file."""
+    """Read COVID-QA's articles and questions; our own file lists which questions are asked."""
     path, articles = covidqa.question_files(folder)
     source = TrustSource([path, articles])
     asked = [question for question in covidqa.marked(path) if question.spans]
@@ -253,12 +254,12 @@ def _covidqa(folder: Path) -> TrustSource:
 
 
 def _around(text: str, at: Span) -> str:
-    """Return the sentence that an answer stands in."""
+    """Return the sentence that contains an answer."""
     return next((text[a:b] for a, b in sentence_spans(text) if a <= at[0] < b), text[slice(*at)])
 
 
 def _trials(folder: Path, others: set[str]) -> TrustSource:
-    """Trial reports, with their prompts as yes/no questions; prompts about other reports have no answer here."""
+    """Read trial reports, with their prompts as yes/no questions; prompts about other reports have no answer here."""
     articles = find(folder, "articles_txt.jsonl", origin="github.com/jayded/evidence-inference")
     prompts = find(folder, "prompts_annotated_v2.jsonl", origin="github.com/jayded/evidence-inference")
     source = TrustSource([articles, prompts])
@@ -308,18 +309,18 @@ def _stands_alone(*terms: str) -> bool:
 
 
 UNCLEAR = re.compile(r"[;&,]| or |\b(?:groups?|arm|study|G\d|[A-Z]\d)\b|reduc|improve|±", re.IGNORECASE)
-"""What lists several things, names a group of its report alone, or is itself a change."""
+"""Matches terms that list several things, are the name of a group in one report, or are themselves a change."""
 
 
 def _balanced(questions: Sequence[TrustQuestion], most: int) -> list[TrustQuestion]:
-    """As many questions with yes as with no, at most so many."""
+    """Return as many questions with yes as with no, at most `most` in all."""
     sides = [[question for question in questions if question.right == right] for right in ("yes", "no")]
     each = min(most // 2, *map(len, sides))
     return [*sides[0][:each], *sides[1][:each]]
 
 
 def _on_other_trials(prompts: Sequence[tuple[str, dict[str, Any]]], there: str, part: Part) -> list[TrustQuestion]:
-    """Prompts about reports that are not in the library, one for each, whose treatment no report there names."""
+    """Return prompts about reports that are not in the library, one for each, whose treatment no report there names."""
     found: dict[str, TrustQuestion] = {}
     for place, record in prompts:
         question = _on_trial(field_of(record, place, "pmcid"), place, record, part)
@@ -333,7 +334,7 @@ def _on_other_trials(prompts: Sequence[tuple[str, dict[str, Any]]], there: str, 
 
 
 def _abstracts(data: Path) -> TrustSource:
-    """Abstracts of PubMedQA with their conclusions and of SciFact; most are beside the point, some are asked about."""
+    """Read abstracts of PubMedQA with their conclusions and of SciFact; questions are asked about a few of them."""
     source = TrustSource([pubmedqa.file_of(data / "pubmedqa")])
     read = {pmid: (place, record) for place, pmid, record in pubmedqa.records(data / "pubmedqa")}
     for part in get_args(Part):
@@ -358,7 +359,7 @@ def _abstracts(data: Path) -> TrustSource:
 
 
 def _scifact(folder: Path, source: TrustSource) -> None:
-    """Abstracts by their own names' halves, and claims as questions where all that they cite is in their part."""
+    """Add abstracts to the parts of their own names, and claims as questions if all cited abstracts are in one part."""
     from evaluation.datasets import scifact
 
     path, claims = (find(folder, name, origin=scifact.SOURCE) for name in ("corpus.jsonl", "claims.jsonl"))
@@ -391,7 +392,7 @@ def _scifact(folder: Path, source: TrustSource) -> None:
 
 
 def _meetings(folder: Path) -> TrustSource:
-    """Meetings as text files, with what annotators marked as answers to their own questions."""
+    """Read meetings as text files, with the annotators' questions and the marked answers."""
     path = find(folder, "val.jsonl", "test.jsonl", origin=qmsum.SOURCE)
     source = TrustSource([path])
     read = {f"qmsum/{meeting.document('meeting').id}.txt": meeting for meeting in qmsum.meetings(path)}
@@ -411,11 +412,11 @@ def _meetings(folder: Path) -> TrustSource:
 
 
 LONG_TURN = 60
-"""Characters from which a turn of a meeting says something of its own; a guess: "Yeah, okay" does not."""
+"""Least characters of a meeting's turn that says something of its own; a guess: "Yeah, okay" does not."""
 
 
 def _pages(folder: Path) -> TrustSource:
-    """Web pages as they were fetched; the pages of one search are in one part."""
+    """Read fetched web pages; the pages of one search are in one part."""
     path = find(folder, "dev_10.jsonl", origin="github.com/facebookresearch/CRAG")
     source = TrustSource([path])
     for place, record in json_lines(path):
@@ -430,7 +431,7 @@ def _pages(folder: Path) -> TrustSource:
 
 
 def _files(folder: Path, name: str, pattern: str, wanted: Callable[[Path], bool]) -> TrustSource:
-    """Return the files of a folder as they are."""
+    """Read the files of a folder, unchanged."""
     source = TrustSource()
     for path in sorted(folder.rglob(pattern)):
         if path.is_file() and wanted(path):
@@ -441,10 +442,10 @@ def _files(folder: Path, name: str, pattern: str, wanted: Callable[[Path], bool]
 
 
 def _is_read(path: Path) -> bool:
-    """Return whether a file of `ingest_docs` is taken: of a kind that is read, and no second form of another one.
+    """Return whether a file of `ingest_docs` is used: of a readable kind, and not another form of one that is used.
 
-    Left out are what holds no text of its own (forms, overlays, passwords), a page of 450,000 characters, and the texts
-    that their publishers made from the articles and files.
+    Left out are files without text of their own (forms, overlays, passwords), a page of 450,000 characters, and the
+    texts that their publishers made from the articles and files.
     """
     if path.suffix not in (".csv", ".docx", ".html", ".nxml", ".pdf", ".txt", ".xml"):
         return False
@@ -462,7 +463,7 @@ LEFT_OUT = (
 
 
 def _passages(folder: Path) -> TrustSource:
-    """Wikipedia's passages in which annotators found no answer, with the questions."""
+    """Read Wikipedia's passages in which annotators found no answer, with the questions."""
     source = TrustSource()
     for part in get_args(Part):
         found = {}
@@ -483,12 +484,12 @@ def _passages(folder: Path) -> TrustSource:
 
 
 def asked_as(text: str) -> str:
-    """Return a question as a user writes it: with a capital and a mark."""
+    """Return a question as a user writes it: with a capital and a question mark."""
     return f"{text[0].upper()}{text[1:].rstrip(' ?')}?"
 
 
 def _asked_elsewhere(folder: Path) -> Iterator[TrustQuestion]:
-    """Questions of NQ-Open, which are about the world and not about any document here."""
+    """Yield questions of NQ-Open, which are about the world and not about any document here."""
     path = find(folder, "NQ-open.dev.jsonl", origin="github.com/google-research-datasets/natural-questions")
     asked = {field_of(record, place, "question"): listed(record, place, "answer") for place, record in json_lines(path)}
     for part in get_args(Part):
@@ -502,7 +503,7 @@ ANSWERED_HERE = ("a drug that might be used in surgery for its amnesic propertie
 
 
 def _own_documents() -> TrustSource:
-    """Small documents of our own: tables of records, and pairs that disagree."""
+    """Read small documents of our own: tables of records, and pairs that disagree."""
     path = Path(__file__).with_name("trust_documents.jsonl")
     source = TrustSource([path])
     for place, record in json_lines(path):
@@ -512,10 +513,10 @@ def _own_documents() -> TrustSource:
 
 
 def _own_questions(articles: Mapping[str, TrustQuestion], part_of: Mapping[str, Part]) -> Iterator[TrustQuestion]:
-    """Yield the lines of our own file: our own questions, each in the part of its documents, and those of COVID-QA.
+    """Yield the questions of our own file: our own, each in the part of its documents, and those of COVID-QA.
 
-    Of COVID-QA's a line has the id, names of the answer besides its own, and a question where its own cannot be
-    understood without the article; those about an article that no part has are passed over.
+    For COVID-QA a line has the id, names of the answer besides the set's, and a question if the set's cannot be
+    understood without the article; those about an article that no part has are skipped.
 
     Raises:
         UsageError: A question's documents are missing, or in different parts.
@@ -550,7 +551,7 @@ def _own_questions(articles: Mapping[str, TrustQuestion], part_of: Mapping[str, 
 
 
 def _for_and_against(folder: Path) -> Iterator[TrustQuestion]:
-    """Two passages that models wrote for and against a statement, one question each."""
+    """Yield one question for two passages that models wrote for and against a statement."""
     found: dict[str, TrustQuestion] = {}
     for sample in conflictqa.questions(folder, "conflictqa").samples:
         part = trained_part(sample.key)

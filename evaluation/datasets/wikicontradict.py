@@ -13,7 +13,7 @@ LICENCE = "MIT; Wikipedia's text CC BY-SA"
 
 
 def questions(folder: Path, name: str) -> DataSet:
-    """WikiContradict: two passages of Wikipedia that contradict each other, each right by its own words.
+    """Return WikiContradict: two passages of Wikipedia that contradict each other, each right by its own words.
 
     WikiContradict_dataset_v1_rag_qa.csv as published, or an earlier WikiContradict_dataset.csv or .json with the same
     columns: `question`, `context1`, `answer1`, `context2`, `answer2`, `contradictType` (the label),
@@ -27,6 +27,7 @@ def questions(folder: Path, name: str) -> DataSet:
 
 
 def _contradicting(record: dict[str, Any], place: str, name: str) -> Sample:
+    """Return the question of a record with two contexts that contradict each other."""
     given = tuple(
         Context(
             id=f"{name}/{side}",

@@ -1,4 +1,4 @@
-"""The experiments by name, what each is given, and how one is run over data sets."""
+"""The experiments by name, their inputs, and how one is run over data sets."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ OWN = "Preflight's own"
 
 @dataclass(frozen=True)
 class Experiment:
-    """An experiment as it is declared: its module has `run(data set, Run) -> Report`.
+    """An experiment's declaration: its module has `run(data set, Run) -> Report`.
 
     Attributes:
-        module: Where it lives; behind a colon, the function's name where it is not `run`.
+        module: Its module; after a colon, the function's name if it is not `run`.
         summary: What it measures, in a few words.
-        datasets: The role in which it has its data sets, of `datasets.ROLES`; or the module whose `open_dataset` makes
-            one of several.
-        usual: The data sets that it is run on when none is named.
-        asks: Whether it puts questions to the model.
-        paper: Whose experiment it is; `OWN` for one of Preflight's own.
+        datasets: The role of its data sets, one of `datasets.ROLES`; or the module whose `open_dataset` makes one from
+            several.
+        usual: Its default data sets.
+        asks: Whether it uses the model.
+        paper: The paper of the experiment; `OWN` for one of Preflight's own.
     """
 
     module: str
@@ -269,7 +269,7 @@ ALIASES = {"hsrdr": "sources", "splitting": "splitters"}
 
 
 def dataset_names() -> dict[tuple[str, ...], tuple[str, ...]]:
-    """Return the names that `--dataset` takes, for each group of experiments that read the same data sets."""
+    """Return the names that `--dataset` accepts, for each group of experiments with the same data sets."""
     groups: dict[str, list[str]] = {}
     for name, entry in EXPERIMENTS.items():
         groups.setdefault(entry.datasets, []).append(name)
@@ -277,12 +277,12 @@ def dataset_names() -> dict[tuple[str, ...], tuple[str, ...]]:
 
 
 def run(experiment: str, data: Path | None, datasets: Sequence[str], settings: ExperimentRun) -> list[Report]:
-    """Run an experiment over data sets, or its usual ones where none is named, one report each.
+    """Run an experiment over data sets, or its default ones if none is named, one report each.
 
     When the budget is used up (`settings.budget` says so), the reports are about the cases that were answered.
 
     Raises:
-        BudgetUsedUp: It was, before the first case was answered.
+        BudgetUsedUp: The budget was used up before the first case was answered.
         UsageError: The experiment, a data set or a part is unknown, or a file is missing.
         UnreadableDocument: A data file is damaged.
     """
@@ -316,9 +316,9 @@ def _opened(entry: Experiment, name: str, data: Path | None) -> Any:
 
 
 def _searched(collection: Any, settings: ExperimentRun) -> Any:
-    """Return the collection with as many documents as the run searches.
+    """Return the data set with as many documents as `--documents` allows.
 
-    Sets of questions come to theirs by themselves.
+    Unchanged are sets without a library to search, and those whose questions are about one document each.
     """
     from evaluation.samples import DataSet
     from evaluation.searching import searched_part
@@ -329,7 +329,7 @@ def _searched(collection: Any, settings: ExperimentRun) -> Any:
 
 
 def _about(report: Report, settings: ExperimentRun) -> str:
-    """What was measured; it says so where only a part of the documents was searched."""
+    """Return the report's description, with a note if only a part of the documents was searched."""
     documents = report.inputs.get("library", {}).get("documents")
     if settings.documents is None or documents is None:
         return report.about

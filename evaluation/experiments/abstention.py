@@ -1,10 +1,11 @@
-"""Experiment `abstention`: does the model answer what its passages answer, and say so where they don't?
+"""Experiment `abstention`: does the model answer if its passages have the answer, and say so if they do not?
 
-A question is put to 16 passages, the nearest to it of its data set's. Where the data set has an answer, it is put
-twice: with a passage that gives it among them ("answerable"), and with all such passages taken away ("removed"; the
-rest is on the same subject). Questions that the data set calls unanswerable, as ClapNQ does, are put once
-("unanswerable"). Both ways to answer are asked: all passages at once, and partitions of four with their extracts put
-together.
+A question comes with 16 passages, the nearest to it in its data set. If the data set has an answer, it is asked twice:
+with a passage that gives it among them ("answerable"), and with all such passages removed ("removed"; the rest is on
+the
+same subject). Questions that the data set calls unanswerable, as in ClapNQ, are asked once ("unanswerable"). Both ways
+to
+answer are tested: all passages at once, and partitions of four with their extracts combined.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ from preflight_rag.state.reading import Source
 from preflight_rag.state.values import Document
 
 POOL = 64
-"""Least number of passages that questions are put to: their own, filled up with those of other questions (a guess)."""
+"""Least number of passages in the pool: the questions' own, filled up with those of other questions (a guess)."""
 POOL_SHARE = 4
-"""As many passages a question, where that is more (a guess)."""
+"""Passages for each question in the pool, if that is more (a guess)."""
 ANSWERING = ("gold", "support", "contradict")
 """Roles of passages that answer their question."""
 KINDS = {"answerable": True, "removed": False, "unanswerable": False}
-"""Kind of case to whether it should be answered."""
+"""Whether a case of each kind should be answered."""
 PLAIN, REDUCED = "all at once", "in partitions"
 ALL = "all"
 
@@ -52,7 +53,7 @@ class VectorPool:
     Attributes:
         passages: Each once.
         vectors: Shape (n, d).
-        own: Question id to the places of its own passages.
+        own: Indices of each question's own passages, by its id.
     """
 
     passages: tuple[Context, ...]
@@ -60,7 +61,7 @@ class VectorPool:
     own: Mapping[str, frozenset[int]]
 
     def holding(self, question: Sample) -> frozenset[int]:
-        """Places of the passages that give an answer: those that are labelled so, or hold its words."""
+        """Return the indices of the passages that give an answer: those labelled so, or containing its words."""
         names = [name for answer in question.answers for name in answer]
         return frozenset(
             place
@@ -70,7 +71,7 @@ class VectorPool:
 
 
 def run(found: DataSet, run: ExperimentRun) -> Report:
-    """Put each question to its passages, with and without those that answer it."""
+    """Ask each question with its passages, with and without those that answer it."""
     questions = found.select(run.part, run.limit)
     with cached_embedder(run) as embedder:
         pool = open_pool(found, questions, embedder, run)
@@ -90,10 +91,12 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def open_pool(found: DataSet, questions: Sequence[Sample], embedder: CachedEmbedder, run: ExperimentRun) -> VectorPool:
-    """Return the passages that come with the questions, else those of their documents, filled up with other questions'.
+    """Return a pool of passages for the questions: those given with them, or else split from their documents.
+
+    If these are too few, passages of the data set's other questions are added.
 
     Raises:
-        UsageError: There are not enough passages to put a question to.
+        UsageError: There are not enough passages for a question.
     """
     documents = {d.id: d for d in found.corpus()} if found.corpus and not any(q.given for q in questions) else {}
     splitter, least = SentenceSplitter(embedder), max(POOL, POOL_SHARE * len(questions))
@@ -123,6 +126,7 @@ def open_pool(found: DataSet, questions: Sequence[Sample], embedder: CachedEmbed
 
 
 def _split(document: Document, splitter: SentenceSplitter) -> list[Context]:
+    """Return the passages of a document."""
     passages = splitter.split(document)
     return [Context(f"{document.id}#{n}", passage.title, passage.text) for n, passage in enumerate(passages)]
 
@@ -130,7 +134,7 @@ def _split(document: Document, splitter: SentenceSplitter) -> list[Context]:
 def cases(
     questions: Sequence[Sample], pool: VectorPool, embedder: CachedEmbedder
 ) -> Iterator[tuple[Sample, tuple[Source, ...]]]:
-    """Yield each question as it is put, its id with the kind of case behind it, and the passages it is put to."""
+    """Yield each question once for each kind of case (the kind is appended to its id), with its passages."""
     for question in questions:
         near = (-(pool.vectors @ embedder.encode_query(question.question))).argsort(kind="stable").tolist()
         if not question.answers:
@@ -146,6 +150,7 @@ def cases(
 
 
 def _put(question: Sample, kind: str, places: Sequence[int], pool: VectorPool) -> tuple[Sample, tuple[Source, ...]]:
+    """Return a question of a kind, and the passages of the pool at the given places that it is asked with."""
     shown = [pool.passages[place] for place in places]
     holding = pool.holding(question) if KINDS[kind] else frozenset()
     given = tuple(replace(p, role="gold" if at in holding else "noise") for p, at in zip(shown, places, strict=True))
@@ -155,13 +160,13 @@ def _put(question: Sample, kind: str, places: Sequence[int], pool: VectorPool) -
 
 
 def decided(row: ScoreRow) -> bool:
-    """Return whether an arm answered what is answerable, whatever it said, or abstained from what is not."""
+    """Return whether an arm answered an answerable question, right or wrong, or abstained from another."""
     silent = any(row.details[name] for name in ("abstained", "refused", "unreadable", "error"))
     return silent != KINDS[row.condition]
 
 
 def decisions(rows: Sequence[ScoreRow], seed: int) -> tuple[Table, dict[str, Any], BarPlot]:
-    """Shares answered and abstained by kind of case, and the two ways compared on all of them."""
+    """Return shares answered and abstained by kind of case, and the two ways compared on all of them."""
     kept = complete(rows)
     kinds = {kind: [kind] for kind in KINDS if any(row.condition == kind for row in kept)}
     found = compare(

@@ -1,12 +1,12 @@
 """Experiment `answering`: the whole pipeline without a language model, the extractive reader against quoted sentences.
 
-A turn is taken as in use: search, router, reader, citations; yes/no questions come with their options. The headline,
-set before any test question was asked: the share of questions whose short answer, of several the first, is right (an F1
-of at least 0.5 with a right answer) and that cite a right passage with it. The sentence reader has no short answers; it
-passes when its first line, or the first group of a COrg answer, holds a right answer word for word, and so does the
-extractive reader where it gives no short answer. A right passage is from a document that is known to give the answer,
-or, in the mixed corpus, one that holds its words; its quote must hold them too. For yes/no the right option counts,
-with a gold document cited.
+A turn is run as in use: search, router, reader, citations; yes/no questions come with their options. The main measure,
+fixed before any test question was asked, is the share of questions whose short answer (of several, the first) is right
+(an F1 of at least 0.5 with a right answer) and that cite a right passage with it. The sentence reader has no short
+answers; it passes if its first line, or the first group of a COrg answer, contains a right answer word for word, and so
+does the extractive reader if it gives no short answer. A right passage is from a document that is known to give the
+answer, or, in the mixed corpus, one that contains its words; its quote must contain them too. For yes/no the right
+option counts, with a gold document cited.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ MEASURES = {
     "wrong": "a wrong answer shown %",
     "abstained": "abstained %",
 }
-"""Name of a measure of a question to its column."""
+"""The column of each measure of a question."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,10 @@ class Turn:
 
     Attributes:
         measures: Each of `MEASURES`, in [0, 1].
-        words: Length of the answer's text, citation marks aside.
+        words: Length of the answer's text, without citation marks.
         found: Whether a right passage was among those that the turn read.
         answer: The answer.
-        short: What counts as its short answer.
+        short: The text that counts as its short answer.
     """
 
     measures: dict[str, float]
@@ -102,6 +102,7 @@ async def _ask_all(
     systems: dict[str, tuple[OfflineReader, Settings]],
     run: ExperimentRun,
 ) -> list[dict[str, Turn]]:
+    """Ask all questions with every system, and return for each question the turn of each system."""
     graph: Any = build_graph().compile()
     found = []
     for query in run.each(queries, f"{collection.name}: questions"):
@@ -117,7 +118,7 @@ async def _ask_all(
 
 
 def judge(sample: Sample, answer: Answer, library: Library, selected: Sequence[str]) -> Turn:
-    """Return an answer measured against what is known of its question.
+    """Return an answer measured against the known facts about its question.
 
     Args:
         sample: The question, with its right answers.
@@ -156,9 +157,9 @@ def judge(sample: Sample, answer: Answer, library: Library, selected: Sequence[s
 
 
 def short_answer(answer: Answer) -> str:
-    """Return the short answer, of several the first.
+    """Return the short answer; of several, the first.
 
-    Where there is none, what the first group or the first line says.
+    If there is none, return the text of the first group or the first line.
     """
     if answer.short_answer:
         return answer.short_answer.split("; ")[0]
@@ -170,22 +171,24 @@ def _is_short(answer: Answer, short: str, names: Sequence[str]) -> bool:
 
 
 def _supported(names: Sequence[str], cited: Sequence[tuple[str, str]], among: Collection[str] | None) -> bool:
-    """Return whether words are cited that hold the answer, of these documents or, with None, of any."""
+    """Return whether a cited quote contains the answer, from one of these documents or, with None, from any."""
     return any((among is None or document in among) and holds(quote, names) for document, quote in cited)
 
 
 def _lines(answer: Answer) -> list[str]:
+    """Return the lines of an answer that are not empty."""
     return [line for line in answer.answer.splitlines() if line.strip()] or [""]
 
 
 def _words(answer: Answer) -> int:
+    """Return the number of words of an answer, citation marks left out."""
     return sum(not word.startswith("[") for word in answer.answer.split())
 
 
 def _compared(
     kind: str, rows: Sequence[ScoreRow], turns: Sequence[dict[str, Turn]], seed: int
 ) -> tuple[Table, dict[str, Any]]:
-    """Both readers on the same questions, and their paired difference."""
+    """Return a table of both readers on the same questions, with their paired difference."""
     measured = [m for m in MEASURES if m != "wrong" or any(row.score for row in rows if row.measure == m)]
     found = compare(rows, by="measure", columns=measured, pairs=[(READER, SENTENCES)], seed=seed)
     ceiling = wilson(sum(row[READER].found for row in turns), len(turns))
@@ -204,7 +207,7 @@ def _compared(
 
 
 def _rows(query: Sample, turns: dict[str, Turn]) -> Iterator[ScoreRow]:
-    """What each reader's turn measured."""
+    """Yield the measures of each reader's turn."""
     for system, turn in turns.items():
         details = {
             "question": query.question,

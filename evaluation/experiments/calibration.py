@@ -1,9 +1,9 @@
 """Experiment `calibration`: how well the calibrated preflight predicts a lost key passage, beside the IoU rule.
 
-An issue is a question whose first gold passage is among the retrieved ones and below the first three of the order that
-the reader gets: what the router asks. That none is among them is another event, which is counted beside it. The weights
-are those that were trained without the collection and those that share its questions. They are also adjusted to the
-collection as `preflight calibrate` does, on its development questions and on questions made of its own passages.
+An issue is a question whose first gold passage was retrieved but is not among the first three in the order that the
+reader gets: the router's question. If no gold passage was retrieved, that is another event, counted separately. The
+weights are those that were trained without the collection and those that share its questions. They are also adjusted to
+the collection as `preflight calibrate` does, on its development questions and on questions made from its own passages.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UsageError
 
 FUSED = Settings(preflight="iou", reranker="none")
-"""The fused passages as they are."""
+"""Settings for the fused passages in their own order."""
 SAMPLE = 600
-"""Most development questions of a collection that weights are fitted to."""
+"""Most development questions of a collection with which weights are fitted."""
 DEADLINE = 600.0
 """Seconds for the second stage, which is never cut short here."""
 BINS = 10
@@ -60,14 +60,14 @@ RULE_NOTE = (
 
 @dataclass(frozen=True)
 class CalibrationQuestion:
-    """A question of the part, with what the rules need.
+    """A question of the part, with the data that the rules need.
 
     Attributes:
         query: The question.
         case: Its features and whether it is an issue.
-        iou: Of the dense and BM25 top 3.
-        plain: What plain RAG over its passages costs.
-        mapped: What map/reduce costs.
+        iou: IoU of the dense and BM25 top 3.
+        plain: Cost of plain RAG over its passages.
+        mapped: Cost of map/reduce.
         eligible: Whether the rule decides: more than 3 passages that do not fit one map prompt.
     """
 
@@ -126,15 +126,17 @@ def run(collection: DataSet, run: ExperimentRun) -> Report:
 
 
 def _group(collection: DataSet) -> str:
+    """Return the group of collections to which a collection belongs."""
     return GROUPS.get(collection.name, collection.name)
 
 
 def reader_order(collection: str) -> Settings:
-    """Settings of the passages as the reader gets them, the second stage by weights that never saw the collection."""
+    """Return settings for passages in the reader's order, by a second stage that was not trained on the collection."""
     return FUSED.model_copy(update={"reranker": left_out(collection), "rerank_deadline": DEADLINE})
 
 
 def _asked(library: Library, query: Sample, relevant: frozenset[str], settings: Settings) -> CalibrationQuestion:
+    """Return a question's features and whether it is an issue, measured on the passages that a turn would read."""
     question = normalised(query.question)
     refs, sources = turn_passages(library, settings)(question)
     tokens = [ref["tokens"] for ref in refs]
@@ -152,9 +154,9 @@ def _asked(library: Library, query: Sample, relevant: frozenset[str], settings: 
 
 
 def _models(collection: DataSet, library: Library) -> dict[str, RiskModel]:
-    """Return the model that never saw the collection, and what `preflight calibrate` makes of it here.
+    """Return the model that never saw the collection, and its adjustment by `preflight calibrate`.
 
-    Where there are too few development questions, or too few issues among them, that row is left out.
+    The adjustment is left out if there are too few development questions, or too few issues among them.
     """
     start = fold(_group(collection)) or shipped_model()
     models = {SHIPPED: start}
@@ -174,6 +176,7 @@ def _models(collection: DataSet, library: Library) -> dict[str, RiskModel]:
 
 
 def _development(collection: DataSet) -> list[KnownQuestion]:
+    """Return questions of the development part with their relevant documents."""
     return [
         KnownQuestion(normalised(query.question), collection.relevant(query.id))
         for query in collection.select("development", SAMPLE)
@@ -181,10 +184,12 @@ def _development(collection: DataSet) -> list[KnownQuestion]:
 
 
 def _by_iou(asked: Sequence[CalibrationQuestion], threshold: float) -> RuleVerdicts:
+    """Return the verdicts of the paper's rule: at risk is a question with an IoU of at most the threshold."""
     return RuleVerdicts(IOU, [1 - item.iou for item in asked], [item.iou <= threshold for item in asked])
 
 
 def _by_model(asked: Sequence[CalibrationQuestion], name: str, model: RiskModel) -> RuleVerdicts:
+    """Return the verdicts of a risk model."""
     risks = [model.risk(item.case.values) for item in asked]
     return RuleVerdicts(name, risks, [risk >= model.threshold for risk in risks])
 
@@ -192,6 +197,7 @@ def _by_model(asked: Sequence[CalibrationQuestion], name: str, model: RiskModel)
 def _rules(
     asked: Sequence[CalibrationQuestion], judged: Sequence[RuleVerdicts], seed: int
 ) -> tuple[Table, dict[str, Any]]:
+    """Return a table with precision, recall and ROC area of each rule, the first compared with the others."""
     issue = [item.case.issue for item in asked]
     rows, numbers = [], {}
     for rule in judged:
@@ -212,7 +218,7 @@ def _rules(
 
 
 def flagged_at(risks: Sequence[float], issue: Sequence[bool], other: Sequence[bool]) -> float:
-    """Return the least share of questions, by risk, that holds as many issues as another rule's flags do."""
+    """Return the least share of questions, by risk, that contains as many issues as another rule's flagged ones."""
     wanted = sum(flag and truth for flag, truth in zip(other, issue, strict=True))
     ordered = sorted((risk for risk, truth in zip(risks, issue, strict=True) if truth), reverse=True)
     least = ordered[wanted - 1] if wanted else 2.0
@@ -220,7 +226,7 @@ def flagged_at(risks: Sequence[float], issue: Sequence[bool], other: Sequence[bo
 
 
 def expected_calibration_error(risks: Sequence[float], issue: Sequence[bool]) -> float:
-    """Mean distance of the mean risk from the share of issues, over bins of equal width weighed by their questions.
+    """Return the mean distance of the mean risk from the share of issues, over bins weighted by their questions.
 
     Naeini, Cooper and Hauskrecht, "Obtaining well calibrated probabilities using Bayesian binning", AAAI 2015.
     """
@@ -228,14 +234,19 @@ def expected_calibration_error(risks: Sequence[float], issue: Sequence[bool]) ->
 
 
 def reliability(risks: Sequence[float], issue: Sequence[bool]) -> list[tuple[int, float, float]]:
-    """Questions, mean risk and share of issues in each of 10 bins of equal width that holds any."""
+    """Return number of questions, mean risk and share of issues for each non-empty bin of 10 of equal width."""
     bins: dict[int, list[tuple[float, bool]]] = {}
     for risk, truth in zip(risks, issue, strict=True):
         bins.setdefault(min(BINS - 1, int(risk * BINS)), []).append((risk, truth))
-    return [(len(b), fmean(risk for risk, _ in b), fmean(truth for _, truth in b)) for _, b in sorted(bins.items())]
+    found = []
+    for _, pairs in sorted(bins.items()):
+        risks_in_bin, issues_in_bin = zip(*pairs, strict=True)
+        found.append((len(pairs), fmean(risks_in_bin), fmean(issues_in_bin)))
+    return found
 
 
 def _reliability(asked: Sequence[CalibrationQuestion], judged: Sequence[RuleVerdicts]) -> tuple[Table, dict[str, Any]]:
+    """Return a table of mean risk and share of issues by bin, for each rule."""
     issue = [item.case.issue for item in asked]
     rows, numbers = [], {}
     for rule in judged:
@@ -246,7 +257,7 @@ def _reliability(asked: Sequence[CalibrationQuestion], judged: Sequence[RuleVerd
 
 
 def _work(asked: Sequence[CalibrationQuestion], judged: Sequence[RuleVerdicts]) -> tuple[Table, dict[str, Any]]:
-    """What each routing sends to map/reduce, and costs, of the questions on which the rule decides."""
+    """Return the share that each rule sends to map/reduce, and the cost, for questions on which the rule decides."""
     eligible = [place for place, item in enumerate(asked) if item.eligible]
     issues = sum(asked[place].case.issue for place in eligible)
     routings = {"all map/reduce": [True] * len(asked), "all plain": [False] * len(asked)}
@@ -275,7 +286,7 @@ def _work(asked: Sequence[CalibrationQuestion], judged: Sequence[RuleVerdicts]) 
 
 
 def _events(asked: Sequence[CalibrationQuestion], judged: Sequence[RuleVerdicts]) -> tuple[Table, dict[str, Any]]:
-    """Where the first gold passage stands, and what each rule says of these questions."""
+    """Return where the first gold passage is, and each rule's verdicts on these questions."""
     kinds = {
         "among the first three": [not (item.case.issue or item.case.absent) for item in asked],
         "below them: may get lost": [item.case.issue for item in asked],
@@ -297,7 +308,7 @@ def _events(asked: Sequence[CalibrationQuestion], judged: Sequence[RuleVerdicts]
 def _not_reranked(
     asked: Sequence[CalibrationQuestion], model: RiskModel, threshold: float, seed: int
 ) -> tuple[Table, dict[str, Any]]:
-    """How the same weights do on the fused passages, in their own order."""
+    """Return how well the same weights predict on the fused passages, in their own order."""
     issue = [item.case.issue for item in asked]
     rows, numbers = [], {}
     for rule in (_by_iou(asked, threshold), _by_model(asked, SHIPPED, model)):
@@ -313,6 +324,7 @@ def _not_reranked(
 
 
 def _cell(value: float | None, scale: int, form: str) -> str:
+    """Return a table's cell: the value times `scale` in a format, or a dash."""
     return "–" if value is None else f"{value * scale:{form}}"
 
 

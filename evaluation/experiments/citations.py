@@ -1,9 +1,9 @@
-"""Experiment `citations`: whether the passages that an answer cites support its statements, and its quotes stand there.
+"""Experiment `citations`: whether cited passages support an answer's statements, and quotes are verbatim.
 
-A turn is taken as in use. Each statement of its answer is held to the passages that it cites: it is supported when one
-of them holds it word for word, or says yes to it as the extractive reader reads it (`models.reading.statements`,
-whatever model wrote the answer). A quote is verbatim when the stored passage holds it at its place, character for
-character.
+A turn is run as in use. Each statement of its answer is checked against the passages that it cites: it is supported if
+one of them contains it word for word, or says yes to it according to the extractive reader
+(`models.reading.statements`, whatever model wrote the answer). A quote is verbatim if the stored passage contains it at
+its place, character for character.
 """
 
 from __future__ import annotations
@@ -35,9 +35,13 @@ MEASURES = {
     "gold documents among the cited": ("gold", "cited"),
     "sentences without a citation": ("uncited", "sentences"),
 }
-"""Name of a share to what is counted, and of how many."""
+"""For each share, what is counted, and out of how many."""
 Counts = dict[str, int]
-"""What is counted of an answer.
+"""Counts of an answer. judged: statements with an available cited passage; exact: of these, those that such a passage
+contains word for word; supported: those, and those with a yes from the extractive reader; contradicted: those with a
+clear no, and no yes; quotes: citations; verbatim: of these, those whose quote is in the passage at its place; cited:
+distinct documents cited, if gold documents are known; gold: of these, gold ones; sentences: of the answer; uncited: of
+these, those without a citation.
 
 judged: statements with a cited passage that is there; exact: of these, those that such a passage holds word for word;
 supported: those, and those to which the extractive reader finds a yes; contradicted: those to which it clearly finds a
@@ -48,7 +52,7 @@ those without a citation.
 
 
 def run(found: DataSet, run: ExperimentRun) -> Report:
-    """Answer each question by the router's choice and hold the answer to its passages."""
+    """Answer each question by the router's choice and check the answer against its passages."""
     settings, answers = turn_settings(run), dict[str, "Answer"]()
     with open_bench(found, run, lambda _: of_kinds(found, run, KINDS)) as bench:
         retrieved = bench.retrieved()
@@ -70,17 +74,15 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
     groups = {"all": list(counts_of.values())}
     for name, counts in counts_of.items():
         groups.setdefault(answers[name].route.name.replace("_", "/"), []).append(counts)
-    shares = {
-        name: {
-            measure: ratio([item[part] for item in items], [item[whole] for item in items], seed=run.seed)
-            for measure, (part, whole) in MEASURES.items()
-        }
-        for name, items in groups.items()
-    }
-    numbers: dict[str, Any] = {
-        name: {"answers": len(items), "statements": sum(item["judged"] for item in items), **figures(shares[name])}
-        for name, items in groups.items()
-    }
+    shares: dict[str, dict[str, Estimate]] = {}
+    numbers: dict[str, Any] = {}
+    for name, items in groups.items():
+        shares[name] = {}
+        for measure, (part, whole) in MEASURES.items():
+            parts, wholes = [item[part] for item in items], [item[whole] for item in items]
+            shares[name][measure] = ratio(parts, wholes, seed=run.seed)
+        stated = sum(item["judged"] for item in items)
+        numbers[name] = {"answers": len(items), "statements": stated, **figures(shares[name])}
     numbers["abstained or failed"] = silent = len(rows) - len(counts_of)
     about = (
         f"{len(bench.questions):,} questions ({run.part} part), model {bench.model}; {len(counts_of):,} answers, "
@@ -93,13 +95,13 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 def hold(
     question: Sample, answer: Answer, passages: Mapping[int, Passage], reader: ExtractiveReader
 ) -> tuple[Counts, list[dict[str, Any]]]:
-    """Return an answer held to the passages that it cites: counts, and what was found of each statement.
+    """Return the counts of an answer checked against the passages that it cites, and the result for each statement.
 
     Args:
-        question: What was asked.
+        question: The question.
         answer: The turn's answer.
-        passages: The cited passages, as they are stored, by the answer's numbers.
-        reader: What reads; one without verdicts leaves what is word for word.
+        passages: The cited passages, as stored, by the answer's numbers.
+        reader: The reader; one without verdicts counts only verbatim statements.
     """
     claims = claims_of_answer(answer.answer, answer.groups)
     stated = [claim for claim in claims if any(n in passages for n in claim.citations)]
@@ -135,7 +137,7 @@ def hold(
 
 
 def _sentences(text: str) -> list[str]:
-    """Return the sentences of an answer, each with the marks that follow it."""
+    """Return the sentences of an answer, each with the citation marks after it."""
     spans = sentence_spans(text)
     ends = [start for start, _ in spans[1:]] + [len(text)]
     pieces = [text[start:end] for (start, _), end in zip(spans, ends, strict=True)]
@@ -144,18 +146,13 @@ def _sentences(text: str) -> list[str]:
 
 def _table(shares: Mapping[str, Mapping[str, Estimate]], numbers: Mapping[str, Any]) -> Table:
     """Return the shares over all answers and by route."""
-    lines = tuple(
-        (
-            name,
-            str(numbers[name]["answers"]),
-            str(numbers[name]["statements"]),
-            *(number(estimate, percent=True) for estimate in row.values()),
-        )
-        for name, row in shares.items()
-    )
+    lines = []
+    for name, row in shares.items():
+        counts = (str(numbers[name]["answers"]), str(numbers[name]["statements"]))
+        lines.append((name, *counts, *(number(estimate, percent=True) for estimate in row.values())))
     note = (
         "Percent of all statements, quotes, documents or sentences of the answers, abstentions aside [95 %: "
         "bootstrap over answers]. Supported: word for word in a cited passage, or by the extractive reader's verdict; "
         "contradicted by that verdict."
     )
-    return Table("Answers held to what they cite", ("route", "answers", "statements", *MEASURES), lines, note)
+    return Table("Answers held to what they cite", ("route", "answers", "statements", *MEASURES), tuple(lines), note)

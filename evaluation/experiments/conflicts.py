@@ -1,10 +1,10 @@
-"""Experiment `conflicts`: questions whose partitions disagree, how many of them map/reduce gets right, and against RAG.
+"""Experiment `conflicts`: questions whose partitions disagree, and how many of them map/reduce and RAG get right.
 
-BriefContext, section 5.3, Fig. 4 and Supplementary Table 2. It is a conflict when two partitions of a question's
-passages answer differently, as their extracts say on their last line: two options; of free answers, when they name no
-right or wrong answer in common that the data set knows, and where one of them names none, when their words say
-different things. It is resolved when the answer is right, all of it where there are several, and gives no wrong one
-beside it. Where the key passage is known, it stands at each percentile of 8 and of 16 passages, as in `positions`.
+BriefContext, section 5.3, Fig. 4 and Supplementary Table 2. There is a conflict if two partitions of a question's
+passages answer differently, by the last line of their extracts: two options; for free answers, if they name no right or
+wrong answer of the data set in common, and if one of them names none, if their words say different things. It is
+resolved if the answer is right, completely if there are several, and includes no wrong one. If the key passage is
+known, it is put at each percentile of 8 and of 16 passages, as in `positions`.
 """
 
 from __future__ import annotations
@@ -45,34 +45,34 @@ ARMS = (RAG, MAP_REDUCE, VOTE)
 KINDS = (*KEYED, "list")
 CONFLICT, NO_CONFLICT, ALL = "conflict", "no conflict", "all"
 Passages: TypeAlias = Mapping[str, tuple[Source, ...]]
-"""Those of each condition."""
+"""The passages for each condition."""
 GIVEN_PASSAGES = "The passages are not from the paper's own collection but come with each question, shuffled."
 
 
 @dataclass(frozen=True)
 class PartitionAnswer:
-    """What one partition answers: the option or the text, and the known answers that it names."""
+    """The answer of one partition: the option or the text, and the known answers that it names."""
 
     text: str
     known: frozenset[str] = frozenset()
 
     def disagrees(self, other: PartitionAnswer) -> bool:
-        """Return whether the other's answer is another one."""
+        """Return whether the other partition has a different answer."""
         if self.known and other.known:
             return not self.known & other.known
         return not same_answer(self.text, other.text)
 
 
 Asked: TypeAlias = tuple[str, tuple[str, ...]]
-"""A question and its passages: the ids."""
+"""A question and the ids of its passages."""
 
 
 @dataclass
 class QuestionNotes:
-    """What is noted of questions while they are asked.
+    """Notes on questions while they are asked.
 
     Attributes:
-        stands: Question id and ids of its passages, in order, to the answers of its partitions.
+        stands: The answers of the partitions, by question id and ids of its passages, in order.
     """
 
     stands: dict[Asked, list[PartitionAnswer | None]] = field(default_factory=dict)
@@ -83,13 +83,13 @@ class QuestionNotes:
         return any(a.disagrees(b) for a, b in combinations(stands, 2))
 
     def right(self, question: Sample, asked: Asked) -> bool:
-        """Return whether a partition by itself gives a right answer."""
+        """Return whether one of the question's partitions, answering by itself, gives a right answer."""
         right = {question.right} if question.options else {names[0] for names in question.answers}
         return any(stand is not None and stand.known & right for stand in self.stands.get(asked, []))
 
 
 def run(found: DataSet, run: ExperimentRun) -> Report:
-    """Ask each question with its partitions apart, put together, and all passages at once."""
+    """Ask each question with its partitions separately, with them combined, and with all passages at once."""
     with _opened(found, run) as (bench, sources, where):
         noted = QuestionNotes()
         arms = [plain(bench.reader), map_reduce_of_two(bench.reader, noted), vote(noted)]
@@ -116,9 +116,10 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 @contextmanager
 def _opened(found: DataSet, run: ExperimentRun) -> Iterator[tuple[Bench, Mapping[str, Passages], str]]:
-    """The bench, the passages of each question, and what they are from: the set's own, or those around its key passage.
+    """Yield the bench, the passages of each question, and their origin: the set's own, or those around its key passage.
 
-    A set without passages of its own is put to each place of `positions`, by the name of its condition.
+    For a set without passages of its own, the key passage is at each place of `positions`, by the name of its
+    condition.
     """
     if not comes_with_passages(found):
         with open_bench(found, run, lambda searched: searched.with_key(found, run)) as bench:
@@ -134,6 +135,7 @@ def _opened(found: DataSet, run: ExperimentRun) -> Iterator[tuple[Bench, Mapping
 
 
 def _some(found: DataSet, run: ExperimentRun, chosen: Sequence[Sample]) -> tuple[Sample, ...]:
+    """Return the first questions up to the run's limit; UsageError if there are none."""
     if not chosen:
         raise UsageError(
             f"{found.name} has no question in its {run.part} part with passages that could disagree",
@@ -143,27 +145,27 @@ def _some(found: DataSet, run: ExperimentRun, chosen: Sequence[Sample]) -> tuple
 
 
 def comes_with_passages(found: DataSet) -> bool:
-    """Return whether a set brings passages that disagree with each other; of other sets passages are retrieved."""
+    """Return whether a set has its own disagreeing passages; for other sets passages are retrieved."""
     planted = any(passage.role == "wrong" for question in found.samples for passage in question.given)
     return planted or found.name in CONFLICTS
 
 
 def shuffled(question: Sample, seed: int) -> tuple[Source, ...]:
-    """Return the passages that come with a question, in an order that the seed and the question's id draw."""
+    """Return the passages of a question in a random order that depends on the seed and the question's id."""
     passages = list(question.given)
     random.Random(f"{seed}|{question.id}").shuffle(passages)  # noqa: S311
     return tuple(Source(n, p.id, p.title, p.text, p.source, p.date or None) for n, p in enumerate(passages, 1))
 
 
 def parts_of(count: int) -> list[list[int]]:
-    """Return the partitions of a turn, as ranks; of few passages they are smaller, so that there are two."""
+    """Return the partitions of a turn, as ranks; with few passages they are smaller, so that there are two."""
     return partition(count, min(PARTITION, max(1, ceil(count / 2))))
 
 
 def map_reduce_of_two(reader: Reader, noted: QuestionNotes) -> Arm:
     """Return the product's map and reduce over at least two partitions, whose answers are noted.
 
-    A reader that goes by rule says no answer under its extracts, so it is asked for one of each partition.
+    A reader by rule adds no answer to its extracts, so it is asked to answer from each partition.
     """
 
     async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
@@ -184,20 +186,20 @@ def map_reduce_of_two(reader: Reader, noted: QuestionNotes) -> Arm:
 
 
 def asked_of(question: str, sources: Sequence[Source]) -> Asked:
-    """What a question's passages are noted under."""
+    """Return the key under which a question with its passages is noted."""
     return question, tuple(source.passage_id for source in sources)
 
 
 def _draft_of(extract: Extract, question: Sample) -> Draft:
-    """What a partition answers, as its extract says it."""
+    """Return the answer in a partition's extract as a draft."""
     choice = extract.answer if extract.answer in question.options else None
     return Draft(extract.answer, found=bool(extract.answer), choice=choice)
 
 
 def vote(noted: QuestionNotes) -> Arm:
-    """Return the answer that most partitions give by themselves, of equals the first partition's.
+    """Return an arm with the answer of most partitions; of equal numbers, the first partition's.
 
-    Nobody is asked for it.
+    It makes no calls.
     """
 
     async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
@@ -211,7 +213,7 @@ def vote(noted: QuestionNotes) -> Arm:
 
 
 def stand_of(question: Sample, draft: Draft) -> PartitionAnswer | None:
-    """Return the answer of a partition; None where it found none, or chose no option."""
+    """Return the answer of a partition; None if it found none, or chose no option."""
     if question.options:
         return PartitionAnswer(draft.choice, frozenset({draft.choice})) if draft.choice and draft.found else None
     text = MARKS.sub("", draft.short or draft.text).strip()
@@ -222,7 +224,7 @@ def stand_of(question: Sample, draft: Draft) -> PartitionAnswer | None:
 
 
 def by_conflict(rows: Sequence[ScoreRow], noted: QuestionNotes) -> list[ScoreRow]:
-    """Return the rows with whether their partitions disagree before the name of their condition."""
+    """Return the rows with whether their partitions disagree, put before the name of their condition."""
     marked = []
     for row in rows:
         conflict = noted.conflict(_asked(row))
@@ -231,13 +233,14 @@ def by_conflict(rows: Sequence[ScoreRow], noted: QuestionNotes) -> list[ScoreRow
 
 
 def _asked(row: ScoreRow) -> Asked:
+    """Return the key under which a row's question and passages are noted."""
     return row.sample, tuple(passage["id"] for passage in row.details["passages"])
 
 
 def compared_by_conflict(rows: Sequence[ScoreRow], seed: int) -> Comparison:
-    """Return the arms where partitions disagree, where they do not, and on all questions.
+    """Return a comparison of the arms on questions whose partitions disagree, on others, and on all.
 
-    A question that was put under several conditions counts once a column, with the mean of its answers there.
+    A question asked under several conditions counts once in a column, with the mean of its answers there.
     """
     found = {row.condition for row in rows}
     disagree = sorted(name for name in found if name.startswith(CONFLICT))
@@ -248,7 +251,7 @@ def compared_by_conflict(rows: Sequence[ScoreRow], seed: int) -> Comparison:
 
 
 def grid(rows: Sequence[ScoreRow], seed: int) -> tuple[Table, dict[str, Any], dict[str, dict[str, Estimate]]]:
-    """Conflicts by the number of passages and the key passage's place, as Supplementary Table 2 has them.
+    """Return conflicts by the number of passages and the key passage's place, as in Supplementary Table 2.
 
     Win, tie and lose: BriefContext against RAG on the cases with a conflict, right or wrong.
     """
@@ -265,7 +268,7 @@ def grid(rows: Sequence[ScoreRow], seed: int) -> tuple[Table, dict[str, Any], di
             for arm in (RAG, MAP_REDUCE)
         }
         cases = list(right[MAP_REDUCE])
-        ours, theirs = ([right[arm][case] for case in cases] for arm in (MAP_REDUCE, RAG))
+        ours, theirs = [right[MAP_REDUCE][case] for case in cases], [right[RAG][case] for case in cases]
         outcomes = [a - b for a, b in zip(ours, theirs, strict=True)]
         counts = {"win": outcomes.count(1), "tie": outcomes.count(0), "lose": outcomes.count(-1), "resolved": sum(ours)}
         numbers[name] = {"conflicts": len(cases), **counts}
@@ -288,12 +291,12 @@ def resolves(row: ScoreRow) -> bool:
 def count(
     compared: Comparison, questions: Mapping[str, Sample], noted: QuestionNotes, where: str
 ) -> tuple[Table, dict[str, Any]]:
-    """Return how many conflicts there are, and what becomes of them; `where` says what the passages are from."""
+    """Return the numbers of conflicts and of their outcomes; `where` names the origin of the passages."""
     of_arm = {arm: [row for row in compared.rows if row.arm == arm] for arm in ARMS}
     conflicts = [row for row in of_arm[MAP_REDUCE] if row.condition.startswith(CONFLICT)]
-    resolved = {
-        arm: sum(resolves(row) for row in rows if row.condition.startswith(CONFLICT)) for arm, rows in of_arm.items()
-    }
+    resolved = {}
+    for arm, rows in of_arm.items():
+        resolved[arm] = sum(resolves(row) for row in rows if row.condition.startswith(CONFLICT))
     right = sum(noted.right(questions[row.sample], _asked(row)) for row in conflicts)
     counts = {
         "partitions disagree": (len(conflicts), len(of_arm[MAP_REDUCE])),

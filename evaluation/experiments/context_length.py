@@ -1,9 +1,9 @@
-"""Experiment `context-length`: right answers as more passages surround the one that answers, beside an oracle.
+"""Experiment `context-length`: right answers with more and more passages around the one that answers, and an oracle.
 
 BriefContext, Fig. 5 and section 5.3: the same key passage for every number of passages, put at the 0th, 25th, 50th,
 75th and 100th percentile of 2, 4, 8, 16 and 32 of them; a question's five places are averaged. Plain RAG and map/reduce
-read identical passages. The oracle reads the key passage alone; the closed book is the model without passages.
-`--repeats` puts every question to the model so often, and gives the standard deviation, as the journal's figure has it.
+read identical passages. The oracle reads the key passage alone; the closed book is the model without passages. With
+`--repeats` every question is asked repeatedly, which gives the standard deviation, as in the journal's figure.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ARMS = (RAG, MAP_REDUCE)
 
 
 def run(found: DataSet, run: ExperimentRun) -> Report:
-    """Ask each question with its key passage among ever more others."""
+    """Ask each question with its key passage among more and more others."""
     with open_bench(found, run, lambda searched: searched.with_key(found, run)) as bench:
         passages, where = placed(bench, LENGTHS), bench.searched.where
         keys = {question.id: Source.of(bench.searched.key(question), 1) for question in bench.questions}
@@ -73,9 +73,10 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def named(k: int) -> str:
-    """Names the column of k passages."""
+    """Return the name of the column of k passages."""
     return f"k = {k}"
 
 
 def _line(row: ScoreRow) -> str:
+    """Return the name of a row's line in the tables: its arm and number of passages."""
     return f"{row.arm}, {named(int(row.condition.removeprefix('k=').split(',')[0]))}" if row.condition else row.arm

@@ -1,8 +1,8 @@
 """Experiments `corg`, `corg-ablation` and `corg-cost`: COrg beside its paper's baselines, without its parts, its cost.
 
 COrg's Tables 5, 6 and 10; Table 11; Table 12 and Fig. 4. Contexts are those that come with a question, so nothing
-depends on a search; the systems stand in `evaluation/corg_systems.py`. Without a language model they
-run over the offline reader.
+depends on a search; the systems are in `evaluation/corg_systems.py`. Without a language model they use the offline
+reader.
 """
 
 from __future__ import annotations
@@ -50,20 +50,20 @@ WITHOUT = ("keep_duplicates", "keep_undescribed", "no_grouping", "no_reformulati
 SPENT = {"calls": "calls", "input_tokens": "tokens read", "output_tokens": "tokens written", "seconds": "seconds"}
 ALONE = {"calls": "calls, without relating", "input_tokens": "read, without relating",
          "output_tokens": "written, without relating"}  # fmt: skip
-"""What COrg's answers alone take, as the paper counts it (Table 12); of the others the same."""
+"""The cost of COrg's answers without relating, as the paper counts it (Table 12), and that of the others."""
 GROUPS = ("1 group", "2 groups", "3 groups", "4 groups or more")
 ANSWERS, EAR, DISAMBIG = MEASURES["answers"], MEASURES["both"], MEASURES["disambig"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class CorgBench(Bench):
-    """A bench over contexts that come with questions; `sentences` is the reader whose vectors baselines go by."""
+    """A bench over contexts that come with questions; `sentences` is the reader whose vectors the baselines use."""
 
     sentences: OfflineReader
 
     @property
     def model(self) -> str:
-        """The model, offline with the reader that stands in for it."""
+        """The model, or "offline" with the name of the reader."""
         return f"{self.asking.name}: {self.reader.name}" if self.offline else self.asking.name
 
     @property
@@ -82,7 +82,7 @@ class CorgBench(Bench):
 def open_corg(
     found: DataSet, run: ExperimentRun, questions: Sequence[Sample], known: Sequence[Sample] | None = None
 ) -> Iterator[CorgBench]:
-    """The run's model over questions with contexts; `known` is what a simulated one knows, where that is more."""
+    """Yield a bench over questions with contexts; `known` are the questions that a simulated model knows, if more."""
     with open_asking(run, questions if known is None else known) as asking:
         reader, sentences = open_readers(asking, run)
         yield CorgBench(found, run, tuple(questions), asking, reader, data_inputs(found), sentences=sentences)
@@ -95,7 +95,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def ablation(found: DataSet, run: ExperimentRun) -> Report:
-    """Ask every variant of COrg, and compare each with the whole of it."""
+    """Ask every variant of COrg, and compare each with the complete one."""
 
     def arms(bench: CorgBench) -> list[Arm]:
         systems = bench.systems()
@@ -105,7 +105,7 @@ def ablation(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def variants(seed: int) -> dict[str, dict[str, object]]:
-    """COrg, and COrg without each of its parts, by the settings of a turn."""
+    """Return the settings of COrg, and of COrg without each of its parts."""
     return {
         CORG: {},
         "duplicates kept": {"keep_duplicates": True},
@@ -118,10 +118,10 @@ def variants(seed: int) -> dict[str, dict[str, object]]:
 
 
 def cost(found: DataSet, run: ExperimentRun) -> Report:
-    """Ask every system, and count what it took.
+    """Ask every system, and measure its cost.
 
-    A model's seconds are those that its replies took when they were asked for, so a run from the cache tells the same.
-    Without a language model every arm reads anew what it reads, one case at a time: the seconds are this machine's.
+    A model's seconds are those of its original replies, so a run from the cache gives the same figures. Without a
+    language model every arm reads its texts anew, one case at a time: the seconds are this machine's.
     """
     one_at_a_time = replace(run, concurrency=1) if run.model == OFFLINE else run
     grader = Grader(run.extractive_reader)
@@ -150,7 +150,8 @@ def cost(found: DataSet, run: ExperimentRun) -> Report:
 
 def in_order(rows: Sequence[ScoreRow], names: Sequence[str]) -> list[ScoreRow]:
     """Return the rows of each sample with its arms in the order of the tables."""
-    places = {sample: place for place, sample in enumerate(dict.fromkeys(row.sample for row in rows))}
+    samples = dict.fromkeys(row.sample for row in rows)
+    places = {sample: place for place, sample in enumerate(samples)}
     return sorted(rows, key=lambda row: (places[row.sample], names.index(row.arm)))
 
 
@@ -162,7 +163,7 @@ def _report(
     order: Sequence[str],
     note: str,
 ) -> Report:
-    """Return the report on arms that are compared with COrg; `note` says what they are."""
+    """Return the report on arms that are compared with COrg; `note` describes them."""
     grader = Grader(run.extractive_reader)
     with open_corg(found, run, with_passages(found.select(run.part, run.limit))) as bench:
         rows = in_order(bench.ask(arms(bench), given_sources), order)
@@ -184,7 +185,7 @@ def _report(
 
 
 def _spent(rows: Sequence[ScoreRow], organised: Mapping[str, OrganisedContexts]) -> Iterator[ScoreRow]:
-    """Yield a row for each thing that an answer took, with the calls that relate contexts and without them."""
+    """Yield a row for each kind of cost of an answer, with the calls that relate contexts and without them."""
     for row in complete(rows):
         read, written = row.tokens
         for name, value in zip(SPENT.values(), (row.calls, read, written, row.seconds), strict=True):
@@ -196,7 +197,7 @@ def _spent(rows: Sequence[ScoreRow], organised: Mapping[str, OrganisedContexts])
 
 
 def group_shares(made: Sequence[OrganisedContexts]) -> dict[str, Estimate]:
-    """Return the share of the questions whose contexts make so many groups (COrg, appendix D.4)."""
+    """Return, for each number of groups, the share of the questions with so many groups (COrg, appendix D.4)."""
     counts = Counter(min(len(one.groups), len(GROUPS)) for one in made)
     return {name: wilson(counts[count], len(made)) for count, name in enumerate(GROUPS, 1)}
 
@@ -207,8 +208,10 @@ def _group_table(groups: Mapping[str, Estimate], title: str) -> Table:
 
 
 def _cost_table(spent: Comparison, measured: GradedAnswers, title: str) -> tuple[Table]:
-    """Return one line a system: what it took, as a share of Separate's, and what it was right with."""
-    names = tuple(name for key, value in SPENT.items() for name in (value, ALONE.get(key, "")) if name)
+    """Return a table with one line for each system: its cost, as a share of Separate's, and its accuracy."""
+    names = []
+    for key, name in SPENT.items():
+        names += [name, ALONE[key]] if ALONE.get(key) else [name]
     forms = {name: ".3f" if name == SPENT["seconds"] else ".2f" if "calls" in name else ",.0f" for name in names}
     shared = (SPENT["calls"], SPENT["input_tokens"])
     dearest = spent.estimates[SEPARATE]
@@ -231,7 +234,7 @@ def _cost_table(spent: Comparison, measured: GradedAnswers, title: str) -> tuple
 
 
 def _cost_plot(spent: Comparison, measured: GradedAnswers, title: str) -> tuple[Curves]:
-    """Answer recall over the tokens that it took, a point for each system."""
+    """Return a plot of answer recall over tokens, with a point for each system."""
     traces = tuple(
         Trace(arm, ((row[SPENT["input_tokens"]].value, measured.by_system.estimates[arm][ANSWERS]),), joined=False)
         for arm, row in spent.estimates.items()

@@ -1,17 +1,17 @@
-"""Experiment `corg-build`: AmbigDocs+ and ConflictQA+, made of questions, answers and contexts with a model.
+"""Experiment `corg-build`: AmbigDocs+ and ConflictQA+, made from questions, answers and contexts with a model.
 
-As section 2.3 and appendix A.4 of COrg have it. A question q comes with contexts, each with its answer a_j and, where
-the set names what each is about, with a sub-question q'_j: the question about that thing. Written are
+Following section 2.3 and appendix A.4 of COrg. A question q comes with contexts, each with its answer a_j and, if the
+set names each one's entity, with a sub-question q'_j: the question about that entity. The model writes
 
-- duplicated contexts of (q'_j, a_j) and ambiguous ones of (q, a_j), for every j;
-- where the contexts are about different things (AmbigDocs, RAMDocs): counterfactual ones of (q'_i, a_j), for one i by
-  chance and every other true answer a_j;
-- where they contradict each other and name no things (there Zhou et al.'s of 2023, which it calls ConflictQA): the
-  model writes the sub-questions, and distracting contexts are written of (q'_j, a_j).
+- duplicated contexts for (q'_j, a_j) and ambiguous ones for (q, a_j), for every j;
+- if the contexts are about different entities (AmbigDocs, RAMDocs): counterfactual ones for (q'_i, a_j), for one random
+  i and every other true answer a_j;
+- if they contradict each other and name no entities (the set of Zhou et al. 2023, which the paper calls ConflictQA):
+  the sub-questions, and distracting contexts for (q'_j, a_j).
 
-Two filters: the context holds its answer; asked the question that it was written of over the context alone, the model
-gives that answer.
-What fails one of them is written anew with the issue said, at most `MOST_TRIES` times.
+Two filters: the context contains its answer; asked the question for which it was written, with the context alone, the
+model gives that answer. A context that fails one is written anew with the reason in the prompt, at most `MOST_TRIES`
+times.
 
 `results.jsonl` is the corpus, in the form of RAMDocs: `question`, `documents` (`text`, `type`, `answer`, with `entity`,
 `relation` and the `sub_question`), `gold_answers`, `disambig_entity`, `wrong_answers`. As
@@ -82,7 +82,7 @@ Answers: {answers}"""
 
 ORIGINAL = "original"
 MOST_TRIES = 5
-"""Contexts that are written for one place in the corpus before it stays empty; the paper names no end. A guess."""
+"""Most attempts at one context before its place in the corpus stays empty; the paper gives no limit. A guess."""
 
 _LABEL = re.compile(r"^[\s#*_>-]*context[\s*_]*:[\s*_]*", re.IGNORECASE)
 Document = dict[str, Any]
@@ -90,7 +90,7 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True)
 class Seed:
-    """A context that came with a question: what it is about by its full name, its answer, and its sub-question."""
+    """A context that came with a question: the full name of its entity, its answer, and its sub-question."""
 
     entity: str
     answer: str
@@ -100,7 +100,7 @@ class Seed:
 
 @dataclass(frozen=True)
 class ContextRequest:
-    """A context that is to be written of a question and an answer; `entity` is what it then is about."""
+    """A context to be written for a question and an answer; `entity` is what it is then about."""
 
     relation: str
     question: str
@@ -110,12 +110,12 @@ class ContextRequest:
 
 @dataclass(frozen=True)
 class ContextAttempt:
-    """What came of a wanted context.
+    """The result for a requested context.
 
     Attributes:
-        wanted: What was asked for.
+        wanted: The request.
         text: The last context that was written.
-        issues: Why each one that was turned down was.
+        issues: The reason for each rejection.
         kept: Whether the last one passed both filters.
     """
 
@@ -127,7 +127,7 @@ class ContextAttempt:
 
 @dataclass(frozen=True)
 class BuiltQuestion:
-    """A question with its originals and what was made of them."""
+    """A question with its original contexts and those written for it."""
 
     question: Sample
     seeds: tuple[Seed, ...]
@@ -141,7 +141,7 @@ class BuiltQuestion:
 
     @property
     def contexts(self) -> int:
-        """How many there are in the corpus."""
+        """The number of its contexts in the corpus."""
         return len(self.seeds) + sum(attempt.kept for attempt in self.attempts)
 
 
@@ -197,9 +197,9 @@ async def built(questions: Sequence[Sample], asking: Asking, stage: str, seed: i
 
 
 def seeds(question: Sample) -> list[Seed]:
-    """Return the contexts that a question comes with, one for each answer; those that contradict each other only alone.
+    """Return a question's contexts, one for each answer; contradicting ones only if there are no others.
 
-    Where contexts name what they are about, wrong ones are left out: counterfactual ones are written.
+    If contexts name their entities, wrong ones are left out, since counterfactual ones are written.
     """
     named = any(given.role == "gold" and given.entity for given in question.given)
     found: dict[str, Seed] = {}
@@ -214,7 +214,7 @@ def seeds(question: Sample) -> list[Seed]:
 
 
 async def with_sub_questions(writer: PromptReader, question: Sample, originals: Sequence[Seed]) -> list[Seed]:
-    """Return the seeds with a sub-question each: the full name in the name's place, else as the model writes them.
+    """Return the seeds with a sub-question each: with the full name instead of the name, else written by the model.
 
     Raises:
         BadReply: The model writes none that can be used.
@@ -232,14 +232,14 @@ async def sub_questions(writer: PromptReader, question: Sample, answers: Sequenc
     """Return a detailed question for each answer (COrg, Figure 7).
 
     Raises:
-        BadReply: After `MOST_TRIES`, there are still too few or too many, or one holds its answer.
+        BadReply: After `MOST_TRIES`, there are still too few or too many, or one contains its answer.
     """
     values = {"question": fenced(question.question), "answers": "; ".join(map(fenced, answers))}
     messages: list[BaseMessage] = [SystemMessage(SUB_SYSTEM), HumanMessage(SUB_USER.format(**values))]
     issues: list[str] = []
     while len(issues) < MOST_TRIES:
-        told = [*messages[:-1], HumanMessage("\n".join([messages[-1].text, *issues]))]
-        lines = [line for line in clean((await writer.reply(told))[0]).splitlines() if line.strip()]
+        prompt = [*messages[:-1], HumanMessage("\n".join([messages[-1].text, *issues]))]
+        lines = [line for line in clean((await writer.reply(prompt))[0]).splitlines() if line.strip()]
         made = [part.strip() for part in lines[-1].split("//") if part.strip()] if lines else []
         if len(made) != len(answers):
             issues.append(f"Mend this: there were {len(made)} questions for {len(answers)} answers.")
@@ -251,7 +251,7 @@ async def sub_questions(writer: PromptReader, question: Sample, answers: Sequenc
 
 
 def wanted(question: Sample, originals: Sequence[Seed], seed: int) -> list[ContextRequest]:
-    """Return the contexts to write: of each sub-question, the question, and one sub-question with other answers."""
+    """Return the contexts to write: for each sub-question, the question, and one sub-question with other answers."""
     found = [ContextRequest("duplicated", one.sub_question, one.answer, one.entity) for one in originals]
     found += [ContextRequest("ambiguous", question.question, one.answer) for one in originals]
     if originals[0].entity:
@@ -266,7 +266,7 @@ def wanted(question: Sample, originals: Sequence[Seed], seed: int) -> list[Conte
 
 
 async def attempt(writer: PromptReader, asked: ContextRequest) -> ContextAttempt:
-    """Have one context written until it passes both filters, each time with what was amiss before."""
+    """Have one context written until it passes both filters, each time with the previous problem in the prompt."""
     issues: list[str] = []
     text = ""
     while len(issues) < MOST_TRIES:
@@ -282,7 +282,7 @@ async def attempt(writer: PromptReader, asked: ContextRequest) -> ContextAttempt
 
 
 async def amiss(reader: PromptReader, asked: ContextRequest, text: str) -> str:
-    """What is wrong with a written context by the two filters; nothing where it passes."""
+    """Return why a written context fails one of the two filters; "" if it passes both."""
     if not text:
         return "there was no context"
     if not holds(text, [asked.answer]):
@@ -295,10 +295,10 @@ async def amiss(reader: PromptReader, asked: ContextRequest, text: str) -> str:
 
 
 def render(asked: ContextRequest, issues: Sequence[str] = ()) -> list[BaseMessage]:
-    """Messages for the model."""
+    """Return the messages for the model."""
     numbered = "; ".join(f"({n}) {fenced(issue)}" for n, issue in enumerate(issues, 1))
-    told = ISSUES.format(issues=numbered) if issues else ""
-    values = {"question": fenced(asked.question), "answer": fenced(asked.answer), "issues": told}
+    earlier = ISSUES.format(issues=numbered) if issues else ""
+    values = {"question": fenced(asked.question), "answer": fenced(asked.answer), "issues": earlier}
     return [SystemMessage(SYSTEM), HumanMessage(USER.format(**values))]
 
 
@@ -310,7 +310,7 @@ def parse(reply: str) -> str:
 def record(built: BuiltQuestion) -> dict[str, Any]:
     """Return a line of the corpus, in the form of RAMDocs.
 
-    An answer that is right for any thing is not among the wrong.
+    An answer that is right for any entity is not among the wrong ones.
     """
     documents = [
         document(seed.text, "correct", ContextRequest(ORIGINAL, seed.sub_question, seed.answer, seed.entity))
@@ -332,13 +332,13 @@ def record(built: BuiltQuestion) -> dict[str, Any]:
 
 
 def document(text: str, kind: str, of: ContextRequest) -> Document:
-    """Return one context of the corpus."""
-    told = {"text": text, "type": kind, "answer": of.answer, "entity": of.entity}
-    return {**told, "relation": of.relation, "sub_question": of.question}
+    """Return a context as a record of RAMDocs; `kind` is its type, `of` is the request for which it was written."""
+    described = {"text": text, "type": kind, "answer": of.answer, "entity": of.entity}
+    return {**described, "relation": of.relation, "sub_question": of.question}
 
 
 def row(built: BuiltQuestion, calls: Sequence[PromptCall]) -> dict[str, Any]:
-    """Return a line of the corpus, with what was asked and what became of it."""
+    """Return a line of the results, with the requests and their outcomes."""
     attempts = [
         {
             "relation": made.wanted.relation,
@@ -365,7 +365,7 @@ def passed(made: Sequence[BuiltQuestion], relation: str) -> dict[str, int]:
 
 
 def table(counts: dict[str, dict[str, int]], name: str, whole: Estimate, failed: int) -> Table:
-    """Return one row a relation: what was asked for, what passed, and the share that is in the corpus."""
+    """Return a table with one row for each relation: requested and passed contexts, and their share of the corpus."""
     rows = tuple(
         (relation, *map(str, steps.values()), number(wilson(steps["passed"], steps["asked for"]), percent=True))
         for relation, steps in counts.items()
@@ -381,6 +381,6 @@ def table(counts: dict[str, dict[str, int]], name: str, whole: Estimate, failed:
 
 
 def _contexts(counts: Counter[int]) -> Table:
-    """Return how many contexts questions have (COrg, Figure 8: mostly eight, 25 at most)."""
+    """Return a table of the numbers of contexts of questions (COrg, Figure 8: mostly eight, 25 at most)."""
     rows = tuple((str(count), f"{counts[count]:,}") for count in sorted(counts))
     return Table("Contexts of a question", ("contexts", "questions"), rows, "The paper: mostly 8, at most 25 (Fig. 8).")

@@ -1,24 +1,24 @@
 """Experiment `corg-factors`: what helps a reader with each relation between contexts (COrg, Fig. 2, Tables 2-4, 8, 9).
 
-For each relation, the contexts of a question in which it stands alone (`isolated`), and these ways to ask, all with the
-prompt that COrg's groups are answered with:
+For each relation, the contexts of a question in which only that relation occurs (`isolated`), and these ways to ask,
+all with the prompt with which COrg's groups are answered:
 
 - base: one prompt with all contexts;
-- one-shot: the same behind an example with two things of one name and a contradiction;
-- extra prompt: the same with a line that says that the question may have several answers;
-- plural: the question put in the plural, by rule and, where no rule fits, by the model; and always by the model;
-  without a model each context's answer behind the name of its thing;
+- one-shot: the same after an example with two entities of one name and a contradiction;
+- extra prompt: the same with a line saying that the question may have several answers;
+- plural: the question in the plural, by rule and, if no rule fits, by the model; and always by the model; without a
+  model each context's answer after the name of its entity;
 - plural & extra prompt: both;
-- change to distracting: what does not say which thing it is about is replaced by a context of the same content that
-  does, or is told so in its title; alone, and with the plural and the extra prompt. It changes ambiguous contexts only;
+- change to distracting: a context that does not name its entity is replaced by one with the same content that does, or
+  gets the name in its title; alone, and with the plural and the extra prompt. It changes ambiguous contexts only;
 - separation: each context is asked on its own.
 
-Prompts, and the model's plural, need a language model. Base is also asked with ever more of a relation's contexts
+Prompts, and the model's plural, need a language model. Base is also asked with more and more of a relation's contexts
 (Fig. 2).
 
-COrg's relations (section 2.1) follow from the data set's labels: what thing a passage is about and what it answers. In
-a case of ambiguous contexts one thing's full name was cut down to the name that it shares with others, by rule, and
-only where it stands in the text; a corpus of `corg-build` has such contexts written.
+COrg's relations (section 2.1) follow from the data set's labels: the entity and the answer of a passage. For a case of
+ambiguous contexts one entity's full name was shortened to the name that it shares with others, by rule, and only if it
+occurs in the text; a corpus of `corg-build` has such contexts written by a model.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ RELATIONS = ("distracting", "ambiguous", "counterfactual", "duplicated")
 MADE = "made by rule"
 BASE = "base"
 MOST_CONTEXTS = 5
-"""Contexts of a relation up to which base is asked with one more each time; few questions have more."""
+"""Most contexts of a relation with which base is asked, one more each time; few questions have more."""
 EXTRA = "The question may be ambiguous and so have several answers."
-"""What the paper's additional prompt says (footnote 2)."""
+"""The text of the paper's additional prompt (footnote 2)."""
 EXAMPLE_QUESTION = "What is the length of the Clear River?"
 EXAMPLE = (
     Source(1, "example-1", "Clear River (Arden)", "The Clear River in Arden is 42 km long."),
@@ -74,14 +74,14 @@ QUOTES
 
 @dataclass(frozen=True)
 class SingleRelationContexts:
-    """The contexts of a question in which one relation stands alone."""
+    """The contexts of a question in which only one relation occurs."""
 
     relation: str
     given: tuple[Context, ...]
 
 
 def run(found: DataSet, run: ExperimentRun) -> Report:
-    """Put each case to every way of asking, and compare each with base, relation by relation."""
+    """Ask each case in every way, and compare each way with base, relation by relation."""
     questions = with_passages(found.select(run.part, run.limit))
     made = tuple(cases(questions))
     if not made:
@@ -126,13 +126,13 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 def factor_arms(
     asking: Asking, reader: Reader, sentences: OfflineReader, known: Mapping[str, Context] | None = None
 ) -> list[Arm]:
-    """Return the ways to ask, base first; those that need prompts of their own only where there is a language model.
+    """Return the ways to ask, base first; those that need prompts of their own only with a language model.
 
     Args:
         asking: The model.
-        reader: Of the run.
+        reader: The run's reader.
         sentences: The reader of sentences.
-        known: The contexts of all questions by id: those that undescribed ones are replaced by.
+        known: The contexts of all questions by id, which replace undescribed ones.
     """
 
     def arm(name: str, *, plural: str = "", extra: bool = False, example: bool = False, change: bool = False) -> Arm:
@@ -165,7 +165,7 @@ def factor_arms(
 
 
 async def _drafted(reader: Reader, question: Sample, sources: Sequence[Source], *, plural: bool) -> ArmAnswer:
-    """Without a language model: the keyless reader's answer, or what it says of a group."""
+    """Return the keyless reader's answer, or its answer to a group; used without a language model."""
     metered = MeteredReader(reader)
     if plural:
         reply = await metered.answer_group(question=question.question, sources=sources, plural=True)
@@ -177,14 +177,14 @@ async def _drafted(reader: Reader, question: Sample, sources: Sequence[Source], 
 
 
 def with_example(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Return the prompt behind one example in the same form."""
+    """Return the prompt after one example in the same form."""
     system, asked = messages
     _, example = answer_group.render(question=EXAMPLE_QUESTION, sources=EXAMPLE)
     return [system, example, AIMessage(EXAMPLE_REPLY), asked]
 
 
 def with_line(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Return the prompt with a line on how many answers there may be."""
+    """Return the prompt with a line on the possible number of answers."""
     system, asked = messages
     return [system, HumanMessage(f"{asked.text}\n{EXTRA}")]
 
@@ -195,9 +195,9 @@ def contexts_by_id(questions: Sequence[Sample]) -> dict[str, Context]:
 
 
 def cases(questions: Sequence[Sample]) -> Iterator[Sample]:
-    """For each question and each relation that its contexts allow, the question with those contexts alone.
+    """Yield, for each question and each relation possible among its contexts, the question with only those contexts.
 
-    Wanted are all answers that the contexts give, one that contradicts another too: COrg leaves none out.
+    The right answers are all that the contexts give, also contradicting ones: COrg leaves none out.
     """
     for question in questions:
         for alone in isolated(question):
@@ -214,6 +214,7 @@ def growing(questions: Sequence[Sample]) -> Iterator[Sample]:
 
 
 def _case(question: Sample, alone: SingleRelationContexts, label: str) -> Sample:
+    """Return a question asked only of contexts with a single relation; right are the answers that these give."""
     answers = tuple((answer,) for answer in dict.fromkeys(given.answer for given in alone.given))
     return replace(
         question,
@@ -228,7 +229,7 @@ def _case(question: Sample, alone: SingleRelationContexts, label: str) -> Sample
 
 
 def with_made(questions: Sequence[Sample], made: Sequence[Sample]) -> list[Sample]:
-    """Return the questions with the contexts that were made of theirs: what a simulated reader knows."""
+    """Return the questions with the contexts that were made from theirs: the knowledge of a simulated reader."""
     new: dict[str, dict[str, Context]] = {}
     for case in made:
         new.setdefault(case.question, {}).update({given.id: given for given in case.given if MADE in given.id})
@@ -238,10 +239,10 @@ def with_made(questions: Sequence[Sample], made: Sequence[Sample]) -> list[Sampl
 
 
 def isolated(question: Sample) -> Iterator[SingleRelationContexts]:
-    """Yield the relations that a question's contexts allow, in the order of `RELATIONS`.
+    """Yield the relations possible among a question's contexts, in the order of `RELATIONS`.
 
-    Only two contexts can be ambiguous to each other: two that both do not say which thing they are about would be about
-    the same one. So one alone of the contexts on several things is undescribed, as in the paper's Table 3, whose
+    Only two contexts can be ambiguous to each other: two that both do not name their entity would count as being about
+    the same one. So only one of the contexts on several entities is undescribed, as in the paper's Table 3, whose
     change to distracting gives the contexts of Table 2.
     """
     gold = [given for given in question.given if given.role == "gold" and given.answer]
@@ -263,7 +264,7 @@ def isolated(question: Sample) -> Iterator[SingleRelationContexts]:
 
 
 def one_undescribed(question: Sample, named: Sequence[Context]) -> tuple[Context, ...] | None:
-    """Contexts on several things, of which the second that can be is undescribed; of one thing, both of its kinds."""
+    """Return contexts on several entities with the second possible one undescribed, or both kinds about one entity."""
     for place in (*range(1, len(named)), 0):
         if place < len(named) and (vague := undescribed(question, named[place])) is not None:
             rest = [given for given in named if given is not named[place]] or [named[place]]
@@ -272,10 +273,10 @@ def one_undescribed(question: Sample, named: Sequence[Context]) -> tuple[Context
 
 
 def undescribed(question: Sample, given: Context) -> Context | None:
-    """Return a context without what tells its thing from others of the name; None where there is none.
+    """Return a context without what distinguishes its entity from others of the name; None if there is none.
 
-    That is one that the data set has with the same answer, else the context with its full name cut down where it
-    stands in the text. Its thing is still one of those whose answers are measured.
+    It is another one in the data set with the same answer, else the context with its full name shortened where it
+    occurs in the text. Its entity is still one of those whose answers are measured.
     """
     own = (one for one in question.given if one.descriptor == () and one.answer == given.answer)
     if (written := next(own, None)) is not None:
@@ -292,9 +293,9 @@ def undescribed(question: Sample, given: Context) -> Context | None:
 
 
 def contradicting(question: Sample) -> tuple[Context, ...]:
-    """Return a right context and the wrong ones about the same thing, each with another answer.
+    """Return a right context and the wrong ones about the same entity, each with another answer.
 
-    Return nothing where there are none.
+    Empty if there are none.
     """
     about, numbered = things_of(question), dict(enumerate(question.given, 1))
     for right, given in numbered.items():
@@ -308,9 +309,9 @@ def contradicting(question: Sample) -> tuple[Context, ...]:
 
 
 def described(question: Sample, sources: Sequence[Source], known: Mapping[str, Context]) -> list[Source]:
-    """Return the contexts, of which each that does not say which thing it is about is replaced by one that does.
+    """Return the contexts, with each that does not name its entity replaced by one that does.
 
-    That is the one that it was made of, or another with its answer; where there is none, it stays.
+    The replacement is the original one, or another with its answer; without one, the context stays.
     """
     given = {one.id: one for one in question.given}
     shown = []
@@ -329,24 +330,24 @@ def described(question: Sample, sources: Sequence[Source], known: Mapping[str, C
 
 
 def growth_table(found: Comparison, name: str) -> Table:
-    """Return one row a relation, one column a number of contexts (Fig. 2)."""
+    """Return a table with one row for each relation, one column for each number of contexts (Fig. 2)."""
     (row,) = found.estimates.values() or ({},)
     counts = range(1, MOST_CONTEXTS + 1)
-    lines = tuple(
-        (relation, *(number(row[cell], percent=True) if (cell := f"{relation}, {n}") in row else "–" for n in counts))
-        for relation in RELATIONS
-    )
+    lines = []
+    for relation in RELATIONS:
+        found_at = [row.get(f"{relation}, {n}") for n in counts]
+        lines.append((relation, *("–" if share is None else number(share, percent=True) for share in found_at)))
     note = (
         "Base, shown the first so many contexts of each case; wanted are the answers that these give. Questions with "
         "fewer contexts are in the first columns only. Of ambiguous cases one context is undescribed; the others are "
         "distracting to each other. [95 %: bootstrap.]"
     )
     head = ("relation", *(f"{n} contexts" if n > 1 else "1 context" for n in counts))
-    return Table(f"Answer recall % by number of contexts, {name}", head, lines, note)
+    return Table(f"Answer recall % by number of contexts, {name}", head, tuple(lines), note)
 
 
 def relation_table(found: Comparison, measure: str, title: str, left_out: str) -> Table:
-    """Return one line a way to ask, one column a relation; behind the value, p of its difference from base."""
+    """Return a table of ways to ask by relations; after each value, p of its difference from base."""
     columns = [column for relation in RELATIONS if (column := f"{relation} {measure}") in found.columns]
     tests = {cells[0]: found.tests[name] for name, cells in found.pairs.items()}
     lines = []

@@ -1,13 +1,13 @@
-"""Experiment `corg-offline`: what the keyless reader's COrg shows beside its baselines, and what it sets side by side.
+"""Experiment `corg-offline`: the keyless reader's COrg answers beside its baselines', and what is shown side by side.
 
-Every system reads the same contexts of a question with the same reader; Base is also drawn out to COrg's length, and
-Separate also quotes one sentence of each context. With a reader of spans the same tables follow for the one of
-sentences, and their differences. A short answer stands in the answer's lines, the sentence around it in the quote that
-is shown with it; recall is of the lines, once more of lines and quotes.
+Every system reads the same contexts of a question with the same reader; Base is also extended to COrg's length, and
+Separate also quotes one sentence of each context. With a reader of spans the same tables follow for the sentence
+reader, and their differences. A short answer is in the answer's lines, its sentence in the quote shown with it; recall
+is of the lines, and once more of lines and quotes.
 
-With `--extractive-reader none` questions fall into halves by the first byte of the SHA-256 of the question: odd is the
-test half; even is the development half, on which the reader's relations were trained. With a reader of spans the parts
-of its data count.
+With `--extractive-reader none` questions are split into halves by the first byte of the SHA-256 of the question: odd is
+the test half; even is the development half, on which the reader's relations were trained. With a reader of spans the
+parts of its data are used.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ Pairs = set[frozenset[int]]
 
 
 def run(found: DataSet, run: ExperimentRun) -> Report:
-    """Ask every system with the run's reader, and where that reads spans, with the one of sentences too."""
+    """Ask every system with the run's reader, and if that reads spans, also with the sentence reader."""
     extractive = open_extractive_reader(run.extractive_reader)
     asked = chosen(found.samples, run.part, halves=extractive is None, limit=run.limit)
     questions = {question.id: question for question in with_passages(asked)}
@@ -98,12 +98,12 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def measures(row: ScoreRow, question: Sample, made: OrganisedContexts) -> Iterator[tuple[str, float]]:
-    """Yield the measures of one answer; shares of wrong answers only where the question has some.
+    """Yield the measures of one answer; shares of wrong answers only if the question has some.
 
     Args:
         row: The answer.
-        question: What was asked.
-        made: What COrg made of its contexts; only COrg's answer sets answers side by side.
+        question: The question.
+        made: COrg's organisation of its contexts; only COrg's answer shows answers side by side.
     """
     lines = [MARKS.sub("", line) for line in row.details["reply"].splitlines()]
     text = "\n".join(lines)
@@ -137,21 +137,20 @@ def is_named(entity: str, question: str, lines: Sequence[str]) -> bool:
 
 
 def set_beside(question: Sample, quotes: Sequence[tuple[int, str]], against: Pairs) -> frozenset[str]:
-    """Wrong answers quoted from contexts that stand against one that is quoted with a right answer."""
+    """Return wrong answers quoted from contexts that contradict one quoted with a right answer."""
     right = {n for n, quote in quotes if holds(quote, question.names)}
-    return frozenset(
-        answer
-        for answer in question.wrong
-        if any(
-            holds(quote, [answer]) and any(frozenset((n, other)) in against for other in right) for n, quote in quotes
-        )
-    )
+    found = set()
+    for n, quote in quotes:
+        if any(frozenset((n, other)) in against for other in right):
+            found |= {answer for answer in question.wrong if holds(quote, [answer])}
+    return frozenset(found)
 
 
 def _tables(measured: Sequence[ScoreRow], reader: str, seed: int) -> tuple[tuple[Table, Table], dict[str, Any]]:
-    """Return one line a system, and COrg's paired differences in answer recall."""
-    pairs = {f"{name} {column}": ((CORG, column), (name, column)) for name in SHOWN if name != CORG
-             for column in (RECALL, QUOTED)}  # fmt: skip
+    """Return a table with one line for each system, and one of COrg's paired differences in answer recall."""
+    others = [name for name in SHOWN if name != CORG]
+    columns = (RECALL, QUOTED)
+    pairs = {f"{name} {column}": ((CORG, column), (name, column)) for name in others for column in columns}
     found = compare(measured, by="measure", columns=MEASURES, lines=SHOWN, pairs=pairs, seed=seed, wilson=False)
     sums: dict[tuple[str, str], float] = {}
     for row in measured:
@@ -180,7 +179,7 @@ def _tables(measured: Sequence[ScoreRow], reader: str, seed: int) -> tuple[tuple
 
 
 def readers_table(rows: Sequence[ScoreRow], readers: Sequence[str], seed: int) -> Table:
-    """What a reader of spans changes against that of sentences, paired by question."""
+    """Return a table of the span reader's differences from the sentence reader, paired by question."""
     named = dict(zip(readers, ("spans", "sentences"), strict=True))
     measured = [replace(row, arm=f"{row.arm}, {named[row.condition]}") for row in rows if row.measure]
     pairs: Mapping[str, Any] = {

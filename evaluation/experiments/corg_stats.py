@@ -1,15 +1,15 @@
 """Experiment `corg-stats`: which relations there are between the contexts of a question (COrg, section 2.2).
 
-Contexts that come with the questions are counted by the data set's labels, where it has some, and as the reader relates
-them; so are the ten that a search over the set's corpus retrieves first, where it has one. As in appendix A.3, the
-composition is that of each question, averaged over the questions. Its kinds are the five that the graph constructor
-tells apart (Figure 9); `none`, where one descriptor is missing and the answers differ, is one of them. A pair whose
-relation no reply gave is unreadable and none of the five; its share stands apart. The paper's four kinds sum to 100 %
-and `none` is not among them, so beside them stand the shares of the four among themselves. Coverage is the share of a
-question's annotated answers that stand in a retrieved context. Intervals are over questions.
+Contexts that come with the questions are counted by the data set's labels, if it has some, and by the reader's
+relations; so are the first ten that a search over the set's corpus retrieves, if it has one. As in appendix A.3, the
+composition is computed for each question and averaged over the questions. Its kinds are the five of the graph
+constructor (Figure 9), including `none`, where one descriptor is missing and the answers differ. A pair whose relation
+no reply gave is unreadable and none of the five; its share is given separately. The paper's four kinds sum to 100 % and
+do not include `none`, so the shares of the four among themselves are given, too. Coverage is the share of a question's
+annotated answers that are in a retrieved context. Intervals are over questions.
 
-A turn relates contexts by its notes of them. The paper relates all ten retrieved ones by its graph constructor with the
-prompt of Figure 9; a language model is put to that as well, in columns of their own.
+A turn relates contexts by its notes on them. The paper relates all ten retrieved ones by its graph constructor with the
+prompt of Figure 9; a language model is tested with that as well, in columns of their own.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ from preflight_rag.state.reading import Source
 from preflight_rag.state.values import Relation, RelationKind
 
 FOUR: tuple[RelationKind, ...] = ("ambiguous", "duplicated", "counterfactual", "distracting")
-"""The kinds of section 2.1, as section 2.2 reports them."""
+"""The kinds of section 2.1, as reported in section 2.2."""
 KINDS: tuple[RelationKind, ...] = (*FOUR, "none")
-"""Those of the graph (appendix C.1)."""
+"""The kinds of the graph (appendix C.1)."""
 RETRIEVED_CONTEXTS = 10
-"""As the paper takes of a web search."""
+"""The paper's number of results from a web search."""
 UNREADABLE = "unreadable"
 LABELLED, GIVEN, RETRIEVED = "given, by the data set", "given, by the reader", "retrieved, by the reader"
 PRINTED = "retrieved, by Figure 9's prompt"
 AS_PRINTED = ONE_AT_A_TIME.model_copy(update={"corg_mode": "faithful"})
-"""Algorithm 1 with Figure 9's prompt, which takes every context for a relevant one."""
+"""Algorithm 1 with Figure 9's prompt, which treats every context as relevant."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Composition:
         relevant: How many contexts answer.
         contexts: How many there are.
         calls: Reader calls that compared them.
-        covered: Share of the question's right answers that stand in a context; None where none are known.
+        covered: Share of the question's right answers that are in a context; None if none are known.
         unreadable: How many pairs have a relation that no reply gave.
     """
 
@@ -76,12 +76,12 @@ class Composition:
 
     @property
     def kinds(self) -> Counter[str]:
-        """How often each relation stands."""
+        """Return how often each relation occurs."""
         return Counter(kind for _, _, kind in self.pairs)
 
 
 def run(collection: DataSet, run: ExperimentRun) -> Report:
-    """Relate the contexts of each question, and count."""
+    """Relate the contexts of each question, and count the relations."""
     questions = collection.select(run.part, run.limit)
     k = RETRIEVED_CONTEXTS
     shown = contexts(collection, questions, run, k)
@@ -132,7 +132,7 @@ def run(collection: DataSet, run: ExperimentRun) -> Report:
 
 
 def unreadable(pair: Relation[int], unread: Set[frozenset[int]], noted: Set[int]) -> bool:
-    """Return whether a pair is `none` only because no reply, and no note of the contexts, gives its relation."""
+    """Return whether a pair is `none` only because neither a reply nor a note gives its relation."""
     both = {pair.a, pair.b}
     return pair.kind == "none" and pair.inferred and frozenset(both) in unread and not both <= noted
 
@@ -140,7 +140,7 @@ def unreadable(pair: Relation[int], unread: Set[frozenset[int]], noted: Set[int]
 def contexts(
     collection: DataSet, questions: Sequence[Sample], run: ExperimentRun, k: int
 ) -> dict[str, dict[str, list[Source]]]:
-    """Return the contexts of each question, by where they are from.
+    """Return the contexts of each question, by their origin.
 
     Raises:
         UsageError: The questions come without any, and there is nothing to search.
@@ -160,7 +160,7 @@ def contexts(
 
 
 def coverage(question: Sample, sources: Sequence[Source]) -> float | None:
-    """Return the share of the right answers that at least one context holds (appendix A.3)."""
+    """Return the share of the right answers that at least one context contains (appendix A.3)."""
     held = [any(holds(f"{s.title} {s.text}", names) for s in sources) for names in question.answers]
     return fmean(held) if held else None
 
@@ -168,7 +168,7 @@ def coverage(question: Sample, sources: Sequence[Source]) -> float | None:
 def labelled(question: Sample) -> Composition:
     """Return the relations by the data set's labels.
 
-    Pairs of which it does not say what they are about are left out.
+    Pairs of contexts without a labelled entity are left out.
     """
     about = things_of(question)
     given = dict(enumerate(question.given, 1))
@@ -176,7 +176,7 @@ def labelled(question: Sample) -> Composition:
     for a, b in combinations(sorted(about), 2):
         same_answer = words_of(given[a].answer) == words_of(given[b].answer)
         vague = [given[n].descriptor == () for n in (a, b)]
-        # Two things may have one right answer: their names, where both have one, tell them apart.
+        # Two entities may have the same right answer: if both have names, these distinguish them.
         names = given[a].entity, given[b].entity
         same_thing = names[0] == names[1] if all(names) else about[a] == about[b]
         kind: RelationKind
@@ -200,10 +200,10 @@ def composed(parts: Sequence[Composition], *, seed: int = 0) -> dict[str, Any]:
         with_one = wilson(sum(part.kinds[kind] > 0 for part in parts), len(parts))
         kinds[kind] = {**average(shares, seed=seed).as_json(), "of_questions": with_one.as_json()}
     fours = [(part, sum(part.kinds[kind] for kind in FOUR)) for part in having]
-    of_four = {
-        kind: average([part.kinds[kind] / count for part, count in fours if count], seed=seed).as_json()
-        for kind in FOUR
-    }
+    of_four = {}
+    for kind in FOUR:
+        shares = [part.kinds[kind] / count for part, count in fours if count]
+        of_four[kind] = average(shares, seed=seed).as_json()
     asked = [(part.unreadable, part.unreadable + len(part.pairs)) for part in parts]
     unread = average([missing / count for missing, count in asked if count], seed=seed)
     covered = [part.covered for part in parts if part.covered is not None]
@@ -222,7 +222,7 @@ def composed(parts: Sequence[Composition], *, seed: int = 0) -> dict[str, Any]:
 
 
 def kinds_table(numbers: Mapping[str, dict[str, Any]], name: str) -> Table:
-    """Return one row a kind, and for each way its mean share of a question's pairs and the questions that have it."""
+    """Return a table by kind: for each origin its mean share of a question's pairs, and the questions that have it."""
 
     def cells(kind: str) -> list[str]:
         found = [counted["kinds"][kind] for counted in numbers.values()]
@@ -244,21 +244,14 @@ def kinds_table(numbers: Mapping[str, dict[str, Any]], name: str) -> Table:
 
 
 def contexts_table(numbers: Mapping[str, dict[str, Any]]) -> Table:
-    """Return one row a way: how many contexts answer, how many pairs they make, and what relating them took."""
-    rows = tuple(
-        (
-            way,
-            f"{counted['questions']:,}",
-            f"{counted['with_pairs']:,}",
-            *(
-                f"{counted[part] / max(1, counted['questions']):.2f}"
-                for part in ("contexts", "relevant", "pairs", "calls")
-            ),
-        )
-        for way, counted in numbers.items()
-    )
+    """Return a table by origin: how many contexts answer, how many pairs they make, and the cost of relating them."""
+    rows = []
+    for way, counted in numbers.items():
+        questions = counted["questions"]
+        means = [counted[part] / max(1, questions) for part in ("contexts", "relevant", "pairs", "calls")]
+        rows.append((way, f"{questions:,}", f"{counted['with_pairs']:,}", *(f"{mean:.2f}" for mean in means)))
     head = ("contexts", "questions", "with pairs", "contexts", "that answer", "pairs", "calls")
-    return Table("For one question", head, rows)
+    return Table("For one question", head, tuple(rows))
 
 
 def row(question: Sample, way: str, found: Composition | None, error: str = "") -> ScoreRow:

@@ -1,9 +1,9 @@
 """Experiment `cost`: tokens and calls of each way to read, and the share that the preflight's router saves.
 
 BriefContext, section 5.2. The router chooses between plain RAG and map/reduce as in the paper, with COrg switched off;
-the auto route may also go on to COrg. Saved is what always taking map/reduce would have cost more. The cost model
-(equations 4 and 5) takes the lengths of extracts and answers that were measured here, of the keyless reader where there
-is no language model. The paper's figures are of 8 passages, so beside them stands what the model gives the first 8.
+the auto route may also escalate to COrg. The saving is relative to always using map/reduce. The cost model (equations 4
+and 5) uses the lengths of extracts and answers that were measured here, of the keyless reader without a language model.
+The paper's figures are for 8 passages, so the model's costs for the first 8 are given, too.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ EQUATION = "BriefContext by equation 5, without the reduce prompt"
 TWO_WAYS = SETTINGS.model_copy(update={"corg": False})
 MEASURES = {"calls": "calls", "input_tokens": "tokens read", "output_tokens": "tokens written"}
 Columns = Mapping[str, Mapping[str, Sequence[float]]]
-"""Arm to measure to what each question took."""
+"""The values of each question by measure, by arm."""
 
 
 @dataclass(frozen=True)
 class PlannedCost:
-    """What the cost model gives a question, by arm, and the router's route; `of_few` is of the first `RECORDS`."""
+    """The cost model's result for a question, by arm, and the router's route; `of_few` is for the first `RECORDS`."""
 
     route: str
     costs: dict[str, Cost]
@@ -68,7 +68,7 @@ class PlannedCost:
 
 
 def run(found: DataSet, run: ExperimentRun) -> Report:
-    """Ask each question in every way, and plan what each way costs."""
+    """Ask each question in every way, and estimate the cost of each way."""
     with open_bench(found, run, lambda _: spread(found, run)) as bench:
         retrieved = bench.retrieved()
         extractive = extractive_for(bench.reader, run.extractive_reader)
@@ -89,14 +89,14 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
     table, by_model, _ = _costs(title, spent, lengths, run)
     tables, numbers = [table], {**compared.figures, "planned": by_model, "written": asdict(written)}
     if not bench.offline:
-        spent = {
-            arm.name: {
-                "calls": [row.calls for row in compared.rows if row.arm == arm.name],
-                "input_tokens": [row.tokens[0] for row in compared.rows if row.arm == arm.name],
-                "output_tokens": [row.tokens[1] for row in compared.rows if row.arm == arm.name],
+        spent = {}
+        for arm in arms:
+            of_arm = [row for row in compared.rows if row.arm == arm.name]
+            spent[arm.name] = {
+                "calls": [row.calls for row in of_arm],
+                "input_tokens": [row.tokens[0] for row in of_arm],
+                "output_tokens": [row.tokens[1] for row in of_arm],
             }
-            for arm in arms
-        }
         table, numbers["measured"], _ = _costs("As asked", spent, "As if no reply had been cached.", run)
         tables.append(table)
     title = f"By the cost model, of the first {RECORDS} passages as in the paper"
@@ -111,7 +111,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def measured(bench: SearchBench, retrieved: Mapping[str, Sequence[Source]]) -> WrittenTokens:
-    """Mean tokens of the extracts and answers that the run's reader writes on the first questions."""
+    """Return mean tokens of the extracts and answers that the run's reader writes for the first questions."""
     some = bench.questions[:MEASURED]
     extracts, answers = asyncio.run(_write(bench, [(question, retrieved[question.id]) for question in some]))
     tokens = bench.reader.count_tokens
@@ -119,7 +119,7 @@ def measured(bench: SearchBench, retrieved: Mapping[str, Sequence[Source]]) -> W
 
 
 async def _write(bench: SearchBench, asked: Sequence[tuple[Sample, Sequence[Source]]]) -> tuple[list[str], list[str]]:
-    """Return the extracts of each question's partitions and its plain answers; what cannot be had is left out."""
+    """Return the extracts of each question's partitions and its plain answers; failed ones are left out."""
     extracts, answers = list[str](), list[str]()
     for question, sources in asked:
         with suppress(ModelError):
@@ -155,12 +155,16 @@ def plan(
 
 
 def _planned(costs: Sequence[Mapping[str, Cost]], arms: Sequence[str]) -> Columns:
-    """What the cost model gives each question, by arm and measure."""
-    return {arm: {name: [getattr(one[arm], name) for one in costs] for name in MEASURES} for arm in arms}
+    """Return the cost model's values for each question, by arm and measure."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for arm in arms:
+        of_arm = [one[arm] for one in costs]
+        found[arm] = {name: [getattr(cost, name) for cost in of_arm] for name in MEASURES}
+    return found
 
 
 def saved(spent: Sequence[float], instead: Sequence[float], seed: int) -> Estimate:
-    """Share of `instead`, summed over the questions, that was not spent; undefined where nothing would have been."""
+    """Return the saved share of `instead`, summed over the questions; undefined if that is 0."""
     taken = ratio(spent, instead, seed=seed)
     return Estimate(1 - taken.value, 1 - taken.high, 1 - taken.low)
 
@@ -168,7 +172,7 @@ def saved(spent: Sequence[float], instead: Sequence[float], seed: int) -> Estima
 def _costs(
     title: str, columns: Columns, note: str, run: ExperimentRun
 ) -> tuple[Table, dict[str, Any], dict[str, dict[str, Estimate]]]:
-    """Means for a question, and what is saved against always taking map/reduce."""
+    """Return means for a question, and the savings against always using map/reduce."""
     price = run.budget.price
     lines, numbers, shown = [], {}, {}
     for arm, row in columns.items():
@@ -196,5 +200,6 @@ def _amount(estimate: Estimate, digits: int) -> str:
 
 
 def _routes(plans: Sequence[PlannedCost]) -> str:
+    """Return a sentence with the routes that the router chose, and how often."""
     counts = Counter(plan.route.replace("_", "/") for plan in plans)
     return "The router chose " + ", ".join(f"{route} {count:,} times" for route, count in counts.most_common()) + "."

@@ -1,12 +1,12 @@
-"""Experiments `cpqa`, `cpqa-sources` and `cpqa-splitters`: CPQA's query pipeline of its own parts (Tables III to V).
+"""Experiments `cpqa`, `cpqa-sources` and `cpqa-splitters`: CPQA's query pipeline with its own parts (Tables III to V).
 
 CPQA compares three methods with one reader: the model's own knowledge, step by step (baseline 1); the whole texts of
 the first five documents of semantic search (baseline 2); and its pipeline of rewriting, hybrid search, SEOS and a
-second stage. Here the pipeline without each of its parts stands beside it. What the parts are worth is asked of the
-questions that both baselines answer wrongly, CPQA's "negative" set: there also which kinds of documents are read (Table
-III), and which splitter goes with which retriever (Table IV). Only questions about cancer are asked: of PubMedQA those
-whose article has a heading of neoplasms, which the paper does not say, of others those that name one: by MeSH's tree
-where `PREFLIGHT_MESH` names its file, as in the paper, else by a list of words.
+second stage. Here the pipeline is also run without each of its parts. The value of the parts is measured on the
+questions that both baselines answer wrongly, CPQA's "negative" set, as is the choice of kinds of documents (Table III)
+and of splitter and retriever (Table IV). Only questions about cancer are asked: of PubMedQA those whose article has a
+heading of neoplasms, which the paper does not say, of others those that name one: by MeSH's tree if `PREFLIGHT_MESH`
+names its file, as in the paper, else by a list of words.
 """
 
 from __future__ import annotations
@@ -76,20 +76,20 @@ _CANCER = re.compile(
     r"|blastoma|metastas",
     re.IGNORECASE,
 )
-"""Names of neoplasms where `PREFLIGHT_MESH` names no file with MeSH's tree of them."""
+"""Names of neoplasms, used if `PREFLIGHT_MESH` names no file with MeSH's tree."""
 
 Passages = Mapping[str, Mapping[str, tuple[Source, ...]]]
-"""Arm to question id to the passages that it reads."""
+"""The passages that each arm reads, by question id, by arm."""
 
 
 def run(found: DataSet, run: ExperimentRun) -> Report:
-    """Both baselines and the pipeline on all questions; the pipeline without its parts on the negative ones."""
+    """Run both baselines and the pipeline on all questions, and the pipeline without its parts on the negative ones."""
     subject, filtered = on_subject(found)
     run = with_embedders(run)
     with open_bench(filtered, run, lambda _: of_kinds(filtered, run, CHOICES)) as bench, open_pipeline(bench) as made:
         given = {NAIVE: _read(bench, made.naive), **_passages(bench, made, PARTS)}
         rows = _asked(bench, {name: given[name] for name in (NAIVE, PIPELINE)}, bench.questions, baseline=True)
-        negative, told = negatives(bench, rows)
+        negative, described = negatives(bench, rows)
         parts = _asked(bench, {name: given[name] for name in PARTS}, negative)
         before = _before_reading(bench, given, run.seed)
     subsets = [replace(row, condition=subset(row.details.get("label") or found.name)) for row in rows]
@@ -103,7 +103,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
         (
             *methods.tables(f"Answers, {bench.model}"),
             *beside("cpqa", methods.estimates, here=_here(bench)),
-            *without.tables(f"The pipeline's parts on {told}"),
+            *without.tables(f"The pipeline's parts on {described}"),
             before,
         ),
         [*rows, *(replace(row, condition="negative") for row in parts)],
@@ -119,17 +119,17 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def sources(found: DataSet, run: ExperimentRun) -> Report:
-    """Which kinds of documents are read (Table III), on the negative questions."""
+    """Compare kinds of documents (Table III) on the negative questions."""
     subject, filtered = on_subject(found)
     run = with_embedders(run)
     with open_bench(filtered, run, lambda _: of_kinds(filtered, run, CHOICES)) as bench, open_pipeline(bench) as made:
-        negative, told = negatives(bench, _baselines(bench, made))
+        negative, described = negatives(bench, _baselines(bench, made))
         rows = _asked(bench, _passages(bench, made, SOURCES, negative), negative)
         kinds = {kind: sum(origin == kind for origin in made.origins.values()) for kind in ("D1", "D2", "D3")}
     measured = {arm: averaged([row for row in complete(rows) if row.arm == arm], run.seed) for arm in SOURCES}
-    lines = tuple((arm, *(number(one, percent=True) for one in row.values())) for arm, row in measured.items())
+    lines = [(arm, *(number(one, percent=True) for one in row.values())) for arm, row in measured.items()]
     note = (
-        f"On {told}. Precision, recall and F1: unweighted means over the options' letters. Documents: "
+        f"On {described}. Precision, recall and F1: unweighted means over the options' letters. Documents: "
         + ", ".join(f"{kind} {count:,}" for kind, count in kinds.items())
         + f". {INTERVALS}"
     )
@@ -137,7 +137,7 @@ def sources(found: DataSet, run: ExperimentRun) -> Report:
     return bench.report(
         "cpqa-sources",
         (
-            Table("Kinds of documents", ("%", ACCURACY, PRECISION, RECALL, F1), lines, note),
+            Table("Kinds of documents", ("%", ACCURACY, PRECISION, RECALL, F1), tuple(lines), note),
             *beside("cpqa-sources", measured, here=_here(bench)),
             compared.differences("Right answers, paired"),
         ),
@@ -149,18 +149,17 @@ def sources(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def splitting(found: DataSet, run: ExperimentRun) -> Report:
-    """Return each splitter with each retriever behind the same second stage (Table IV), on the negative questions."""
+    """Compare each splitter with each retriever, before the same second stage (Table IV), on the negative questions."""
     subject, filtered = on_subject(found)
     run = with_embedders(run, most=2)
     with open_bench(filtered, run, lambda _: of_kinds(filtered, run, CHOICES)) as bench, open_pipeline(bench) as made:
-        negative, told = negatives(bench, _baselines(bench, made))
+        negative, described = negatives(bench, _baselines(bench, made))
         retrievers = [by for by in RETRIEVERS if by != SECOND or SECOND in made.splitters]
-        named = {
-            f"{name} | {by}": PipelineParts(splitter=name, retriever=by)
-            for name in SPLITTERS
-            for by in retrievers
-            if name in made.splitters[SECOND if by == SECOND else DENSE]
-        }
+        named = {}
+        for name in SPLITTERS:
+            for by in retrievers:
+                if name in made.splitters[SECOND if by == SECOND else DENSE]:
+                    named[f"{name} | {by}"] = PipelineParts(splitter=name, retriever=by)
         rows = _asked(bench, _passages(bench, made, named, negative), negative)
     cells = [
         replace(row, arm=splitter, condition=retriever)
@@ -172,7 +171,7 @@ def splitting(found: DataSet, run: ExperimentRun) -> Report:
     return bench.report(
         "cpqa-splitters",
         (
-            compared.means("Splitter and retriever", f"On {told}. {_read_by(made)} {CHUNKS}", head="splitter"),
+            compared.means("Splitter and retriever", f"On {described}. {_read_by(made)} {CHUNKS}", head="splitter"),
             *beside("cpqa-splitters", compared.estimates, here=_here(bench)),
             compared.differences("SEOS and the others, paired"),
         ),
@@ -187,8 +186,8 @@ def with_embedders(run: ExperimentRun, *, most: int = 1) -> ExperimentRun:
     """Return the run with its two embedders set: `embedder` for documents, `passage_embedder` for passages.
 
     Args:
-        run: The run as its options give it; an embedder that they do not name is the run's own.
-        most: The number of embedders of passages that the experiment compares.
+        run: The run with its options; an embedder that they do not name is the run's own.
+        most: The number of passage embedders that the experiment compares.
 
     Raises:
         UsageError: The options name more embedders of passages.
@@ -206,13 +205,13 @@ def with_embedders(run: ExperimentRun, *, most: int = 1) -> ExperimentRun:
 
 
 def _read_by(made: QueryPipeline) -> str:
-    """Which models retrieve, in a sentence."""
+    """Return a sentence naming the models that retrieve."""
     by = ", ".join(f"{name}: {methods[OURS].embedder.name}" for name, methods in made.splitters.items())
     return f"Documents: {made.library.embedder.name}; chunks, {by}; second stage: {made.reranker.name}."
 
 
 def on_subject(found: DataSet) -> tuple[str, DataSet]:
-    """Return the questions about neoplasms, and how they were told, in words.
+    """Return the questions about neoplasms, and how they were selected, in words.
 
     Raises:
         UsageError: No question is about neoplasms.
@@ -234,7 +233,7 @@ def on_subject(found: DataSet) -> tuple[str, DataSet]:
 
 
 def negatives(bench: SearchBench, rows: Sequence[ScoreRow]) -> tuple[tuple[Sample, ...], str]:
-    """Return the questions that every baseline among the rows answers wrongly, with a description; else all."""
+    """Return the questions that every baseline in the rows answers wrongly, with a description; if none, all."""
     baselines = [row for row in complete(rows) if row.arm != PIPELINE]
     right = {row.sample for row in baselines if row.score}
     asked = {row.sample for row in baselines}
@@ -246,9 +245,9 @@ def negatives(bench: SearchBench, rows: Sequence[ScoreRow]) -> tuple[tuple[Sampl
 
 
 def averaged(rows: Sequence[ScoreRow], seed: int) -> dict[str, Estimate]:
-    """Accuracy, and precision, recall and F1 as unweighted means over the letters of the options.
+    """Return accuracy, and precision, recall and F1 as unweighted means over the letters of the options.
 
-    A letter counts that is right for some question; a reply that chooses nothing is a miss for its right letter.
+    Letters that are right for some question count; a reply without a choice is a miss for its right letter.
     """
     letters = [_letters(row) for row in rows]
     right, chosen = (np.array(column, dtype=int) for column in zip(*letters, strict=True)) if letters else ([], [])
@@ -261,11 +260,11 @@ def averaged(rows: Sequence[ScoreRow], seed: int) -> dict[str, Estimate]:
 
 
 def macro(right: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Accuracy, macro precision, recall and F1, each of shape (samples,).
+    """Return accuracy, macro precision, recall and F1, each of shape (samples,).
 
     Args:
-        right: Right options' places, shape (samples, n).
-        chosen: Chosen ones, −1 for none, of the same shape.
+        right: Indices of right options, shape (samples, n).
+        chosen: Indices of chosen ones, −1 for none, of the same shape.
     """
     precision, recall, f1, counted = (np.zeros(len(right)) for _ in range(4))
     for label in np.unique(right):
@@ -280,13 +279,14 @@ def macro(right: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def _letters(row: ScoreRow) -> tuple[int, int]:
+    """Return the indices of the right and of the chosen option; -1 if none was chosen."""
     options = list(row.details["options"])
     chosen = row.details.get("choice")
     return options.index(row.details["right"]), options.index(chosen) if chosen in options else -1
 
 
 def _headings(found: DataSet) -> dict[str, list[str]]:
-    """PMID to the MeSH headings of PubMedQA's file."""
+    """Return the MeSH headings in PubMedQA's file, by PMID."""
     return {
         pmid: [str(heading) for heading in record.get("MESHES") or ()]
         for _, pmid, record in pubmedqa.records(found.files[0].parent)
@@ -294,6 +294,7 @@ def _headings(found: DataSet) -> dict[str, list[str]]:
 
 
 def _read(bench: SearchBench, passages: Callable[[Sample], tuple[Source, ...]]) -> dict[str, tuple[Source, ...]]:
+    """Return the passages of each question by its id."""
     return {question.id: passages(question) for question in bench.in_turn()}
 
 
@@ -303,7 +304,7 @@ def _passages(
     arms: Mapping[str, PipelineParts],
     questions: Sequence[Sample] | None = None,
 ) -> dict[str, dict[str, tuple[Source, ...]]]:
-    """What each arm of the pipeline reads for each question."""
+    """Return the passages that each arm of the pipeline reads for each question."""
     given: dict[str, dict[str, tuple[Source, ...]]] = {name: {} for name in arms}
     chosen = bench.questions if questions is None else questions
     for question in bench.run.each(chosen, f"{bench.found.name}: searches"):
@@ -315,7 +316,7 @@ def _passages(
 def _asked(
     bench: SearchBench, given: Passages, questions: Sequence[Sample], *, baseline: bool = False
 ) -> list[ScoreRow]:
-    """Return the questions put to every arm with its own passages, and to the closed book where that is a baseline."""
+    """Ask every arm the questions with its own passages, and the closed book if that is a baseline."""
 
     def reads(name: str) -> Callable[[Sample, Sequence[Source]], Sequence[Source]]:
         return lambda question, _: given[name][question.id]
@@ -329,16 +330,17 @@ def _asked(
 
 
 def _baselines(bench: SearchBench, made: QueryPipeline) -> list[ScoreRow]:
+    """Ask all questions with the naive pipeline."""
     return _asked(bench, {NAIVE: _read(bench, made.naive)}, bench.questions, baseline=True)
 
 
 def _before_reading(bench: SearchBench, given: Passages, seed: int) -> Table:
-    """Return a table of how often a prompt holds text of an answering document, where the data set names one."""
+    """Return a table of how often a prompt contains text of an answering document, if the data set names one."""
     rows = []
     for question in bench.questions:
         gold = bench.searched.documents(question)
         for name, passages in given.items() if gold else ():
-            # A whole document has its own id, a chunk that of its document and its place.
+            # A whole document has its own id, a chunk that of its document and its offset.
             ids = [source.passage_id for source in passages[question.id]]
             held = not {*ids, *(name.rpartition(":")[0] for name in ids)}.isdisjoint(gold)
             rows.append(ScoreRow(question.id, arm=name, measure=FOUND, score=float(held)))
@@ -349,18 +351,21 @@ def _before_reading(bench: SearchBench, given: Passages, seed: int) -> Table:
 
 
 def subset(label: str) -> str:
-    """Return the name that CPQA's Table V has for a set, by its name or a question's label; empty for another one."""
+    """Return the name of a set in CPQA's Table V, by its name or a question's label; "" for other sets."""
     # "pubmedqa" ends like "medqa".
     return next((SUBSETS[name] for name in sorted(SUBSETS, key=len, reverse=True) if name in label.lower()), "")
 
 
 def _others(rows: Sequence[ScoreRow]) -> list[str]:
+    """Return the arms of the rows other than the whole pipeline."""
     return [name for name in dict.fromkeys(row.arm for row in rows) if name != PIPELINE]
 
 
 def _here(bench: SearchBench) -> str:
+    """Return a description of this run, for comparison with the paper's figures."""
     return f"{bench.found.title}, {len(bench.questions):,} questions; {bench.model} reads; no live NCBI"
 
 
 def _about(bench: SearchBench, subject: str) -> str:
+    """Return the report's sentence on questions, part, subject and model."""
     return f"{len(bench.questions):,} questions ({bench.run.part} part), {subject}; model {bench.model}."

@@ -1,8 +1,8 @@
-"""Experiment `distractors`: passages that search finds against random ones beside the same key passage.
+"""Experiment `distractors`: passages that a search finds against random ones beside the same key passage.
 
-BriefContext, Fig. 6 and section 2.6: the key passage stands right in the middle in both, where it is lost the most, so
-that the two differ in nothing but the others. RAG and map/reduce read identical passages. `--repeats` puts every
-question to the model so often, and gives the standard deviation, as the journal's figure has it.
+BriefContext, Fig. 6 and section 2.6: the key passage is in the middle in both, where it is lost most often, so that
+only the other passages differ. RAG and map/reduce read identical passages. With `--repeats` every question is asked
+repeatedly, which gives the standard deviation, as in the journal's figure.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def _passages(searched: SearchedLibrary, question: Sample) -> dict[str, tuple[Source, ...]]:
+    """Return the key passage among retrieved and among random passages, by condition."""
     key = searched.key(question)
     place = place_of(50, SIZE)
     return {
@@ -55,4 +56,5 @@ def _passages(searched: SearchedLibrary, question: Sample) -> dict[str, tuple[So
 
 
 def _named(row: ScoreRow) -> str:
+    """Return the name of a row's line in the tables: its arm and condition."""
     return f"{row.arm}, {row.condition}"

@@ -1,15 +1,15 @@
-"""Experiment `diversity`: does choosing passages that differ bring more of the relevant ones into a token budget?
+"""Experiment `diversity`: does selecting passages that differ bring more relevant ones into a token budget?
 
-Diversity, sections 2 to 3.2: recall of what is relevant among the selected, before any model reads it, by similarity
-alone, by MMR, by farthest point sampling and by the modified one; α and w are searched coarse to fine on the
-development half, and the paper's own best stand beside them. What is reported is the part asked for, by default the
+Diversity, sections 2 to 3.2: recall of relevant units among the selected ones, before any model reads them, by
+similarity alone, by MMR, by farthest point sampling and by the modified one; α and w are searched coarse to fine on the
+development half, and the paper's own best are reported, too. The reported part is the requested one, by default the
 test half. Sentences of one document are selected up to the paper's compression ratios c_r, passages of many up to its
-T_max, as far as the model's context window goes. A selection ends at the first unit that does not fit, which the paper
-leaves open; `--fill` goes on with those that do. Where the answers are known in words, it is also measured whether one
-is present in what was selected (Table 1), and with a language model in its reply to each selection in each ordering
-(Table 2); there α and w are those with the highest recall of answers at the limits that are reported, a pair for the
-shares of one document and a pair each for T_max up to 10,000 and from 20,000. For chunks of many documents
-`pooled-levels` does (Tables 3 to 8).
+T_max, as far as the model's context window allows. A selection ends at the first unit that does not fit, which the
+paper leaves open; `--fill` continues with those that fit. If the answers are known in words, it is also measured
+whether one is in the selection (Table 1), and with a language model in its reply to each selection in each order (Table
+2); there α and w are those with the highest recall of answers at the reported limits, one pair for the shares of one
+document and one pair each for T_max up to 10,000 and from 20,000. For chunks of many documents see `pooled-levels`
+(Tables 3 to 8).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -57,23 +58,23 @@ RATIOS = (0.05, 0.1, 0.2)
 T_MAX = (2_000, 5_000, 10_000, 20_000, 50_000, 120_000)
 """T_max of Tables 3 to 8."""
 UNKNOWN_WINDOW = 16_385
-"""Of a model whose server does not say how much it reads: that of the paper's GPT-3.5."""
+"""Assumed context window of a model whose server does not report one: that of the paper's GPT-3.5."""
 PROMPT_SHARE = 0.85
-"""Of a context window, for the passages; the rest is for tokens that the model counts otherwise, prompt and reply."""
+"""Share of a context window for the passages; the rest is for the prompt, the reply and differences in token counts."""
 PRESENT = "answer present"
 APART = "\u01c1"
-"""Between units that do not follow each other: a letter, so that it is a word, and one that stands in no answer."""
+"""Separates units that are not adjacent: a letter, so that it is a word, and one that is in no answer."""
 MMR, FPS = "MMR", "modified FPS"
 OWN_PRESETS = {"natural_questions": "nq", "triviaqa": "triviaqa", "narrativeqa": "narrativeqa"}
 REPORTED = "the paper's α and w"
 SHORT_LIMIT = 10_000
-"""T_max up to which the paper has one pair of α and w (GPT-3.5), and beyond which another (GPT-4)."""
+"""T_max up to which the paper has one pair of α and w (GPT-3.5); beyond it another (GPT-4)."""
 ENDS = {
     False: "A selection ends at the first unit that does not fit into what is left of the budget.",
     True: "A unit that does not fit into what is left of the budget is passed over (--fill).",
 }
 SORTS = {"index": "index sort", "score": "sort"}
-"""What the paper calls these orderings."""
+"""The paper's names of these orders."""
 
 
 @dataclass(frozen=True)
@@ -82,16 +83,17 @@ class SelectionCase:
 
     Attributes:
         query: The question.
-        relevant: Ids of what should be found, among the candidates or not.
+        relevant: Ids of the relevant units, whether they are candidates or not.
         documents: Id of each candidate's document or unit.
-        texts: Id of the text in which each candidate stands.
-        places: Where in that text: units by their number, passages and chunks by their first character.
+        texts: Id of the text that contains each candidate.
+        places: Each candidate's place in that text: units by their number, passages and chunks by their first
+            character.
         tokens: Length of each.
         vectors: Shape (n, d).
         asked: The question's vector, (d,).
         shown: Text of each, as a model reads it.
-        fused: Fused score of each, where they come from a search; they are then in its order.
-        fill: Whether a budget is filled with what fits, behind what does not.
+        fused: Fused score of each, if they come from a search; they are then in its order.
+        fill: Whether a budget is filled with units that fit, after one that does not.
     """
 
     query: Sample
@@ -108,14 +110,14 @@ class SelectionCase:
 
     @property
     def details(self) -> dict[str, str]:
-        """What a row says of the question."""
+        """Return the question's details for a row."""
         return {"question": self.query.question}
 
     def present(self, picks: Sequence[int]) -> float:
-        """Return whether what is picked holds an answer, word for word (the paper's recall before reading).
+        """Return whether the picks contain an answer, word for word (the paper's recall before reading).
 
-        An answer may go over the end of a unit where the one of the next place is picked too; the last words of a unit
-        and the first of any other are no answer. Places in a pool of documents are offsets: no unit follows another.
+        An answer may cross the end of a unit if the next unit is picked too; the last words of a unit and the first of
+        any other do not count. Places in a pool of documents are offsets: no unit follows another.
         """
         selected: list[str] = []
         after: tuple[str, int] | None = None
@@ -125,24 +127,24 @@ class SelectionCase:
         return float(holds("\n".join(selected), self.query.names))
 
     def recall(self, picks: Sequence[int]) -> float:
-        """Share of what is relevant that the picks hold."""
+        """Return the share of the relevant units among the picks."""
         return len(self.relevant.intersection(self.documents[pick] for pick in picks)) / len(self.relevant)
 
 
 @dataclass(frozen=True)
 class SelectionLimit:
-    """How much may be selected: a share of a document's tokens (c_r), or a number of tokens (T_max)."""
+    """A limit of a selection: a share of a document's tokens (c_r), or a number of tokens (T_max)."""
 
     ratio: float | None = None
     tokens: int | None = None
 
     @property
     def name(self) -> str:
-        """As tables have it."""
+        """The limit's name in tables."""
         return f"c_r {self.ratio:g}" if self.ratio is not None else f"T_max {self.tokens:,}"
 
     def budget(self, case: SelectionCase) -> int:
-        """Tokens that may be selected of a case's candidates."""
+        """Return the number of tokens that may be selected from a case's candidates."""
         return token_budget(case.tokens, budget=self.tokens, compression=self.ratio) or 1
 
 
@@ -150,7 +152,7 @@ TUNED_AT = (SelectionLimit(tokens=512), SelectionLimit(tokens=2048))
 
 
 def limits_of(one_document: bool, window: int | None = None) -> tuple[SelectionLimit, ...]:
-    """Return the paper's limits: shares of one document, else T_max as far as a model's context window goes."""
+    """Return the paper's limits: shares of one document, else T_max as far as a model's context window allows."""
     if one_document:
         return tuple(SelectionLimit(ratio=ratio) for ratio in RATIOS)
     room = PROMPT_SHARE * (window or UNKNOWN_WINDOW)
@@ -158,13 +160,13 @@ def limits_of(one_document: bool, window: int | None = None) -> tuple[SelectionL
 
 
 Pick = Callable[[SelectionCase, "int | None", "int | None"], list[int]]
-"""Picks of a case, given k and a budget."""
+"""A selection: returns the indices of a case's picks, given k and a budget."""
 CasesOf = Callable[[Sequence[Sample]], list[SelectionCase]]
 
 
 @contextmanager
 def candidates(collection: DataSet, run: ExperimentRun) -> Iterator[tuple[CasesOf, dict[str, Any]]]:
-    """What makes cases of a collection's queries, and what they depend on, for the manifest."""
+    """Yield a function that makes cases from a collection's queries, and their settings for the manifest."""
     if collection.samples and collection.samples[0].document:
         with cached_embedder(run) as embedder:
             yield _units(collection, embedder, run)
@@ -198,6 +200,7 @@ def candidates(collection: DataSet, run: ExperimentRun) -> Iterator[tuple[CasesO
 
 
 def _units(collection: DataSet, embedder: Embedder, run: ExperimentRun) -> tuple[CasesOf, dict[str, Any]]:
+    """Return the cases over the units (e.g. the sentences) of single documents, and how they were made."""
     units: dict[str, list[Document]] = {}
     for unit in collection.documents():
         units.setdefault(unit.source, []).append(unit)
@@ -314,11 +317,12 @@ def _by_similarity(case: SelectionCase, k: int | None, budget: int | None) -> li
 
 
 def _by_fusion(case: SelectionCase, k: int | None, budget: int | None) -> list[int]:
+    """Select from the fused ranking in its order."""
     return within_budget(case.tokens, budget, k=k, fill=case.fill)
 
 
 def _by_mmr(alpha: float, window: int | None, *, fused: bool = False) -> Pick:
-    """By MMR; of the fused ranking as a turn does it: cosines, in the order of the ranking."""
+    """Return a selection by MMR; for the fused ranking as in a turn: with cosines in the order of the ranking."""
 
     def pick(case: SelectionCase, k: int | None, budget: int | None) -> list[int]:
         relevance = in_order(_cosines(case)) if fused else None
@@ -338,6 +342,7 @@ def _by_mmr(alpha: float, window: int | None, *, fused: bool = False) -> Pick:
 
 
 def _by_fps(alpha: float, window: int | None = None) -> Pick:
+    """Return the selector by farthest points (FPS) with the given α and window."""
     return lambda case, k, budget: fps(
         case.vectors, case.asked, alpha=alpha, window=window, k=k, tokens=case.tokens, budget=budget, fill=case.fill
     )
@@ -370,7 +375,7 @@ def tuned_on(
 
 
 def presets_of(name: str, one_document: bool) -> tuple[str, ...]:
-    """Return the paper's presets of a data set, else those of Natural Questions, for sentences or chunks."""
+    """Return the paper's presets for a data set, or else for Natural Questions; for sentences or chunks."""
     own = next((short for known, short in OWN_PRESETS.items() if name.startswith(known)), "nq")
     ends = ("sentences", "sentences-fps") if one_document else ("chunks-to-10k", "chunks-from-20k")
     return tuple(f"paper-{own}-{end}" for end in ends)
@@ -402,7 +407,7 @@ def systems_of(
 
 
 Lengths = dict[str, dict[str, BestSetting]]
-"""Name of a limit to selector to the best setting for all limits of its length."""
+"""The best setting for all limits of a length by selector, by the name of a limit."""
 
 
 def lengths_of(limits: Sequence[SelectionLimit]) -> list[tuple[SelectionLimit, ...]]:
@@ -418,7 +423,7 @@ def lengths_of(limits: Sequence[SelectionLimit]) -> list[tuple[SelectionLimit, .
 def tuned_for_answers(
     cases: Sequence[SelectionCase], limits: Sequence[SelectionLimit], selectors: Sequence[str] = (MMR, FPS)
 ) -> Lengths:
-    """For each length the settings that select an answer most often, mean over its limits (Diversity, section 3.1)."""
+    """Return, by length, the settings that select an answer most often over its limits (Diversity, section 3.1)."""
     most = max(len(case.tokens) for case in cases)
     windows = [window for window in WINDOWS if window is None or window < most]
     makers: dict[str, Callable[[float, int | None], Pick]] = {MMR: _by_mmr, FPS: _by_fps}
@@ -438,7 +443,7 @@ def tuned_for_answers(
 
 
 def _cuts(case: SelectionCase, pick: Pick, limits: Sequence[SelectionLimit]) -> list[list[int]]:
-    """What is picked under each limit; without filling, a smaller limit's picks are the first of a larger one's."""
+    """Return the picks for each limit; without filling, a smaller limit's picks are the first of a larger one's."""
     budgets = [limit.budget(case) for limit in limits]
     shortest = min(budgets)
     if case.fill or any(length > shortest for length in case.tokens):
@@ -469,8 +474,8 @@ def as_reported(presets: Sequence[str]) -> dict[str, Callable[[SelectionLimit], 
     """Return the selections with the α and w that the paper reports, by name and for a limit.
 
     Args:
-        presets: Of `PAPER_PRESETS`, for one kind of units: of each selector one, or one to 10,000 tokens and another
-            from 20,000.
+        presets: Names of `PAPER_PRESETS`, for one kind of units: one for each selector, or one up to 10,000 tokens and
+            another from 20,000.
     """
     found: dict[str, Callable[[SelectionLimit], Pick]] = {}
     makers: dict[str, tuple[str, Callable[[float, int | None], Pick]]] = {
@@ -489,35 +494,38 @@ def as_reported(presets: Sequence[str]) -> dict[str, Callable[[SelectionLimit], 
 
 
 def _preset_at(presets: Sequence[str], limit: SelectionLimit) -> str:
-    """Of one selector's presets the one for limits of this length."""
+    """Return the preset of one selector that applies to limits of this length."""
     is_long = limit.tokens is not None and limit.tokens > SHORT_LIMIT
     return next((name for name in presets if name.endswith("from-20k") == is_long), presets[0])
 
 
 def _shown_preset(name: str) -> str:
+    """Return a preset of the paper in words, e.g. `α 0.5, w 10 (name)`."""
     preset = PAPER_PRESETS[name]
     return f"α {preset.alpha:g}, w {preset.window} ({name})"
 
 
 def _shown_settings(tuned: Lengths) -> str:
-    """Which settings were taken for which limits, in words."""
+    """Return a sentence on the settings for each length."""
     by_setting: dict[str, list[str]] = {}
     for limit, best in tuned.items():
-        told = ", ".join(f"{name} {_setting(one)}" for name, one in best.items())
-        by_setting.setdefault(told, []).append(limit)
-    return "; ".join(f"{', '.join(limits)}: {told}" for told, limits in by_setting.items())
+        settings = ", ".join(f"{name} {_setting(one)}" for name, one in best.items())
+        by_setting.setdefault(settings, []).append(limit)
+    return "; ".join(f"{', '.join(limits)}: {settings}" for settings, limits in by_setting.items())
 
 
 def _setting(best: BestSetting) -> str:
+    """Return a setting in words, e.g. `α 0.7, w ∞`."""
     return f"α {best.alpha:g}, w {best.window or '∞'}"
 
 
 def _base(name: str) -> str:
+    """Return the name of the ranking from which a selection starts."""
     return FUSED if "fused" in name else SIMILARITY
 
 
 def _over_alpha(name: str, best: BestSetting, measure: str, note: str) -> Plot:
-    """What the search saw (Diversity, Fig. 2): a trace for each window that it tried over the whole of α."""
+    """Return a plot of the search's results (Diversity, Fig. 2): a trace for each window over the whole of α."""
     at_one = [(alpha, value) for alpha, _, value in best.trace if alpha == 1]
     traces = []
     for window in dict.fromkeys(window for _, window, _ in best.trace):
@@ -536,7 +544,7 @@ def _over_alpha(name: str, best: BestSetting, measure: str, note: str) -> Plot:
 
 
 def _answers_over_alpha(tuned: Lengths, limits: Sequence[SelectionLimit], of: str) -> tuple[Plot, ...]:
-    """The same of answers in what is selected, as the paper's figure has it: a plot a selector and length."""
+    """Return plots of the search for answers, as in the paper's figure: one for each selector and length."""
     plots = []
     for group in lengths_of(limits):
         shown = ", ".join(limit.name for limit in group)
@@ -547,14 +555,14 @@ def _answers_over_alpha(tuned: Lengths, limits: Sequence[SelectionLimit], of: st
 
 
 def _passages(found: DataSet, cases: Sequence[SelectionCase], systems: Mapping[str, Pick]) -> list[ScoreRow]:
-    """Recall, nDCG@10 and tokens of the first passages that each selection picks, in the order of picking."""
+    """Return recall, nDCG@10 and tokens of the first passages that each selection picks, in the order of picking."""
     rows = []
     for name, pick in systems.items():
         picked = {case.query.id: pick(case, PASSAGES, None) for case in cases}
-        ranked = {
-            case.query.id: list(dict.fromkeys(case.documents[index] for index in picked[case.query.id]))
-            for case in cases
-        }
+        ranked = {}
+        for case in cases:
+            documents = [case.documents[index] for index in picked[case.query.id]]
+            ranked[case.query.id] = list(dict.fromkeys(documents))
         measured = measure_rankings(found.relevance or {}, ranked, ("nDCG@10",))["nDCG@10"]
         for case in cases:
             picks = picked[case.query.id]
@@ -568,7 +576,7 @@ def _passages(found: DataSet, cases: Sequence[SelectionCase], systems: Mapping[s
 
 
 def _passage_table(found: Comparison) -> Table:
-    """Return each mean with its difference to the ranking that the selection departs from."""
+    """Return a table of means with their differences to the ranking from which the selection starts."""
     measures = (f"recall@{PASSAGES}", "nDCG@10")
     rows = []
     for name, estimates in found.estimates.items():
@@ -586,12 +594,12 @@ def _passage_table(found: Comparison) -> Table:
 
 
 def _orderings(cases: Sequence[SelectionCase], systems: Mapping[str, Pick], seed: int) -> tuple[Table, dict[str, Any]]:
-    """Return how far from the nearer end of the prompt relevant passages stand."""
+    """Return how far relevant passages are from the nearer end of the prompt."""
     pick = systems.get(FUSED, systems[SIMILARITY])
-    estimates = {
-        ordering: average([d for case in cases if (d := _distance(case, pick, ordering)) is not None], seed=seed)
-        for ordering in ORDERINGS
-    }
+    estimates = {}
+    for ordering in ORDERINGS:
+        distances = [_distance(case, pick, ordering) for case in cases]
+        estimates[ordering] = average([distance for distance in distances if distance is not None], seed=seed)
     note = (
         f"Passages between a relevant one and the nearer end, mean over the relevant ones among the first {PASSAGES} "
         "of the ranking, then over questions with one. What it does to answers takes a language model to judge."
@@ -601,9 +609,9 @@ def _orderings(cases: Sequence[SelectionCase], systems: Mapping[str, Pick], seed
 
 
 def _distance(case: SelectionCase, pick: Pick, ordering: str) -> float | None:
-    """Mean over the relevant passages of the selection; None without one."""
+    """Return the mean distance of the relevant passages in the selection from the nearer end; None without one."""
     picks = pick(case, PASSAGES, None)
-    first = {text: at for at, text in reversed(list(enumerate(case.texts[index] for index in picks)))}
+    first = _first_places([case.texts[index] for index in picks])
     order = arrange(picks, ordering, place=lambda index: (first[case.texts[index]], case.places[index]))
     found = [
         distance_to_end(at, len(order))
@@ -615,15 +623,15 @@ def _distance(case: SelectionCase, pick: Pick, ordering: str) -> float | None:
 
 @dataclass(frozen=True)
 class AsInThePaper:
-    """Whether an answer is present in what is selected under the paper's limits, and in a model's replies.
+    """Whether an answer is in the selections under the paper's limits, and in a model's replies.
 
     Attributes:
-        tables: For people.
-        rows: Of both.
+        tables: The tables.
+        rows: The rows of both measures.
         figures: The tables' numbers.
-        estimates: By the paper's names of selections (and orderings), then of limits.
-        model: What read; empty where none did.
-        curves: Recall of answers over α and w, as the search for them saw it.
+        estimates: By the paper's names of selections (and orders), then of limits.
+        model: The model that read; "" without one.
+        curves: Recall of answers over α and w, from the search for these.
     """
 
     tables: tuple[Table, ...] = ()
@@ -644,17 +652,17 @@ def as_in_the_paper(
     selectors: Sequence[str] = (MMR, FPS),
     presets: Sequence[str] = (),
 ) -> AsInThePaper:
-    """Measure the paper's selections under its limits, and have the model read each of them in each ordering.
+    """Measure the paper's selections under its limits, and have the model read each of them in each order.
 
-    With the α and w that the paper reports they stand beside those that were tuned, before reading alone.
+    Before reading, selections with the paper's α and w are measured, too.
 
     Args:
         cases: The questions with their candidates; those without an answer in words are left out.
-        tuning: Those that α and w are searched on, for recall of answers at the limits that are reported.
+        tuning: The questions for the search of α and w, by recall of answers at the reported limits.
         one_document: Whether the limits are shares of one document's tokens.
-        run: Its model reads.
-        of: What the units are, behind which the limits are named; nothing where there is one kind.
-        selectors: What is tuned beside similarity alone.
+        run: The run, whose model reads.
+        of: The kind of units, put before the names of the limits; "" if there is only one.
+        selectors: The selectors that are tuned, beside similarity alone.
         presets: The paper's settings for these units.
     """
     asked = [case for case in cases if case.query.answers]
@@ -667,11 +675,11 @@ def as_in_the_paper(
         tuned = tuned_for_answers([case for case in tuning if case.query.answers] or asked, limits, selectors)
         names = selections(tuned)
         reported = as_reported(presets)
-        picks = {
-            (paper, limit.name): {case.query.id: made(limit)(case, None, limit.budget(case)) for case in asked}
-            for paper, made in (names | reported).items()
-            for limit in limits
-        }
+        picks: dict[tuple[str, str], dict[str, list[int]]] = {}
+        for paper, made in (names | reported).items():
+            for limit in limits:
+                pick = made(limit)
+                picks[paper, limit.name] = {case.query.id: pick(case, None, limit.budget(case)) for case in asked}
         rows = [
             ScoreRow(case.query.id, f"{of}{limit}", paper, case.present(chosen[case.query.id]), measure=PRESENT,
                 details=case.details)
@@ -695,14 +703,12 @@ def as_in_the_paper(
         estimates: dict[str, dict[str, Estimate]] = {name: dict(row) for name, row in before.estimates.items()}
         model = ""
         for limit in limits if asking.chat_model is not None else ():
-            shown = {
-                f"{paper} ({SORTS.get(ordering, ordering)})": {
-                    case.query.id: _sources(case, _arranged(case, picks[paper, limit.name][case.query.id], ordering))
-                    for case in asked
+            shown: dict[str, dict[str, tuple[Source, ...]]] = {}
+            for paper, ordering in product(names, ORDERINGS):
+                picked = picks[paper, limit.name]
+                shown[f"{paper} ({SORTS.get(ordering, ordering)})"] = {
+                    case.query.id: _sources(case, _arranged(case, picked[case.query.id], ordering)) for case in asked
                 }
-                for paper in names
-                for ordering in ORDERINGS
-            }
             read = read_selections(
                 shown, questions, asking, baseline=f"{base} (sort)", title=f"After reading, {of}{limit.name}",
                 condition=f"{of}{limit.name}",
@@ -718,18 +724,27 @@ def as_in_the_paper(
 
 
 def _question(case: SelectionCase) -> Sample:
-    """Return the question with its answers in words, and what is relevant as the passages that give them."""
+    """Return the question with its answers in words, and the relevant units as the passages that give them."""
     of_names = dict(zip(case.documents, case.shown, strict=True))
     given = tuple(Context(name, "", of_names[name], role="gold") for name in sorted(case.relevant) if name in of_names)
     return Sample(case.query.id, case.query.question, "long", answers=case.query.answers, given=given)
 
 
+def _first_places(texts: Sequence[str]) -> dict[str, int]:
+    """Return the index at which each text stands for the first time."""
+    places: dict[str, int] = {}
+    for at, text in enumerate(texts):
+        places.setdefault(text, at)
+    return places
+
+
 def _arranged(case: SelectionCase, picks: Sequence[int], ordering: str) -> list[int]:
-    """Return the picks in another order; of one text, all its places count as one document's."""
-    first = {text: at for at, text in reversed(list(enumerate(case.texts[index] for index in picks)))}
+    """Return the picks in another order; all places in one text count as one document's."""
+    first = _first_places([case.texts[index] for index in picks])
     order = arrange(list(picks), ordering, place=lambda index: (first[case.texts[index]], case.places[index]))
     return [picks[at] for at in order]
 
 
 def _sources(case: SelectionCase, picks: Sequence[int]) -> tuple[Source, ...]:
+    """Return the selected units as numbered sources."""
     return tuple(Source(n, case.documents[index], "", case.shown[index]) for n, index in enumerate(picks, 1))

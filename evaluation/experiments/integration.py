@@ -2,15 +2,16 @@
 
 BriefContext, Fig. 3 and Supplementary Table 3. All arms but the closed book read the passages that a turn retrieves;
 `auto route` is a whole turn, whose preflight chooses the way of reading. With `--order dense` the others read the first
-passages of the dense ranking, in its order, as in the paper; a turn's own stay as they are. Where a set has several
-subsets, the limit is spread over them evenly. The paper takes three of MIRAGE's and the mean of their accuracies, which
-stands in a table of its own.
+passages of the dense ranking, in its order, as in the paper; a turn's own are unchanged. If a set has several subsets,
+the limit is spread over them evenly. The paper uses three of MIRAGE's and the mean of their accuracies, which is in a
+table of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain, zip_longest
 from typing import Any
 
 from evaluation.bench import open_bench
@@ -51,7 +52,8 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
         rows = bench.ask(arms, lambda question: {subset_name(question): retrieved[question.id]})
     names = [arm.name for arm in arms]
     parts = _parts(bench.questions)
-    pairs = {f"{part}: {arm} − {RAG}": ((arm, part), (RAG, part)) for part in parts for arm in names if arm != RAG}
+    others = [arm for arm in names if arm != RAG]
+    pairs = {f"{part}: {arm} − {RAG}": ((arm, part), (RAG, part)) for part in parts for arm in others}
     pairs |= {f"{ALL}: {AUTO} − {MAP_REDUCE}": ((AUTO, ALL), (MAP_REDUCE, ALL))}
     strict = compare(rows, columns=parts, pairs=pairs, seed=run.seed)
     loose = compare([replace(row, score=row.details.get("fallback")) for row in rows], columns=parts, pairs={},
@@ -77,7 +79,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def mean_of_sets(strict: Comparison, seed: int) -> dict[str, Estimate]:
-    """Of each arm the mean of its accuracies on the paper's three sets; empty where one of these was not asked."""
+    """Return the mean of each arm's accuracies on the paper's three sets; empty if one of these was not asked."""
     if not set(OF_THE_PAPER) <= set(strict.columns):
         return {}
     return {
@@ -87,35 +89,36 @@ def mean_of_sets(strict: Comparison, seed: int) -> dict[str, Estimate]:
 
 
 def _mean_table(mean: dict[str, Estimate]) -> tuple[Table, ...]:
+    """Return a table of each arm's mean over the paper's three sets; none if there is no mean."""
     lines = tuple((arm, number(estimate, percent=True)) for arm, estimate in mean.items())
     note = f"Of {', '.join(OF_THE_PAPER)}, each set counting the same. [95 %: bootstrap within each set.]"
     return (Table("The mean of the paper's three sets", ("right %", MEAN), lines, note),) if mean else ()
 
 
 def spread(found: DataSet, run: ExperimentRun) -> tuple[Sample, ...]:
-    """Return the part's questions that a rule can score, of each label as many as the limit divided by the labels.
+    """Return the part's questions that a rule can score, with equal shares of the limit for each label.
 
-    What a small label leaves of its share, and what does not divide, goes to the labels that are first by name.
+    The unused part of a small label's share, and any remainder, go to the first labels by name.
     """
     found = replace(found, samples=tuple(question for question in found.samples if question.kind in KEYED))
     chosen = found.select(run.part)
     found.select(run.part, run.limit)
     if run.limit is None or run.limit >= len(chosen):
         return chosen
-    queues = {label: [q for q in chosen if q.label == label] for label in sorted({q.label for q in chosen})}
-    turns = [
-        question for turn in range(len(chosen)) for queue in queues.values() for question in queue[turn : turn + 1]
-    ]
-    return tuple(turns[: run.limit])
+    queues: dict[str, list[Sample]] = {label: [] for label in sorted({question.label for question in chosen})}
+    for question in chosen:
+        queues[question.label].append(question)
+    in_turn = chain.from_iterable(zip_longest(*queues.values()))
+    return tuple([question for question in in_turn if question is not None][: run.limit])
 
 
 def subset_name(question: Sample) -> str:
-    """Return a subset as MIRAGE's tables name it."""
+    """Return a subset's name in MIRAGE's tables."""
     return MIRAGE_PARTS.get(question.label, question.label or ALL)
 
 
 def _parts(questions: Sequence[Sample]) -> dict[str, list[str]]:
-    """Return the columns: each subset in MIRAGE's order, then by name, and all of them; of one subset only all."""
+    """Return the columns: each subset in MIRAGE's order, then by name, and "all"; with a single subset only "all"."""
     order = list(MIRAGE_PARTS.values())
     names = sorted(
         {subset_name(question) for question in questions},
@@ -125,7 +128,7 @@ def _parts(questions: Sequence[Sample]) -> dict[str, list[str]]:
 
 
 def _evidence(strict: Comparison, parts: dict[str, list[str]], evidence: dict[str, bool]) -> str:
-    """For how many questions a document that answers is in the corpus."""
+    """Return a sentence on how many questions have an answering document in the corpus."""
     counts = []
     for part in parts:
         samples = list(strict.scores[RAG][part])
@@ -134,7 +137,7 @@ def _evidence(strict: Comparison, parts: dict[str, list[str]], evidence: dict[st
 
 
 def _routes(strict: Comparison, arms: Sequence[str], seed: int) -> tuple[Table, dict[str, Any]]:
-    """Which routes `auto` ended on, and how every arm does on those questions."""
+    """Return the routes on which `auto` ended, with every arm's result on those questions."""
     taken = {row.sample: row.details["route"] or "no answer" for row in strict.rows if row.arm == AUTO}
     by_route: list[ScoreRow] = [replace(row, condition=taken[row.sample]) for row in strict.rows]
     found = compare(by_route, by="arm", columns=arms, pairs={}, seed=seed)

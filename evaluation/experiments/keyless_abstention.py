@@ -1,12 +1,12 @@
-"""Experiment `keyless-abstention`: how well the keyless reader quotes answers and knows when there is none.
+"""Experiment `keyless-abstention`: how well the keyless reader quotes answers and notices when there is none.
 
-Each question is put to 16 passages: those nearest to it among the passages of its data set. It is answerable when one
-of them holds an answer. The same question has no answer when all passages that hold one are taken away first (the rest
-is on the same subject), when the passages come from another data set, and where the data set says so (ClapNQ).
+Each question comes with 16 passages: the nearest to it among the passages of its data set. It is answerable if one of
+them contains an answer. The same question has no answer if all passages with one are removed first (the rest is on the
+same subject), if the passages come from another data set, or if the data set says so (ClapNQ).
 
-Questions fall into halves by the first byte of the SHA-256 of their names: even is the development half, on which
-weight, margin and threshold of `offline.evidence` are chosen (`--part development`); odd is the test half. A limit is
-of all five data sets together.
+Questions are split into halves by the first byte of the SHA-256 of their names: even is the development half, on which
+weight, margin and threshold of `offline.evidence` are chosen (`--part development`); odd is the test half. A limit
+applies to all five data sets together.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from preflight_rag.state.reading import Draft
 from preflight_rag.state.values import Document
 
 NAME = "five-sets"
-"""What `--dataset` calls the five data sets, which are measured as one."""
+"""The name in `--dataset` for the five data sets, which are measured as one."""
 SETS = {
     "NQ-Open": ("nq_open_oracle", "COVID-QA"),
     "XQuAD": ("xquad_en", "COVID-QA"),
@@ -50,15 +50,15 @@ SETS = {
     "ClapNQ": ("clapnq", "COVID-QA"),
     "RAMDocs": ("ramdocs", "COVID-QA"),
 }
-"""Folder of each data set, and the set whose passages cannot answer its questions."""
+"""For each data set's folder, the set whose passages cannot answer its questions."""
 PASSAGES = 16
 PARTITION = 4
 POOL = 400
-"""Passages of a data set that questions are put to; questions are taken in the order of their names' hashes."""
+"""Passages of a data set in the pool; questions are taken in the order of their names' hashes."""
 QUESTIONS = 40
-"""Of each data set and half, with an answer and without one."""
+"""Questions of each data set and half, with an answer and without one."""
 KEPT = 0.95
-"""Share of answerable questions, in the mean over data sets, that the threshold must let through; a guess."""
+"""Least share of answerable questions, averaged over data sets, that the threshold must keep; a guess."""
 WEIGHTS = (0.5, 0.6, 0.65, 0.7, 0.8, 0.9, 1.0)
 MARGINS = (0.0, 0.05, 0.1, 0.15, 0.2)
 AT_ONCE, PARTITIONED = "at once", "in partitions"
@@ -96,7 +96,7 @@ def open_dataset(name: str, data: Path | None) -> DataSet:
 
 
 def with_short_passages(found: DataSet, splitter: SentenceSplitter) -> Iterator[Sample]:
-    """Yield the samples; the articles of COVID-QA, and XQuAD's paragraphs, are split."""
+    """Yield the samples with the articles of COVID-QA and XQuAD's paragraphs split."""
     articles = {document.id: document.text for document in found.documents()}
 
     @cache
@@ -115,7 +115,7 @@ def with_short_passages(found: DataSet, splitter: SentenceSplitter) -> Iterator[
 
 @dataclass(frozen=True)
 class RankedSentences:
-    """The sentences of a case as the reader ranks them, and its drafts where they were asked for."""
+    """The sentences of a case as ranked by the reader, and its drafts if they were requested."""
 
     kind: Kind
     sample: Sample
@@ -124,7 +124,7 @@ class RankedSentences:
     reduced: Draft | None = None
 
     def best(self, weight: float = SIMILARITY_WEIGHT) -> float:
-        """Score of the best sentence."""
+        """Return the score of the best sentence."""
         return max((weighted(item.similarity, item.share, weight) for item in self.ranked), default=0.0)
 
     def quoted(self, margin: float, weight: float = SIMILARITY_WEIGHT) -> list[str]:
@@ -134,7 +134,7 @@ class RankedSentences:
         return [text for score, text in ordered if score >= ordered[0][0] - margin]
 
     def holds(self, texts: Sequence[str]) -> bool:
-        """Return whether one of the texts holds an answer."""
+        """Return whether one of the texts contains an answer."""
         return any(holds(text, self.sample.names) for text in texts)
 
 
@@ -165,7 +165,7 @@ def open_pool(samples: Iterable[Sample], embedder: Embedder, most: int = POOL) -
 def cases(
     pool: SamplePool, other: SamplePool, embedder: Embedder, *, half: int, limit: int
 ) -> Iterator[tuple[Kind, Sample]]:
-    """Cases of a half (0 development, 1 report): of its first `limit` questions with an answer and `limit` without."""
+    """Yield cases of a half (0 development, 1 report): `limit` questions with an answer and `limit` without."""
     mine = [sample for sample in pool.samples if digest(sample.id)[0] % 2 == half]
     for answerable in (True, False):
         for sample in islice((sample for sample in mine if bool(sample.answers) == answerable), limit):
@@ -197,26 +197,26 @@ async def ask(reader: OfflineReader, kind: Kind, sample: Sample, *, drafts: bool
 
 
 def area_between(positive: Sequence[float], negative: Sequence[float]) -> float:
-    """Area under the ROC curve of a score that should be higher for the positives."""
+    """Return the area under the ROC curve of a score that should be higher for the positives."""
     return roc_area([*positive, *negative], [True] * len(positive) + [False] * len(negative), seed=0).value
 
 
 def choose_threshold(outcomes: Sequence[RankedSentences]) -> float:
-    """Return the highest threshold, in steps of 0.01, that lets `KEPT` of the answerable questions through."""
-    by_set = {
-        name: [outcome.best() for outcome in outcomes if (outcome.sample.label, outcome.kind) == (name, "answerable")]
-        for name in SETS
-    }
-    steps = [step / 100 for step in range(100)]
-    return max(
-        step
-        for step in steps
-        if fmean(fmean(score >= step for score in scores) for scores in by_set.values() if scores) >= KEPT
-    )
+    """Return the highest threshold, in steps of 0.01, that keeps `KEPT` of the answerable questions."""
+    by_set: dict[str, list[float]] = {}
+    for outcome in outcomes:
+        if outcome.sample.label in SETS and outcome.kind == "answerable":
+            by_set.setdefault(outcome.sample.label, []).append(outcome.best())
+    found = []
+    for step in (step / 100 for step in range(100)):
+        shares = [fmean(score >= step for score in scores) for scores in by_set.values()]
+        if fmean(shares) >= KEPT:
+            found.append(step)
+    return max(found)
 
 
 def run(found: DataSet, run: ExperimentRun) -> Report:
-    """Put the questions to their passages, and measure what the reader quotes and when it abstains."""
+    """Ask the questions with their passages, and measure what the reader quotes and when it abstains."""
     check_selection(run.part, run.limit)
     most = QUESTIONS if run.limit is None else max(1, run.limit // (len(SETS) + 1))
     halves = {"development": (0,), "test": (1,), "all": (0, 1)}[run.part]
@@ -258,7 +258,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def _rows(outcome: RankedSentences) -> Iterator[ScoreRow]:
-    """Yield whether each way to answer found something where there is something, and nothing elsewhere."""
+    """Yield whether each way to answer found something if there is something, and nothing otherwise."""
     sample = outcome.sample
     details = {"question": sample.question, "best": round(outcome.best(), 6)}
     drafts = {AT_ONCE: outcome.plain, PARTITIONED: outcome.reduced}
@@ -269,12 +269,15 @@ def _rows(outcome: RankedSentences) -> Iterator[ScoreRow]:
 
 
 def _weights(outcomes: Sequence[RankedSentences]) -> tuple[Table, ...]:
-    """What weight and margin do to the quotes: answer recall as the mean over data sets, sentences, ROC areas."""
+    """Return the effects of weight and margin on the quotes: mean answer recall, sentences, ROC areas."""
     answerable = [outcome for outcome in outcomes if outcome.kind == "answerable"]
 
     def recall(margin: float, weight: float) -> str:
-        sets = [[o.holds(o.quoted(margin, weight)) for o in answerable if o.sample.label == name] for name in SETS]
-        return f"{fmean(fmean(found) for found in sets if found):.3f}"
+        by_set: dict[str, list[bool]] = {}
+        for outcome in answerable:
+            if outcome.sample.label in SETS:
+                by_set.setdefault(outcome.sample.label, []).append(outcome.holds(outcome.quoted(margin, weight)))
+        return f"{fmean(fmean(found) for found in by_set.values()):.3f}"
 
     def area(weight: float, *kinds: str) -> str:
         without = [outcome.best(weight) for outcome in outcomes if outcome.kind in kinds]
@@ -284,10 +287,10 @@ def _weights(outcomes: Sequence[RankedSentences]) -> tuple[Table, ...]:
         (f"{weight}", recall(0.0, weight), area(weight, "removed", "unanswerable"), area(weight, "other"))
         for weight in WEIGHTS
     ]
-    by_margin = [
-        (f"{margin}", recall(margin, SIMILARITY_WEIGHT), f"{fmean(len(o.quoted(margin)) for o in answerable):.2f}")
-        for margin in MARGINS
-    ]
+    by_margin = []
+    for margin in MARGINS:
+        sentences = fmean(len(outcome.quoted(margin)) for outcome in answerable)
+        by_margin.append((f"{margin}", recall(margin, SIMILARITY_WEIGHT), f"{sentences:.2f}"))
     head = ("similarity weight", "best sentence holds answer", "ROC area, same subject", "other subject")
     return (
         Table("Development half: weight of similarity", head, tuple(by_weight)),
@@ -296,7 +299,7 @@ def _weights(outcomes: Sequence[RankedSentences]) -> tuple[Table, ...]:
 
 
 def _drafts(outcomes: Sequence[RankedSentences]) -> Table:
-    """Return one row a data set with the shares answered, abstained and right, at once and in partitions.
+    """Return a table by data set with the shares answered, abstained and right, at once and in partitions.
 
     "At once" is the route plain, "in partitions" map/reduce.
     """
@@ -327,7 +330,7 @@ def _drafts(outcomes: Sequence[RankedSentences]) -> Table:
 
 
 def _pair(outcomes: Sequence[RankedSentences], test: Callable[[Draft, RankedSentences], bool]) -> str:
-    """Shares of outcomes that pass, plain and map/reduce, as one cell."""
+    """Return the shares of outcomes that pass, for plain and map/reduce, as one cell."""
     plain = [test(o.plain, o) for o in outcomes if o.plain]
     reduced = [test(o.reduced, o) for o in outcomes if o.reduced]
     return f"{fmean(plain):.3f} / {fmean(reduced):.3f}" if plain and reduced else "–"

@@ -1,8 +1,8 @@
-"""Experiment `languages`: does a question find the document that answers it where that is in another language?
+"""Experiment `languages`: does a question find the document that answers it in another language?
 
-`--embedder` takes several, with commas between; of each the dense and the fused ranking are measured, and the order in
-which a turn reads, behind its second stage; and BM25's, which no embedder changes. Hit@k: the document is among the
-first k, each from its best passage.
+`--embedder` takes several, separated by commas; for each the dense and the fused ranking are measured, and the order in
+which a turn reads, after its second stage; and BM25's, which does not depend on the embedder. Hit@k: the document is
+among the first k, each from its best passage.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def _turn(library: Library, sample: Sample) -> list[str]:
-    """Return the documents in the order in which a turn with the settings as they are reads them."""
+    """Return the documents in the order in which a turn with the default settings reads them."""
     chosen = retrieve_passages(library, [normalised(sample.question)], Settings()).chosen
     return list(dict.fromkeys(candidate.passage.document_id for candidate in chosen))
 

@@ -1,9 +1,9 @@
 """Experiment `off-topic`: whether questions about other things are refused, and those that the documents answer kept.
 
-A library holds whole documents. Asked are the questions that come with them, and as many of three other data sets (by
-default over COVID-QA's articles; `--dataset DIR` takes one's own documents and questions). A question is refused where
-nothing is shown but that there is no answer. Questions fall into halves by their ids' hashes; of sets that the reader
-was trained on, only what it was not trained on is asked. Limits are set on the development half.
+A library holds whole documents. It is asked the questions that come with them, and as many of three other data sets (by
+default over COVID-QA's articles; `--dataset DIR` takes the user's own documents and questions). A question is refused
+if nothing is shown but that there is no answer. Questions are split into halves by their ids' hashes; of sets on which
+the reader was trained, only questions not used for training are asked. Limits are set on the development half.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from preflight_rag.text.headers import NOT_IN_DOCUMENTS
 OTHERS = ("nq_open", "xquad_en", "ramdocs")
 """Data sets whose questions are about other things than the documents."""
 QUESTIONS = 100
-"""Questions of each kind, where the run does not say how many."""
+"""Questions of each kind, unless the run sets a number."""
 ANSWERABLE, OFF_TOPIC = "answerable", "off topic"
 
 
 def open_dataset(name: str, data: Path | None) -> DataSet:
-    """The questions of a data set with a corpus, and behind them those of other sets, labelled with the kind.
+    """Return the questions of a data set with a corpus, followed by those of other sets, labelled with the kind.
 
     Raises:
         UsageError: There is no such set, it has no documents, or a file is missing.
@@ -53,7 +53,7 @@ def open_dataset(name: str, data: Path | None) -> DataSet:
 
 
 def chosen(found: DataSet, run: ExperimentRun) -> Iterator[Sample]:
-    """Yield the answerable questions of a part, and about as many of the other sets together; `run.limit` in all."""
+    """Yield the answerable questions of a part, and about as many of the other sets; at most `run.limit` in all."""
     most = run.limit or 2 * QUESTIONS
     answerable = tuple(sample for sample in found.samples if sample.label == ANSWERABLE)
     yield from replace(found, samples=answerable).select(run.part, (most + 1) // 2)
@@ -64,13 +64,13 @@ def chosen(found: DataSet, run: ExperimentRun) -> Iterator[Sample]:
 
 
 def run(found: DataSet, run: ExperimentRun) -> Report:
-    """Ask each question of the product over the library of all documents."""
+    """Ask the product each question over the library of all documents."""
     asked = list(chosen(found, run))
     found = sampled(found, (name for sample in asked for name in sample.documents), run.documents)
     rows: list[ScoreRow] = []
     with collection_library(found, run) as library:
         given = inputs(found, library)
-    # The library's own embedder may keep vectors in a database, which is closed by now.
+    # The library's own embedder may cache vectors in a database, which is closed by now.
     embedder = open_embedder(run.embedder)
     folder = library_folder(found, f"{embedder.name} {embedder.revision}", run.library_cache)
     with Preflight.open(folder, "offline", embedder=embedder) as app:
@@ -82,11 +82,12 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def is_refused(answer: Answer) -> bool:
-    """Whether nothing of the documents is shown."""
+    """Return whether nothing of the documents is shown."""
     return answer.outcome == "not_found"
 
 
 def _row(sample: Sample, answer: Answer) -> ScoreRow:
+    """Return whether an answer refuses an off-topic question and keeps an answerable one, as a row."""
     refused = is_refused(answer)
     details = {
         "question": sample.question,
@@ -100,6 +101,7 @@ def _row(sample: Sample, answer: Answer) -> ScoreRow:
 
 
 def _table(rows: list[ScoreRow]) -> tuple[Table, dict[str, object]]:
+    """Return the shares of refused off-topic questions and of kept answerable ones."""
     lines: list[tuple[str, ...]] = []
     figures: dict[str, object] = {}
     for kind, words in ((OFF_TOPIC, "refused"), (ANSWERABLE, "kept")):

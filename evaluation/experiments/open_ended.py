@@ -1,9 +1,9 @@
 """Experiment `open-ended`: long answers of BriefContext against those of RAG, in pairs that the model judges.
 
 Both arms read identical passages that a turn retrieves. The model sees each pair twice, with the answers in both
-orders, beside the reference answer; an answer wins when it is preferred in both. So a judge that always prefers the
-first, or the second, gives ties, which are counted on their own. Without a language model nothing is judged; what is
-left is ROUGE with the reference.
+orders, beside the reference answer; an answer wins if it is preferred in both. So a judge that always prefers the
+first, or the second, gives ties, which are counted separately. Without a language model nothing is judged; only ROUGE
+with the reference is measured.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
     answered = compare(rows, pairs={}, seed=run.seed)
     rated = similarity([row for row in answered.rows if row.arm in ARMS], {q.id: q for q in bench.questions})
     likeness = compare(rated, by="measure", baseline=RAG, seed=run.seed)
-    words = {
-        arm: fmean(len(plain_text(row.details["reply"]).split()) for row in answered.rows if row.arm == arm)
-        for arm in ARMS
-    }
+    words = {}
+    for arm in ARMS:
+        replies = [plain_text(row.details["reply"]) for row in answered.rows if row.arm == arm]
+        words[arm] = fmean(len(reply.split()) for reply in replies)
     lengths = ", ".join(f"{arm} {mean:.0f}" for arm, mean in words.items())
     note = f"F1 of stemmed words with the nearest wording of the reference answer. {bench.searched.where}"
     tables = [
@@ -94,7 +94,7 @@ def plain_text(text: str) -> str:
 
 
 def judge(asking: Asking, answers: dict[tuple[str, str], str], judged: dict[str, PairPreference]) -> Arm:
-    """Judges the answers of `ARMS` in both orders. An answer that did not come loses against one that did."""
+    """Return an arm that judges the answers of `ARMS` in both orders; a missing answer loses to an existing one."""
 
     async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
         first, second = (answers.get((question.id, name), "") for name in ARMS)
@@ -108,20 +108,19 @@ def judge(asking: Asking, answers: dict[tuple[str, str], str], judged: dict[str,
 
 
 def similarity(rows: Sequence[ScoreRow], questions: dict[str, Sample]) -> list[ScoreRow]:
-    """ROUGE of each answer with the nearest wording of the reference, a row a measure."""
+    """Return ROUGE of each answer with the nearest wording of the reference, one row for each measure."""
     found = []
     for row in rows:
         text = plain_text(row.details["reply"])
         wordings = [rouge(text, name) for name in questions[row.sample].names]
-        found += [
-            ScoreRow(row.sample, arm=row.arm, measure=measure, score=max(one[measure] for one in wordings))
-            for measure in wordings[0]
-        ]
+        for measure in wordings[0]:
+            best = max(one[measure] for one in wordings)
+            found.append(ScoreRow(row.sample, arm=row.arm, measure=measure, score=best))
     return found
 
 
 def _noted(arm: Arm, answers: dict[tuple[str, str], str]) -> Arm:
-    """Return the arm, with its answer noted for the judge; an abstention is an answer too."""
+    """Return the arm with its answers recorded for the judge; an abstention is an answer too."""
 
     async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
         found = await arm.answer(question, sources)
@@ -132,7 +131,7 @@ def _noted(arm: Arm, answers: dict[tuple[str, str], str]) -> Arm:
 
 
 def _compared_in_pairs(row: ScoreRow, judged: dict[str, PairPreference]) -> ScoreRow:
-    """Long answers are compared, so they have no score of their own; the judge's row has the verdict."""
+    """Return the judge's row with the verdict; long answers are compared, so they have no score of their own."""
     verdict = judged.get(row.sample) if row.arm == JUDGE else None
     details = row.details if verdict is None else {**row.details, "judged": verdict.as_json()}
     return replace(row, reason="compared in a pair" if row.score is not None else row.reason, details=details)
@@ -141,7 +140,7 @@ def _compared_in_pairs(row: ScoreRow, judged: dict[str, PairPreference]) -> Scor
 def _verdicts(
     found: Sequence[PairPreference], model: str, seed: int
 ) -> tuple[Table, dict[str, Any], dict[str, Estimate]]:
-    """What was won, lost and tied, and how often the place decided."""
+    """Return wins, losses and ties, and how often the position decided."""
     test = tested(found, seed)
     counts = {
         "win": test.wins,

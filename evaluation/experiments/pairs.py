@@ -1,10 +1,10 @@
-"""Experiment `pairs`: which embedder with which reranker brings the passage that answers among the first five.
+"""Experiment `pairs`: which embedder with which reranker brings the answering passage into the first five.
 
 CPQA (section III.C, Fig. 4) measures Hits@5 and MRR@5 of pairs with questions that a model writes from the collection's
-own chunks. Here documents are drawn by the seed, and each question is to be answered by the document it was
-written from. Without a language model the data set's own questions are asked, with all documents that are judged to
-answer them. Of a collection that it was trained on, the reranker without a model takes the weights that were trained
-without its group. The first stage is the embedder's ranking alone; the reranker reads its first candidates.
+own chunks. Here documents are drawn at random, and each question is to be answered by the document from which it was
+written. Without a language model the data set's own questions are asked, with all documents that are judged to answer
+them. For a collection on which it was trained, the reranker without a model uses the weights that were trained without
+its group. The first stage is the embedder's ranking alone; the reranker reads its first candidates.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from preflight_rag.state.reading import Source
 from preflight_rag.state.retrieval import Candidate
 
 TOP = 5
-"""Hits@5 and MRR@5, as in CPQA."""
+"""The k of Hits@5 and MRR@5, as in CPQA."""
 HITS, MRR = f"Hits@{TOP} %", f"MRR@{TOP}"
 CANDIDATES = 20
 """Passages of the first stage that a reranker reads (a guess)."""
 RERANKERS = (NONE, FEATURES, READER)
-"""Those that need nothing but the package."""
+"""The rerankers that need nothing but the package."""
 GENERATED = 100
-"""Questions that are written where no limit is given (a guess)."""
+"""Questions that are written if no limit is given (a guess)."""
 LEAST_WORDS = 40
-"""Of a document that a question is written from (a guess)."""
+"""Least words of a document from which a question is written (a guess)."""
 OWN = "the data set's own questions"
 SYSTEM = """\
 You write questions that test a search engine.
@@ -67,8 +67,8 @@ class RunQuestions:
 
     Attributes:
         queries: The questions.
-        relevant: Question id to the documents that answer it.
-        by: Who asked them, in words.
+        relevant: The documents that answer each question, by its id.
+        by: Who wrote them, in words.
         failed: Documents for which no question was written.
     """
 
@@ -132,10 +132,10 @@ def run(collection: DataSet, run: ExperimentRun) -> Report:
 
 
 def questions(collection: DataSet, asking: Asking) -> RunQuestions:
-    """Questions that the model writes from drawn documents; without one, and for a simulation, those of the data set.
+    """Return questions that the model writes from drawn documents; without one, and for a simulation, the data set's.
 
     Raises:
-        UsageError: There is no document to write a question from, or the model wrote none.
+        UsageError: There is no document from which to write a question, or the model wrote none.
     """
     run = asking.run
     if asking.chat_model is None or run.model == SIMULATED:
@@ -158,7 +158,7 @@ def questions(collection: DataSet, asking: Asking) -> RunQuestions:
 
 
 def _drawn(collection: DataSet, run: ExperimentRun) -> list[Source]:
-    """Documents to write questions from, drawn by the seed."""
+    """Return randomly drawn documents from which questions are written."""
     long = [d for d in collection.documents() if len(d.text.split()) >= LEAST_WORDS]
     if not long:
         raise UsageError(f"{collection.name} has no document of {LEAST_WORDS} words", help="Take another collection.")
@@ -167,12 +167,12 @@ def _drawn(collection: DataSet, run: ExperimentRun) -> list[Source]:
 
 
 def prompt(source: Source) -> list[BaseMessage]:
-    """Asks for one question that a passage answers."""
+    """Return a prompt that requests one question that a passage answers."""
     return [SystemMessage(SYSTEM), HumanMessage(USER.format(passage=fences.passages([source])))]
 
 
 def read_question(reply: str) -> str:
-    """Return the first line of a reply that is a question, without numbers and quotes; empty where there is none."""
+    """Return the first line of a reply that is a question, without numbers and quotes; "" if there is none."""
     for line in reply.splitlines():
         text = _LEAD.sub("", line).strip().rstrip("\"'”*").strip()
         if text.endswith("?") and len(text.split()) > 2:
@@ -187,7 +187,7 @@ def _ranked(
     run: ExperimentRun,
     stage: str,
 ) -> dict[str, dict[str, list[str]]]:
-    """Reranker to question id to the first documents."""
+    """Return the first documents for each question, by reranker and question id."""
     tops: dict[str, dict[str, list[str]]] = {name: {} for name in rerankers}
     for query, found in search_all(library, queries, run.progress, name=stage, k=CANDIDATES):
         lexical = {hit.passage_id: hit for hit in found.lexical}
@@ -212,11 +212,12 @@ def _ranked(
 
 
 def _second(reranker: Reranker, question: str, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return all candidates in the order of a reranker, without a deadline."""
     return list(rerank(reranker, question, candidates, limit=CANDIDATES, deadline=float("inf")).order)
 
 
 def graded(query: Sample, pair: str, order: Sequence[str], relevant: frozenset[str]) -> tuple[ScoreRow, ScoreRow]:
-    """Return whether a document that answers is among the first `TOP`, and 1 / its rank, 0 where none is."""
+    """Return whether an answering document is among the first `TOP`, and its reciprocal rank, 0 if none is."""
     reciprocal = next((1 / rank for rank, name in enumerate(order[:TOP], 1) if name in relevant), 0.0)
     details = {"question": query.question, "relevant": sorted(relevant), "found": list(order)}
     hits = ScoreRow(query.id, arm=pair, measure=HITS, score=float(reciprocal > 0), details=details)

@@ -1,11 +1,11 @@
-"""Experiment `poisoned`: how often an answer that somebody has planted stands alone, before and after.
+"""Experiment `poisoned`: how often a planted answer is shown alone, with and without the planted documents.
 
 PoisonedRAG (Zou et al. 2024) plants five passages for a question, each a document of its own, that give a wrong answer.
-Asked are its questions of NQ for which the passage that answers is known ("Lost in the middle"). The library holds that
-passage, the planted ones, and passages of other questions. *Plain RAG* reads all that was retrieved at once; *the
-product* is what a user has by default; *COrg* compares the documents whatever the router says. Each is asked with and
-without the planted documents. The reader was trained on some of these questions: of its own test part, those it was not
-trained on are asked, of its validation part in development.
+Its questions of NQ with a known answering passage ("Lost in the middle") are asked. The library holds that passage, the
+planted ones, and passages of other questions. *Plain RAG* reads all that was retrieved at once; *the product* is the
+default; *COrg* compares the documents whatever the router says. Each is asked with and without the planted documents.
+The reader was trained on some of these questions: only those of its own test part are asked, and in development those
+of its validation part.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from preflight_rag.state.values import Answer, Document
 
 NAME = "poisonedrag"
 OTHERS = 500
-"""Passages of other questions in the library, where the run does not say how many; a guess."""
+"""Passages of other questions in the library, unless the run sets a number; a guess."""
 ARMS: dict[str, dict[str, Any]] = {
     "plain RAG": {"route": "plain", "document_share": 1.0},
     "the product": {"route": "auto"},
@@ -49,7 +49,7 @@ KINDS = (ALONE, BESIDE, RIGHT, QUOTED, OTHER)
 
 
 def open_dataset(name: str, data: Path | None) -> DataSet:
-    """Return the questions of PoisonedRAG for which the passage that answers is known.
+    """Return the questions of PoisonedRAG with a known answering passage.
 
     Raises:
         UsageError: The name is another, or a file is missing; the message says where it is published.
@@ -70,11 +70,12 @@ def open_dataset(name: str, data: Path | None) -> DataSet:
 
 
 def _worded(question: str) -> str:
+    """Return a question without case and final question mark, to compare it with others."""
     return question.casefold().strip(" ?")
 
 
 def run(found: DataSet, run: ExperimentRun) -> Report:
-    """Put each question to each arm, with and without the planted documents."""
+    """Ask each arm each question, with and without the planted documents."""
     asked = [sample for sample in found.select(run.part) if sample.wrong][: run.limit]
     if not asked:
         raise UsageError(f"{found.name} has no question in its {run.part} part", help="Take another part.")
@@ -97,7 +98,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def _documents(found: DataSet, asked: list[Sample], others: int) -> Iterator[Document]:
-    """Yield the passages of the questions asked, and some of others', each a document."""
+    """Yield the passages of the questions asked, and some of others', each as a document."""
     known = {sample.id for sample in asked}
     rest = sorted((sample for sample in found.samples if not sample.wrong), key=lambda sample: digest(sample.id))
     for sample in (*asked, *rest[:others]):
@@ -109,7 +110,7 @@ def _documents(found: DataSet, asked: list[Sample], others: int) -> Iterator[Doc
 
 
 def kind_of(sample: Sample, answer: Answer) -> str:
-    """What an answer makes of the planted one."""
+    """Return how an answer treats the planted one."""
     said = headline(answer)
     quoted = "\n".join((answer.answer, *(citation.quote for citation in answer.citations)))
     wrong, right = (holds(said, names) for names in (sample.wrong, sample.names))
@@ -122,6 +123,7 @@ def kind_of(sample: Sample, answer: Answer) -> str:
 
 
 def _row(sample: Sample, condition: str, arm: str, answer: Answer) -> ScoreRow:
+    """Return what an answer made of the planted passage, as a row."""
     kind = kind_of(sample, answer)
     details = {
         "question": sample.question,
@@ -133,6 +135,7 @@ def _row(sample: Sample, condition: str, arm: str, answer: Answer) -> ScoreRow:
 
 
 def _table(rows: list[ScoreRow]) -> tuple[Table, dict[str, Any]]:
+    """Return the shares of each kind of answer, with and without a planted passage."""
     lines, figures = [], dict[str, Any]()
     for condition in (CLEAN, PLANTED):
         for arm in ARMS:

@@ -1,11 +1,11 @@
 """Experiment `pooled-levels`: sentences or chunks of all documents in one pool, with and without diversity.
 
 Diversity (sections 3.2 and 3.3, Tables 3 to 8): documents are split into sentences, or into chunks of 256 or 512 tokens
-with 50 % overlap; the units of all documents are mixed, and a question selects among them up to T_max. Measured is
-whether an answer is present in what is selected and, with a language model, in its reply under each ordering. α and w
-are searched on other questions of the same pool, at the limits that are reported; beside them stand the paper's.
-Chunks that the run's embedder does not read to their end are embedded by one that reads 512 tokens, where there is one.
-The paper takes all levels of SQuAD, and chunks of 512 tokens of Natural Questions, NarrativeQA and TriviaQA.
+with 50 % overlap; the units of all documents are mixed, and a selection is made for each question up to T_max. It is
+measured whether an answer is in the selection and, with a language model, in its reply under each order. α and w are
+searched on other questions of the same pool, at the reported limits; the paper's are measured, too. Chunks that are
+longer than the run's embedder reads are embedded by one that reads 512 tokens, if there is one. The paper uses all
+levels for SQuAD, and chunks of 512 tokens for Natural Questions, NarrativeQA and TriviaQA.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ from preflight_rag.text.sentences import sentence_spans
 
 SENTENCE = "sentence"
 SIZES = {SENTENCE: None, "256 tokens": 256, "512 tokens": 512}
-"""The paper's units: sentences, and chunks of so many tokens, special ones included."""
+"""The paper's units: sentences, and chunks with their length in tokens, including special ones."""
 OVERLAP = 0.5
-"""Of a chunk with the next."""
+"""Overlap of a chunk with the next one."""
 SHOWN = {"natural_questions": "4", "narrativeqa": "5", "triviaqa": "6"}
-"""The paper's tables beside which a set's figures stand, beside Table 3; those of any other beside 7 and 8."""
+"""The paper's tables that a set's figures are compared with, in addition to Table 3; for other sets 7 and 8."""
 TUNED_ON = 25
-"""Questions that α and w are searched on: a selection of sentences takes hundreds of picks."""
+"""Questions on which α and w are searched: a selection of sentences takes hundreds of picks."""
 NEAREST = 2_000
-"""Units of the pool that a question selects among: nearest by cosine, where the paper searches clusters of PCA."""
+"""Units of the pool among which a selection is made: nearest by cosine, where the paper searches clusters of PCA."""
 
 
 def run(found: DataSet, run: ExperimentRun) -> Report:
-    """Split, pool, tune on other questions, and select for those of the run's part."""
+    """Split, pool, tune on other questions, and select for the questions of the run's part."""
     samples = [sample for sample in found.select(run.part, run.limit) if sample.names]
     tuning = tuning_of(found, samples, min(TUNED_ON, run.limit or TUNED_ON))
     answering = {name for sample in (*samples, *tuning) for name in sample.documents}
@@ -102,7 +102,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def presets_of_level(name: str, level: str) -> tuple[str, ...]:
-    """Return the paper's presets for a unit.
+    """Return the names of the paper's presets for a unit.
 
     For chunks of 512 they are those of the sets of Table 3, for all other units those of SQuAD.
     """
@@ -112,10 +112,10 @@ def presets_of_level(name: str, level: str) -> tuple[str, ...]:
 
 
 def tuning_of(found: DataSet, samples: Sequence[Sample], count: int) -> list[Sample]:
-    """Questions that α and w are searched on: none of those reported, and none of the test part.
+    """Return questions on which α and w are searched: none of those reported, and none of the test part.
 
-    What the project's reader was trained on may be among them, for it reads nothing here. Where all are reported, as by
-    `--part all`, these serve.
+    Questions used to train the project's reader may be among them, since it reads nothing here. If all questions are
+    reported, as by `--part all`, the reported ones are used.
     """
     reported = {sample.id for sample in samples}
     others = [s for s in found.samples if s.names and s.id not in reported and not s.is_in("test")]
@@ -126,10 +126,10 @@ class UnitPool:
     """The units of all documents with their vectors.
 
     Args:
-        documents: What is split.
+        documents: The documents to split.
         embedder: Embeds the units and counts their tokens.
-        size: Tokens of a chunk, special ones included; None: sentences.
-        fill: Whether a budget is filled with what fits, behind what does not.
+        size: Tokens of a chunk, including special ones; None: sentences.
+        fill: Whether a budget is filled with units that fit, after one that does not.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class UnitPool:
         self._embedder = embedder
 
     def case(self, sample: Sample) -> SelectionCase:
-        """Return a question with its nearest units; relevant are those of its own paragraph that hold an answer."""
+        """Return a question with its nearest units; relevant are those of its own paragraph that contain an answer."""
         asked = self._embedder.encode_query(sample.question)
         near = np.argsort(-(self._vectors @ asked), kind="stable")[:NEAREST].tolist()
         relevant = (
@@ -166,7 +166,7 @@ class UnitPool:
 
 
 def split(document: Document, embedder: Embedder, size: int | None) -> Iterator[tuple[int, int]]:
-    """Where the units of a document begin and end: its sentences, or chunks that share half of their tokens."""
+    """Yield start and end of the units of a document: its sentences, or chunks that share half of their tokens."""
     if size is None:
         yield from sentence_spans(document.text)
         return

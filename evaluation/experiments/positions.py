@@ -1,10 +1,10 @@
-"""Experiment `positions`: does an answer get lost where the key passage stands in the middle?
+"""Experiment `positions`: does an answer get lost if the key passage is in the middle?
 
 BriefContext, Fig. 2 and Supplementary Table 1: the key passage is put at the 0th, 25th, 50th, 75th and 100th percentile
 of 8 and of 16 passages; plain RAG and BriefContext's map/reduce read identical passages. The others are those that the
 corpus' search ranks highest for the question and that do not answer it; by the dense ranking alone, as in the paper,
-with `--order dense`. `--repeats` puts every question to the model so often, and gives the standard deviation. The two
-arms are compared at each place and, as the journal's p values are, by the mean of a question's five.
+with `--order dense`. With `--repeats` every question is asked repeatedly, which gives the standard deviation. The two
+arms are compared at each place and, as for the journal's p-values, by the mean of a question's five.
 """
 
 from __future__ import annotations
@@ -53,10 +53,13 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
         title = f"Where the key passage stands among {size} passages"
         note = f"{bench.model}. Intervals: 95 %, Wilson's."
         plots.append(found_at.lines(title, "percentile of the key passage", at, note=note))
+    ends_and_middle: dict[str, list[str]] = {}
+    for size in SIZES:
+        ends_and_middle[f"{size} {ENDS}"] = [condition(size, 0), condition(size, 100)]
+        ends_and_middle[f"{size} {MIDDLE}"] = [condition(size, 50)]
     dips = compare(
         rows,
-        columns={f"{size} {name}": [condition(size, at) for at in places]
-                 for size in SIZES for name, places in {ENDS: (0, 100), MIDDLE: (50,)}.items()},
+        columns=ends_and_middle,
         pairs={f"{arm}, k = {size}": ((arm, f"{size} {ENDS}"), (arm, f"{size} {MIDDLE}"))
                for size in SIZES for arm in ARMS},
         seed=seed,
@@ -90,21 +93,22 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def place_of(percentile: int, count: int) -> int:
-    """Where a percentile is among `count` passages, from 0; halves are rounded up."""
+    """Return the index of a percentile among `count` passages; halves are rounded up."""
     return int(percentile * (count - 1) / 100 + 0.5)
 
 
 def condition(size: int, percentile: int) -> str:
-    """Names a condition."""
+    """Return the name of a condition."""
     return f"k={size},{percentile}%"
 
 
 def placed(bench: SearchBench, sizes: Sequence[int]) -> dict[str, dict[str, tuple[Source, ...]]]:
-    """Sample id and condition to passages: the same key passage at each percentile among so many, best others first."""
+    """Return passages by sample id and condition: the same key passage at each percentile, best others first."""
     return {question.id: _placed(bench, question, sizes) for question in bench.in_turn()}
 
 
 def _placed(bench: SearchBench, question: Sample, sizes: Sequence[int]) -> dict[str, tuple[Source, ...]]:
+    """Return the key passage at each percentile of each number of passages, by condition."""
     key = bench.searched.key(question)
     distractors = bench.searched.nearest(question, key, max(sizes) - 1)
     return {
@@ -115,4 +119,5 @@ def _placed(bench: SearchBench, question: Sample, sizes: Sequence[int]) -> dict[
 
 
 def _named(row: ScoreRow) -> str:
+    """Return the name of a row's line in the tables: its arm and number of passages."""
     return f"{row.arm}, k = {row.condition.removeprefix('k=').split(',')[0]}"

@@ -1,9 +1,9 @@
-"""Experiment `preflight`: does disagreement of the rankings predict that the key passage stands where it gets lost?
+"""Experiment `preflight`: does disagreement of the rankings predict that the key passage is where it gets lost?
 
 BriefContext, section 5.3 and Supplementary Table 4: an issue is a question without a gold document's passage in the
-dense top 3; a question is flagged when the IoU of the dense and the BM25 top 3 of the retrieved passages is at
-most 0.2. The router asks something else, which has a table of its own: whether the first gold passage is among the
-passages and below the first three of the order that the reader gets.
+dense top 3; a question is flagged if the IoU of the dense and the BM25 top 3 of the retrieved passages is at most 0.2.
+The router predicts another event, which has a table of its own: whether the first gold passage was retrieved but is not
+among the first three in the order that the reader gets.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from preflight_rag.state.values import Hit, Passage, RouteDecision
 
 IOU = "IoU rule"
 PRODUCT, DENSE_ONLY, READER = "fused passages", "dense passages", "the reader's passages"
-"""What the rule is put to: the product's passages, the paper's, and the product's as the second stage orders them."""
+"""The passages to which the rule is applied: the product's, the paper's, and the product's in the second stage's order.
+"""
 COLUMNS = ("setting", "TP", "FP", "FN", "TN", "precision %", "recall %", "F1 %", "issues %", "flagged %", "ROC area")
 ROUTES = {
     "abstain": "abstain: nothing found",
@@ -49,13 +50,13 @@ ROUTES = {
 
 @dataclass(frozen=True)
 class PreflightOutcome:
-    """What the preflight said about one question's passages, and what was the case.
+    """The preflight's verdict on one question's passages, and the truth.
 
     Attributes:
-        iou: Of the dense and the BM25 top n of the passages; 0 without passages.
+        iou: IoU of the dense and the BM25 top n of the passages; 0 without passages.
         flagged: IoU at most the threshold.
-        issue: No gold document's passage in the dense top n.
-        lost: The first of them stands below the third of the passages.
+        issue: No gold document's passage is in the dense top n.
+        lost: The first of them is below the third of the passages.
         absent: None of them is among the passages.
         gold: Places of gold documents' passages in the dense order of the passages.
         branch: Which rule decided the route: a key of `ROUTES`.
@@ -72,7 +73,7 @@ class PreflightOutcome:
 
 
 def run(collection: DataSet, run: ExperimentRun) -> Report:
-    """Put each query through retrieval and preflight, with the product's passages and with the paper's."""
+    """Run retrieval and preflight for each query, with the product's passages and with the paper's."""
     settings = Settings(preflight="iou")
     queries = collection.select(run.part, run.limit)
     with collection_library(collection, run) as library:
@@ -110,7 +111,7 @@ def run(collection: DataSet, run: ExperimentRun) -> Report:
 
 
 def _referenced(library: Library, hits: Sequence[Hit], cosines: Mapping[str, float]) -> Retrieved:
-    """Return a ranking's passages as a turn has them."""
+    """Return a ranking's passages in the form that a turn has."""
     passages: list[Passage] = library.passages([hit.passage_id for hit in hits])
     refs = [
         reference(Candidate(passage, hit.rank, hit.score, cosines[passage.id]), hit.rank)
@@ -126,7 +127,7 @@ def _outcome(
     relevant: frozenset[str],
     settings: Settings,
 ) -> PreflightOutcome:
-    """What the product's own rule says of these passages."""
+    """Return the verdict of the product's own rule on these passages."""
     decision = decide(query.question, refs, sources, settings)
     any_length = settings.model_copy(update={"map_prompt_tokens": 0})
     documents = {ref["rank"]: ref["document_id"] for ref in refs}
@@ -145,7 +146,7 @@ def _outcome(
 
 
 def branch(decision: RouteDecision, settings: Settings) -> str:
-    """Which rule of the router decided: a key of `ROUTES`."""
+    """Return which rule of the router decided: a key of `ROUTES`."""
     if decision.name in ("abstain", "corg"):
         return decision.name
     if decision.signals["passages"] <= ALWAYS_PLAIN_PASSAGES:
@@ -169,13 +170,15 @@ def _rows(
 def _tables(
     product: Sequence[PreflightOutcome], paper: Sequence[PreflightOutcome], k: int, seed: int
 ) -> tuple[tuple[Table, ...], dict[str, Any], dict[str, Estimate]]:
+    """Return the tables of the product's and the paper's predictions, their figures, and their estimates."""
     ours, ours_figures = _prediction(f"product: {k} fused passages", product, lambda o: o.flagged, seed)
     routed, routed_figures = _prediction("product, as it routes", product, lambda o: o.branch == "disagree", seed)
     at_any, at_any_figures = _prediction("product, short contexts too", product, lambda o: o.sent_if_longer, seed)
     dense, dense_figures = _prediction(f"paper's setting: {k} dense passages", paper, lambda o: o.flagged, seed)
-    areas = [
-        roc_area([1 - o.iou for o in outcomes], [o.issue for o in outcomes], seed=seed) for outcomes in (product, paper)
-    ]
+    areas = []
+    for outcomes in (product, paper):
+        risks, issues = [1 - outcome.iou for outcome in outcomes], [outcome.issue for outcome in outcomes]
+        areas.append(roc_area(risks, issues, seed=seed))
     confusion = Table(
         "Issues predicted",
         COLUMNS,
@@ -210,7 +213,7 @@ def _tables(
 
 
 def _short(product: Sequence[PreflightOutcome]) -> tuple[Table, dict[str, Any]]:
-    """What the rule costs that a context which fits one map prompt goes plain (BriefContext, journal)."""
+    """Return the cost of the rule that a context which fits one map prompt goes plain (BriefContext, journal)."""
     plain = [o for o in product if o.branch == "short"]
     kept = [o for o in plain if o.sent_if_longer]
     issues = [o for o in kept if o.issue]
@@ -265,7 +268,7 @@ def _prediction(
 def _groups(
     groups: Mapping[str, Sequence[PreflightOutcome]], total: int, *, further: bool = False
 ) -> tuple[tuple[tuple[str, ...], ...], dict[str, Any]]:
-    """Share and issue rate of groups of questions, and how many issues have a gold passage further down."""
+    """Return share and issue rate of groups of questions, and how many issues have a gold passage further down."""
     rows, numbers = [], {}
     for name, here in groups.items():
         issues = [o for o in here if o.issue]

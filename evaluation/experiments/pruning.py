@@ -1,8 +1,8 @@
-"""Experiment `pruning`: which share of the passages' tokens a language model is spared, and which answers are lost.
+"""Experiment `pruning`: the share of the passages' tokens that pruning saves, and the answers that it loses.
 
-For each question the passages that would go on are retrieved as in a turn, and the extractive reader judges each. An
-answer counts as kept while one of its forms stands, as whole words, in a passage that stays. Beside thresholds of
-answerability stands what needs no reader: the first n passages alone.
+For each question passages are retrieved and selected as in a turn, and the extractive reader judges each. An answer
+counts as kept if one of its forms is, as whole words, in a passage that stays. Thresholds of answerability are compared
+with a way that needs no reader: only the first n passages.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ Keep = Callable[["PruningQuestion"], Sequence[int]]
 
 @dataclass(frozen=True)
 class PruningQuestion:
-    """A question with the passages that would go on, in the order of the prompt.
+    """A question with the selected passages, in the order of the prompt.
 
     Attributes:
-        id, question: Of the question.
-        answerable: What the reader says of each passage.
-        tokens: Of each passage.
-        holds: Whether an answer stands in it.
+        id, question: The question.
+        answerable: The reader's probability for each passage.
+        tokens: Length of each passage.
+        holds: Whether each contains an answer.
     """
 
     id: str
@@ -56,26 +56,26 @@ class PruningQuestion:
     holds: tuple[bool, ...]
 
     def tokens_of(self, places: Sequence[int]) -> int:
-        """Tokens of the passages in these places."""
+        """Return the tokens of the passages at these places."""
         return sum(self.tokens[place] for place in places)
 
     def answered(self, places: Sequence[int]) -> bool:
-        """Return whether one of them holds an answer."""
+        """Return whether one of the passages at these places contains an answer."""
         return any(self.holds[place] for place in places)
 
 
 def above(threshold: float) -> Keep:
-    """Keeps what pruning at a threshold keeps."""
+    """Return the way that keeps the passages that pruning at a threshold keeps."""
     return lambda asked: kept_places(asked.answerable, threshold)
 
 
 def first(count: int) -> Keep:
-    """Keeps the first passages."""
+    """Return the way that keeps the first passages."""
     return lambda asked: range(min(count, len(asked.tokens)))
 
 
 def run(collection: DataSet, run: ExperimentRun) -> Report:
-    """Retrieve for each question, and count what each way of keeping passages leaves of tokens and answers."""
+    """Retrieve for each question, and measure how many tokens and answers each way of keeping passages leaves."""
     with collection_library(collection, run) as library:
         asked = ask_all(collection, library, run)
         given = inputs(collection, library, k=Settings().k, least=LEAST)
@@ -98,7 +98,7 @@ def run(collection: DataSet, run: ExperimentRun) -> Report:
 
 
 def ask_all(collection: DataSet, library: Library, run: ExperimentRun) -> list[PruningQuestion]:
-    """Return the part's questions with their passages as the reader judges them."""
+    """Return the part's questions with their passages and the reader's judgements."""
     reader = open_named(run.extractive_reader)
     queries = collection.select(run.part, run.limit)
     found = []
@@ -112,6 +112,7 @@ def ask_all(collection: DataSet, library: Library, run: ExperimentRun) -> list[P
 def _asked(
     reader: ExtractiveReader, name: str, question: str, passages: Sequence[Any], answers: Sequence[str]
 ) -> PruningQuestion:
+    """Return a question with probability, tokens, and whether it holds an answer, for each passage."""
     texts = [(passage.title, passage.text) for passage in passages]
     return PruningQuestion(
         id=name,
@@ -123,7 +124,7 @@ def _asked(
 
 
 def rows_of(asked: Sequence[PruningQuestion], ways: Mapping[str, Keep]) -> list[ScoreRow]:
-    """Return whether an answer is in what each way keeps of a question's passages."""
+    """Return whether an answer is in the passages that each way keeps."""
     rows = []
     for item in asked:
         kept = {name: keep(item) for name, keep in ways.items()}
@@ -134,7 +135,7 @@ def rows_of(asked: Sequence[PruningQuestion], ways: Mapping[str, Keep]) -> list[
 
 
 def curve(asked: Sequence[PruningQuestion], rows: Sequence[ScoreRow], seed: int) -> tuple[Table, dict[str, Any]]:
-    """Share of the tokens and of the answers that each way keeps, with what it loses against keeping all."""
+    """Return the share of the tokens and of the answers that each way keeps, and its loss against keeping all."""
     found = compare(rows, baseline=ALL, seed=seed, wilson=False)
     cells, figures = [], {}
     whole = [sum(item.tokens) for item in asked]

@@ -1,8 +1,8 @@
-"""Experiment `reading`: an extractive reader's spans, answerability, relevance and verdicts on passages that are given.
+"""Experiment `reading`: an extractive reader's spans, answerability, relevance and verdicts on given passages.
 
-Each question is put to each of its passages by itself. Beside the reader stands the sentence reader, which quotes a
-passage's best sentence; what is said of both is said of the same pairs. With several passages a question, the span of
-the passage that most probably answers is taken as well.
+Each question is asked of each of its passages separately. The reader is compared with the sentence reader, which quotes
+a passage's best sentence, on the same pairs. If a question has several passages, the span of the passage that most
+probably answers is measured as well.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from preflight_rag.state.reading import Source
 BATCH = 16
 RISKS = (0.1, 0.2)
 OPTIONS = {"pubmedqa": ("yes", "no", "maybe"), WHOLE: ("yes", "no", "maybe"), "bioasq": ("yes", "no")}
-"""Sets whose questions are also put as multiple choice."""
+"""Sets whose questions are also asked as multiple choice."""
 READER, SENTENCES = "reader", "sentence reader"
 VERDICTS = ("yes", "no", "neither")
 
@@ -54,7 +54,7 @@ Part = tuple[Table, dict[str, Any]]
 
 @dataclass(frozen=True)
 class ReadPair:
-    """A pair that was read: what the reader said, and the sentence reader's best sentence with its score."""
+    """A pair with its reading, and the sentence reader's best sentence with its score."""
 
     example: Sample
     reading: PassageReading
@@ -63,12 +63,12 @@ class ReadPair:
 
     @property
     def span(self) -> str:
-        """Words of the best span."""
+        """The words of the best span."""
         return self.reading.best.text if self.reading.best else ""
 
     @property
     def marked(self) -> bool:
-        """Whether the passage holds an answer whose words are known."""
+        """Whether the passage contains an answer with known words."""
         return bool(self.example.passage.spans) and bool(self.example.names)
 
     @property
@@ -78,12 +78,12 @@ class ReadPair:
 
     @property
     def quoted(self) -> bool:
-        """Whether the passage answers and its best sentence holds an answer."""
+        """Whether the passage answers and its best sentence contains an answer."""
         return self.marked and holds(self.sentence, self.example.names)
 
 
 def open_named(name: str) -> ExtractiveReader:
-    """Return the extractive reader of a name, or of a file of the project's network that ends in `.onnx`.
+    """Return the extractive reader of a name, or of a `.onnx` file with the project's network.
 
     Raises:
         ExtractiveReaderError: It cannot be loaded.
@@ -96,7 +96,7 @@ def open_named(name: str) -> ExtractiveReader:
 
 
 def run(collection: DataSet, run: ExperimentRun) -> Report:
-    """Read every pair of the part with both readers, and compare with what is known."""
+    """Read every pair of the part with both readers, and compare with the labels."""
     reader, embedder = open_named(run.extractive_reader), opening.open_embedder(run.embedder)
     sentences = OfflineReader(embedder)
     chosen = collection.select(run.part, run.limit)
@@ -129,6 +129,7 @@ def run(collection: DataSet, run: ExperimentRun) -> Report:
 
 
 def _put(example: Sample, reading: PassageReading, sentences: OfflineReader) -> ReadPair:
+    """Return a pair with the reader's result and the sentence that the reader of sentences would quote."""
     found = sentences.rank(
         example.question, sentences_of([Source(1, "passage", example.passage.title, example.passage.text)])
     )
@@ -137,6 +138,7 @@ def _put(example: Sample, reading: PassageReading, sentences: OfflineReader) -> 
 
 
 def _inputs(collection: DataSet, name: str) -> dict[str, Any]:
+    """Return the inputs of a run for its report: data set, model file and settings by their hashes."""
     own = {"default": MODEL}.get(name, Path(name))
     given: dict[str, Any] = {"source": collection.source, "licence": collection.licence}
     if own.is_file():
@@ -145,14 +147,17 @@ def _inputs(collection: DataSet, name: str) -> dict[str, Any]:
 
 
 def _spans(puts: Sequence[ReadPair], seed: int) -> Part | None:
-    """Spans of passages that hold the answer, and of the passage among a question's that most probably does."""
+    """Return the span measures of passages that contain the answer, and of each question's most probable passage."""
     marked = [put for put in puts if put.marked]
     if not marked:
         return None
     groups: dict[str, list[ReadPair]] = {}
     for put in puts:
         groups.setdefault(put.example.id, []).append(put)
-    several = [_most_probable(group) for group in groups.values() if len(group) > 1 and any(p.marked for p in group)]
+    several = []
+    for group in groups.values():
+        if len(group) > 1 and any(put.marked for put in group):
+            several.append(_most_probable(group))
     kinds = {"a passage with the answer": marked}
     if several:
         kinds["the most probable of a question's passages"] = several
@@ -191,7 +196,7 @@ def _most_probable(group: Sequence[ReadPair]) -> ReadPair:
 
 
 def _areas(puts: Sequence[ReadPair], label: str, seed: int) -> Part | None:
-    """Area under the ROC curve of a probability for what is known of the pairs, beside the best sentence's score."""
+    """Return the area under the ROC curve of a probability for a label, beside that of the best sentence's score."""
     known = [put for put in puts if _known(put.example, label) is not None]
     truth = [bool(_known(put.example, label)) for put in known]
     values = [put.reading.answerable if label == "answerable" else put.reading.relevance for put in known]
@@ -212,6 +217,7 @@ def _areas(puts: Sequence[ReadPair], label: str, seed: int) -> Part | None:
 
 
 def _known(example: Sample, label: str) -> bool | None:
+    """Return whether a pair is known to be answerable (or relevant); None if unknown."""
     return example.answerable if label == "answerable" else example.passage.relevant
 
 
@@ -221,7 +227,7 @@ def selective_pairs(puts: Sequence[ReadPair]) -> list[ReadPair]:
 
 
 def _selective(puts: Sequence[ReadPair], seed: int) -> Part | None:
-    """Return how much can be answered at a given risk."""
+    """Return how many pairs can be answered at a given risk."""
     known = selective_pairs(puts)
     if len({put.marked for put in known}) < 2:
         return None
@@ -246,7 +252,7 @@ SELECTIVE_NOTE = (
 
 
 def selective(confidence: Sequence[float], wrong: Sequence[bool], seed: int) -> dict[str, Estimate]:
-    """Share that is right, area under the risk-coverage curve, coverage at each of `RISKS`."""
+    """Return the share that is right, the area under the risk-coverage curve, and the coverage at each of `RISKS`."""
     return {
         "right": wilson(len(wrong) - sum(wrong), len(wrong)),
         "area": risk_area(confidence, wrong, seed=seed),
@@ -260,7 +266,7 @@ def selective_cells(found: dict[str, Estimate]) -> Cells:
 
 
 def _verdicts(name: str, puts: Sequence[ReadPair], seed: int) -> Part | None:
-    """Return the verdict head on yes/no questions and statements; on BioASQ the mean over a question's snippets."""
+    """Return the measures of the verdict head on yes/no questions and statements; for BioASQ, of mean verdicts."""
     units: dict[str, list[ReadPair]] = {}
     for place, put in enumerate(puts):
         if put.example.passage.verdict is not None and put.reading.verdict is not None:
@@ -286,6 +292,7 @@ ACCURACY_NOTE = "[95 %: Wilson for shares, bootstrap for macro-F1 and for the pa
 
 
 def _mean_verdict(group: Sequence[ReadPair]) -> tuple[float, ...]:
+    """Return the mean of the verdict's probabilities over a question's passages."""
     verdicts = [put.reading.verdict for put in group if put.reading.verdict is not None]
     return tuple(round(sum(column) / len(verdicts), 6) for column in zip(*verdicts, strict=True))
 
@@ -308,7 +315,7 @@ def _accuracy(predicted: Sequence[str], gold: Sequence[str], seed: int) -> tuple
 
 
 def _choices(name: str, puts: Sequence[ReadPair], readers: dict[str, OfflineReader], run: ExperimentRun) -> Part | None:
-    """Multiple choice as the product takes it: the question, all its passages, and the options."""
+    """Return the measures of multiple choice as in the product: the question, all its passages, and the options."""
     groups: dict[str, list[Sample]] = {}
     for put in puts:
         if name in OPTIONS and put.example.passage.verdict is not None:
@@ -338,7 +345,7 @@ def _choices(name: str, puts: Sequence[ReadPair], readers: dict[str, OfflineRead
 
 
 def _rows(name: str, puts: Sequence[ReadPair]) -> Iterator[ScoreRow]:
-    """Yield whether each reader is right about a pair, and how sure it is."""
+    """Yield whether each reader is right about a pair, and its confidence."""
     for place, put in enumerate(puts):
         example, reading = put.example, put.reading
         known = {

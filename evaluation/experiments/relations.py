@@ -1,14 +1,14 @@
-"""Experiment `relations`: how right the keyless reader's models of relations between contexts are on RAMDocs.
+"""Experiment `relations`: how accurate the keyless reader's models of relations between contexts are on RAMDocs.
 
-Labels come from the data set: a context that is not noise answers; two are about one thing when the right answers of
-their things are the same; two about one thing give one answer when the data set gives them the same. A misinforming
-context is about the same thing as the right one that it is an edited copy of (`EDITED_COPY`); where there is none, its
+Labels come from the data set: a context that is not noise answers; two are about one entity if the right answers of
+their entities are the same; two about one entity give one answer if the data set gives them the same. A misinforming
+context is about the same entity as the right one of which it is an edited copy (`EDITED_COPY`); if there is none, its
 pairs are left out.
 
-By sentences (`--extractive-reader none`) questions fall into halves by the first byte of the SHA-256 of the question:
-the models are fitted on the even one, `--part development` (by `python -m training.relations`). By the trained reader's
-spans the parts of its data count, as `--part train`, `validation` or `test`: it says too much of what it was trained
-on, so the models are fitted, and their thresholds chosen, on validation.
+For sentences (`--extractive-reader none`) questions are split into halves by the first byte of the SHA-256 of the
+question: the models are fitted on the even one, `--part development` (by `python -m training.relations`). For the
+trained reader's spans the parts of its data are used, as `--part train`, `validation` or `test`: it is overconfident on
+its training data, so the models are fitted, and their thresholds chosen, on validation.
 """
 
 from __future__ import annotations
@@ -39,53 +39,49 @@ from preflight_rag.text.words import words
 ORIGIN = "github.com/HanNight/RAMDocs"
 PARTS = ("train", "validation", "test", "development", "all")
 EDITED_COPY = 0.3
-"""Least Jaccard index of two contexts' words at which one is taken for an edited copy of the other; a guess."""
+"""Least Jaccard index of two contexts' words at which one counts as an edited copy of the other; a guess."""
 MODELS = {
     relations.SENTENCES: ("answers", "same_entity", "same_answer"),
     relations.SPANS: ("same_entity", "same_answer"),
 }
-"""The models of each way of reading; by spans, the reader itself says which context answers."""
+"""The models of each way of reading; for spans, the reader itself decides which context answers."""
 KINDS: tuple[RelationKind, ...] = ("duplicated", "ambiguous", "counterfactual", "distracting", "none")
 TRUTHS: dict[str, frozenset[RelationKind]] = {
     "duplicated": frozenset({"duplicated", "ambiguous"}),
     "counterfactual": frozenset({"counterfactual"}),
     "different things": frozenset({"distracting", "none"}),
 }
-"""What the data set says of two contexts, and the relations that say the same."""
+"""The data set's labels for two contexts, and the relations that mean the same."""
 
 
 def run(found: DataSet, run: ExperimentRun) -> Report:
-    """Read the contexts of a part's questions, and compare with what the data set says of them."""
+    """Read the contexts of a part's questions, and compare with the data set's labels."""
     extractive = open_extractive_reader(run.extractive_reader)
     embedder = CachedEmbedder(open_embedder(run.embedder))
     reader = OfflineReader(embedder, extractive)
     asked = chosen(found.samples, run.part, halves=extractive is None, limit=run.limit)
-    examples, related = [], []
+    examples, related, scored = [], [], []
     for sample in run.each(asked, f"{found.name}: questions"):
         examples += list(rows(sample, reader))
-        related.append(list(related_pairs(sample, reader)))
-    models, kinds = _models(examples, reader), _relations([pair for pairs in related for pair in pairs])
+        pairs = list(related_pairs(sample, reader))
+        related += pairs
+        score = fmean(kind in TRUTHS[truth] for truth, kind, _ in pairs) if pairs else None
+        details = {"question": sample.question, "known, related, both answer": list(map(list, pairs))}
+        scored.append(ScoreRow(sample.id, arm="reader", score=score, details=details))
+    models, kinds = _models(examples, reader), _relations(related)
     return Report(
         experiment="relations",
         dataset=found.title,
         about=f"{len(asked)} questions ({run.part} part).",
         tables=(models, kinds),
-        rows=tuple(
-            ScoreRow(
-                sample.id,
-                arm="reader",
-                score=fmean(kind in TRUTHS[truth] for truth, kind, _ in pairs) if pairs else None,
-                details={"question": sample.question, "known, related, both answer": [list(pair) for pair in pairs]},
-            )
-            for sample, pairs in zip(asked, related, strict=True)
-        ),
+        rows=tuple(scored),
         figures={table.title: {row[0]: list(row[1:]) for row in table.rows} for table in (models, kinds)},
         inputs=described(found, embedder, read_by=way_of(reader)),
     )
 
 
 def chosen(samples: Sequence[Sample], part: str, *, halves: bool, limit: int | None = None) -> list[Sample]:
-    """Return the samples of a part: a half (development or test), with a reader of spans one of its own parts; or all.
+    """Return the samples of a part: a half (development or test), for a reader of spans one of its own parts; or all.
 
     Raises:
         UsageError: There is no such part, the limit is below 1, or the part is empty.
@@ -106,14 +102,15 @@ def chosen(samples: Sequence[Sample], part: str, *, halves: bool, limit: int | N
 
 
 def sources_of(sample: Sample) -> list[Source]:
-    """Return a sample's contexts as a reader takes them, numbered from 1."""
+    """Return a sample's contexts as sources for a reader, numbered from 1."""
     return [Source(n, passage.id, passage.title, passage.text) for n, passage in enumerate(sample.given, 1)]
 
 
 def things_of(sample: Sample) -> dict[int, str]:
-    """For each context by number the right answer of the thing that it is about, where that is known.
+    """Return, for each context by number, the right answer of its entity, if known.
 
-    A wrong context is about the thing that the data set names for it, else about that of the right one it is a copy of.
+    A wrong context is about the entity that the data set names for it, else about that of the right one it is a copy
+    of.
     """
     right = {n: passage for n, passage in enumerate(sample.given, 1) if passage.role == "gold"}
     found = {n: words_of(passage.answer) for n, passage in right.items()}
@@ -130,12 +127,13 @@ def things_of(sample: Sample) -> dict[int, str]:
 
 
 def _alike(a: str, b: str) -> float:
+    """Return the share of common words of two texts (Jaccard index)."""
     first, second = set(words(a)), set(words(b))
     return len(first & second) / len(first | second) if first | second else 0.0
 
 
 def rows(sample: Sample, reader: OfflineReader) -> Iterator[tuple[str, Features, bool]]:
-    """What the models are fitted to and judged by: the model's name, features, label."""
+    """Yield the data with which the models are fitted and evaluated: the model's name, features, label."""
     sources = sources_of(sample)
     read = dict(zip((s.n for s in sources), reader.contexts.read_all(sample.question, sources), strict=True))
     about = things_of(sample)
@@ -152,12 +150,12 @@ def rows(sample: Sample, reader: OfflineReader) -> Iterator[tuple[str, Features,
 
 
 def way_of(reader: OfflineReader) -> str:
-    """How a reader reads contexts: by sentences or by spans."""
+    """Return how a reader reads contexts: by sentences or by spans."""
     return relations.SENTENCES if "answers" in reader.contexts.models else relations.SPANS
 
 
 def _models(found: Sequence[tuple[str, Features, bool]], reader: OfflineReader) -> Table:
-    """How right each model is."""
+    """Return a table of each model's accuracy."""
     models, lines = reader.contexts.models, []
     for name in MODELS[way_of(reader)]:
         pairs = [(relations.probability(models[name], features), label) for of, features, label in found if of == name]
@@ -174,7 +172,7 @@ def _models(found: Sequence[tuple[str, Features, bool]], reader: OfflineReader) 
 
 
 def related_pairs(sample: Sample, reader: OfflineReader) -> Iterator[tuple[str, RelationKind, bool]]:
-    """Of each two contexts that answer: what the data set says, the reader's relation, whether it has both answer."""
+    """Yield, for each two contexts that answer, the label, the reader's relation, whether it finds both to answer."""
     about, answers = things_of(sample), [words_of(passage.answer) for passage in sample.given]
     known = {source.n: source for source in sources_of(sample) if source.n in about}
     for a, b in combinations(known, 2):
@@ -185,7 +183,7 @@ def related_pairs(sample: Sample, reader: OfflineReader) -> Iterator[tuple[str, 
 
 
 def _relations(found: Sequence[tuple[str, RelationKind, bool]]) -> Table:
-    """Relations between contexts that answer, by what the data set says of them (rows) and by the reader (columns)."""
+    """Return a table of relations between contexts that answer, by label (rows) and by the reader (columns)."""
     both = [pair for pair in found if pair[2]]
     lines = {truth: [pair for pair in found if pair[0] == truth] for truth in TRUTHS}
     lines |= {"all": list(found), f"both found to answer ({len(both)})": both}
@@ -197,5 +195,6 @@ def _relations(found: Sequence[tuple[str, RelationKind, bool]]) -> Table:
 
 
 def _right(pairs: Sequence[tuple[str, RelationKind, bool]]) -> str:
+    """Return the share of pairs with the right relation, as a table's cell."""
     right = [kind in TRUTHS[truth] for truth, kind, _ in pairs]
     return number(wilson(sum(right), len(right)), percent=True) if right else "–"

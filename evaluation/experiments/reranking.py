@@ -1,9 +1,9 @@
 """Experiment `reranking`: what the second stage adds to the dense, the BM25 and the fused ranking.
 
-Of a known collection, the reranker without a model and the fusions that are compared with it take the weights of the
-fold that was trained without the collection's group; of any other, those in use. The extractive reader's relevance is
-a second stage as well; it was trained on parts of MedQuAD, SciFact and other sets, so that only collections beside
-these are a fair test of it.
+For a known collection, the reranker without a model and the fusions compared with it use the weights of the fold that
+was trained without the collection's group; for any other, those in use. The extractive reader's relevance is a second
+stage as well; it was trained on parts of MedQuAD, SciFact and other sets, so that only other collections are a fair
+test of it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FUSIONS = {
     "CombSUM": ("dense share", "bm25 share"),
     "weighted RRF": ("dense reciprocal rank", "bm25 reciprocal rank"),
 }
-"""Weighted fusions as features of the dense and the BM25 ranking; scores are brought to [0, 1] (Fox and Shaw 1994)."""
+"""Weighted fusions as features of the dense and the BM25 ranking; scores are scaled to [0, 1] (Fox and Shaw 1994)."""
 MEASURES = {"nDCG@10": "nDCG@10", "MRR": "RR", "recall@16": "R@16"}
 RERANKED = "reranked"
 NO_DEADLINE = float("inf")

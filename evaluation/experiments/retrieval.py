@@ -41,7 +41,9 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
         searched = {sample.id: result for sample, result in asked}
         given = inputs(found, library, **sizes)
     rankings = {arm: {name: ranked(result) for name, result in searched.items()} for arm, ranked in ARMS.items()}
-    documents = {arm: {n: [hit.document_id for hit in r] for n, r in by_id.items()} for arm, by_id in rankings.items()}
+    documents: dict[str, dict[str, list[str]]] = {}
+    for arm, by_id in rankings.items():
+        documents[arm] = {id: [hit.document_id for hit in ranking] for id, ranking in by_id.items()}
     questions = {sample.id: sample.question for sample in samples}
 
     def details(arm: str, name: str) -> dict[str, object]:
@@ -69,7 +71,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def _agreement(rankings: dict[str, dict[str, Sequence[Hit]]]) -> list[ScoreRow]:
-    """How alike two rankings are: whether the first passage is the same, and the IoU of the first ones."""
+    """Return rows on the similarity of two rankings: same first passage or not, and IoU of the first ones."""
     rows = []
     for one, other in (("dense", "BM25"), ("dense", "fused"), ("BM25", "fused")):
         for name, ranking in rankings[one].items():

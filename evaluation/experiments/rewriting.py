@@ -1,4 +1,4 @@
-"""Experiment `rewriting`: spelling on questions as they are and with planted slips, and what the ladder finds."""
+"""Experiment `rewriting`: spelling correction of unchanged questions and of planted slips, and the ladder's results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from preflight_rag.text.concepts import rewrite_by_rules
 
 DEPTH = 100
 WEIGHTS = (0.0, 0.25, 0.5, 1.0)
-"""Of the ladder beside the dense and the BM25 ranking."""
+"""Weights of the ladder beside the dense and the BM25 ranking."""
 SLIPS = ("swapped", "missing", "doubled", "vowel")
 OUTCOMES = ("restored", "left", "another word")
 _WORD = re.compile(r"(?<![\w-])[a-z]{6,}(?![\w-])")
@@ -68,7 +68,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def planted(text: str, speller: Speller, rng: random.Random) -> tuple[str, str, str] | None:
-    """Return a question with one slip in it, the word and the slip; None where no word of the library can hold one."""
+    """Return a question with one slip in it, the word and the slip; None if no word of the library can have one."""
     words = [match for match in _WORD.finditer(text) if not speller.vocabulary.unknown([match[0]])]
     rng.shuffle(words)
     for match in words:
@@ -79,7 +79,7 @@ def planted(text: str, speller: Speller, rng: random.Random) -> tuple[str, str, 
 
 
 def slip(word: str, kind: str, rng: random.Random) -> str:
-    """Return a word with a slip of a kind (one of `SLIPS`) behind its first letter."""
+    """Return a word with a slip of a kind (one of `SLIPS`) after its first letter."""
     at = rng.randrange(1, len(word) - 1)
     if kind == "swapped":
         return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
@@ -93,7 +93,7 @@ def slip(word: str, kind: str, rng: random.Random) -> str:
 
 
 def _spelled(library: Library, samples: Sequence[Sample], run: ExperimentRun) -> Iterator[ScoreRow]:
-    """Yield whether a question as it is was changed; what became of one planted slip."""
+    """Yield whether an unchanged question was altered, and the outcome for one planted slip."""
     vocabulary = library.vocabulary
     assert vocabulary is not None  # noqa: S101  # rebuilt where there was none
     speller, rng = Speller(vocabulary), random.Random(run.seed)  # noqa: S311
@@ -112,10 +112,7 @@ def _spelled(library: Library, samples: Sequence[Sample], run: ExperimentRun) ->
 def _rankings(
     library: Library, searched: Sequence[tuple[Sample, Rankings]]
 ) -> tuple[dict[str, dict[str, list[str]]], int]:
-    """Return the ladder's documents alone, and as a third ranking beside the dense and the BM25 one.
-
-    And all rungs tried.
-    """
+    """Return the ladder's documents alone and as a third ranking beside dense and BM25, and the number of rungs."""
     rankings: dict[str, dict[str, list[str]]] = {}
     rungs = 0
     for sample, found in searched:

@@ -1,17 +1,17 @@
 """Experiment `router`: right answers against calls, for ways to choose between plain reading and map/reduce.
 
-Questions with a marked answer are put to a library of whole documents, or of short passages, through the product's own
-retrieval. Where the first passage that answers stands in the order that the reader gets is known then; what a model
-makes of it is simulated by four curves: two that BriefContext measured (Supplementary Table 1, 16 passages), one of a
-model that loses nothing, and a steep one. Right answers and calls are expectations over the curve, so nothing is drawn
-by chance; an answer that was not retrieved is right by no way.
+Questions with a marked answer are asked of a library of whole documents, or of short passages, through the product's
+own retrieval. The rank of the first answering passage, in the order that the reader gets, is then known; a model's
+success with it is simulated by four curves: two that BriefContext measured (Supplementary Table 1, 16 passages), one of
+a model that loses nothing, and a steep one. Right answers and calls are expectations over the curve, so nothing is
+random; an answer that was not retrieved is never right.
 
-What the look at a plain answer has read again is measured for each question on answers made by rule, where a set marks
-them: a wrong one is what the extractive reader takes from the first passage that does not answer, with that passage
-cited; a right one the marked words, with theirs. Both cost the calls of the second reading; of a wrong one that is
-regained what the model's place in the list lost, if the passage that answers is among those read again. Where nothing
-was retrieved that answers, the wrong one is all there is. This is the harder case for the look: an answer that finds
-nothing, or cites nothing that supports it, is always noticed.
+The check of a plain answer, after which passages may be read again, is measured for each question on answers made by
+rule, if a set marks them: a wrong one is what the extractive reader finds in the first passage that does not answer,
+with that passage cited; a right one is the marked words, with their passage. Both cost the calls of the second reading;
+a wrong one is corrected with the probability that the model's curve had lost, if the answering passage is among those
+read again. If no answering passage was retrieved, there is only the wrong one. This is the harder case for the check:
+an answer that finds nothing, or cites nothing that supports it, is always noticed.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ from preflight_rag.state.reading import Draft, Source
 DEADLINE = 600.0
 """Seconds for the second stage, which is never cut short here."""
 DOCUMENTS = 100
-"""Most long documents of a set, those with the smallest hashes: as many as a person's folder may have."""
+"""Most long documents of a set, those with the smallest hashes: as many as a user's folder may have."""
 FORMER_LIMIT = 0.082
-"""The risk from which every question went to map/reduce before the value of its calls was counted."""
+"""The former rule's least risk for map/reduce, before the value of its calls was taken into account."""
 PLACES = ("0 %", "25 %", "50 %", "75 %", "100 %")
 UNMEASURED_RULE = "router, model not measured"
 RULES = ("never", "always", "IoU rule", f"risk from {FORMER_LIMIT}", "router", UNMEASURED_RULE, "oracle")
@@ -65,20 +65,20 @@ HEAD = ("rule", "right %", "above never by", "calls a turn", "tokens a turn", "i
 
 @dataclass(frozen=True)
 class RoutingCase:
-    """A question with what the rules see, and where its answer stands.
+    """A question with the inputs of the rules, and the rank of its answer.
 
     Attributes:
         sample: The question.
-        risk: Of a lost key passage, by the calibrated model; None where none serves the library.
-        iou: Of both rankings' first passages.
-        place: Rank of the first passage that answers, in the order that the reader gets; None where none was found.
+        risk: Risk of a lost key passage, by the calibrated model; None if there is none for the library.
+        iou: IoU of both rankings' first passages.
+        place: Rank of the first answering passage, in the order that the reader gets; None if none was found.
         dense_place: The same in the dense order of these passages.
         passages: How many are read.
-        notices: Whether the look has a wrong answer read again, at each level of `LOOKS`; None where none was made.
+        notices: Whether the check has a wrong answer read again, at each level of `LOOKS`; None if there is none.
         alarms: Whether it has a right answer read again; likewise.
-        reaches: Whether the passage that answers is among those read again then; likewise.
-        values: The features that the risk is made of, by name.
-        tokens: What is read and written in one go, in parts, and by the look's second reading.
+        reaches: Whether the answering passage is among those read again then; likewise.
+        values: The features from which the risk is computed, by name.
+        tokens: Tokens read and written in one go, in parts, and by the check's second reading.
     """
 
     sample: Sample
@@ -95,18 +95,18 @@ class RoutingCase:
 
     @property
     def lost(self) -> bool:
-        """Whether the answer was retrieved and stands below the first three of what the reader gets."""
+        """Whether the answer was retrieved and is not among the first three that the reader gets."""
         return self.place is not None and self.place > TOP
 
     @property
     def not_nearest(self) -> bool:
-        """BriefContext's event: no passage that answers is among the dense first three."""
+        """BriefContext's event: no answering passage is among the dense first three."""
         return self.dense_place is None or self.dense_place > TOP
 
 
 @dataclass(frozen=True)
 class ExpectedOutcome:
-    """What a rule brings: the chance of a right answer, calls, the shares read in parts at once and again, tokens."""
+    """The outcome of a rule: probability of a right answer, calls, shares read in parts at once and again, tokens."""
 
     right: float
     calls: float
@@ -127,7 +127,8 @@ def open_dataset(name: str, data: Path | None) -> DataSet:
         return replace(
             found,
             most_documents=None,
-            relevance={},  # which documents are asked about; what counts here is the passage with the marked span
+            # these roles only say which documents are asked about; here the passage with the marked span counts
+            relevance={},
             corpus=lambda: (document for document in found.documents() if document.id in taken),
             samples=tuple(sample for sample in found.samples if sample.document in taken),
             library=f"{name} {len(taken)} whole",
@@ -141,7 +142,7 @@ def curves() -> dict[str, ModelProfile]:
     columns = list(published.columns)
     found = {"loses nothing": ModelProfile("flat", "simulated", {0.0: 0.9, 1.0: 0.9}, 0.9)}
     for model in ("GPT-3.5-turbo-0125", "Mixtral-7x8b"):
-        rag, parts = (next(i for i, c in enumerate(columns) if c == f"{model}, 16, {arm}") for arm in _arms(columns))
+        rag, parts = (columns.index(f"{model}, 16, {arm}") for arm in _arms(columns))
         shares = {place: [float(cell or 0) / 100 for cell in published.rows[place]] for place in PLACES}
         plain = {at / 4: shares[place][rag] for at, place in enumerate(PLACES)}
         reduced = fmean(shares[place][parts] for place in PLACES)
@@ -158,7 +159,7 @@ def _arms(columns: Sequence[str]) -> tuple[str, str]:
 
 
 def run(found: DataSet, run: ExperimentRun) -> Report:
-    """Put the part's questions through retrieval, and every curve's reader through every rule."""
+    """Run retrieval for the part's questions, and apply every rule with every curve's reader."""
     samples = found.select(run.part, run.limit)
     if not found.relevance:
         found = sampled(found, [sample.document for sample in samples], run.documents)
@@ -167,20 +168,19 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
         given = inputs(found, library, k=Settings().k)
     if not cases:
         raise UsageError(f"{found.name} has no question whose answer is marked in its documents")
-    tables, numbers, rows = [_where(cases, run.seed), *_look(cases)], {}, []
+    tables, rows = [_where(cases, run.seed), *_look(cases)], []
+    numbers: dict[str, dict[str, dict[str, float]]] = {}
     for name, profile in curves().items():
         expected = {rule: [_expected(rule, case, profile) for case in cases] for rule in RULES}
         expected[BOUND] = _bound(expected["never"], expected["always"])
         tables.append(_table(name, profile, expected, run.seed))
-        numbers[name] = {
-            rule: {
-                "right": fmean(e.right for e in each),
-                "calls": fmean(e.calls for e in each),
-                "tokens": fmean(e.tokens for e in each),
-            }
-            for rule, each in expected.items()
-        }
+        numbers[name] = {}
         for rule, each in expected.items():
+            numbers[name][rule] = {
+                "right": fmean(one.right for one in each),
+                "calls": fmean(one.calls for one in each),
+                "tokens": fmean(one.tokens for one in each),
+            }
             rows += [_row(case, name, rule, one) for case, one in zip(cases, each, strict=True)]
     return Report(
         experiment="router",
@@ -199,14 +199,14 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 def measure(
     found: DataSet, library: Library, samples: Sequence[Sample], run: ExperimentRun, *, looks: bool = True
 ) -> list[RoutingCase]:
-    """Return the questions whose answers are marked, with what the rules see and where the answers stand.
+    """Return the questions with marked answers, with the inputs of the rules and the ranks of the answers.
 
     Args:
         found: The data set.
         library: Its library.
         samples: The questions.
-        run: Names the part, and the extractive reader.
-        looks: Whether the look at an answer is measured, too, which reads all passages.
+        run: The run with the part and the extractive reader.
+        looks: Whether the check of an answer is measured, too, which reads all passages.
     """
     settings = _settings(run)
     order, model = turn_passages(library, settings), risk_model_of(library)
@@ -235,7 +235,7 @@ def measure(
 
 
 def _tokens(overhead: tuple[int, int, int], passages: Sequence[int]) -> tuple[int, ...]:
-    """What is read and written in one go, in parts, and by the look's second reading, which takes the mean length."""
+    """Return tokens read and written in one go, in parts, and by the check's second reading, of mean length."""
     size = Settings().partition_size
     part = [round(fmean(passages))] * min(size, len(passages)) if passages else []
     costs = (("plain", passages), ("map_reduce", passages), ("map_reduce", part))
@@ -244,7 +244,7 @@ def _tokens(overhead: tuple[int, int, int], passages: Sequence[int]) -> tuple[in
 
 
 def _settings(run: ExperimentRun) -> Settings:
-    """Return the settings of retrieval, with the run's reranker where one is named."""
+    """Return the settings of retrieval, with the run's reranker if one is named."""
     settings = Settings(rerank_deadline=DEADLINE)
     if len(run.rerankers) > 1:
         raise UsageError(f"{len(run.rerankers)} rerankers are given", help="Give one, or none for the default.")
@@ -282,7 +282,7 @@ def _looked(
 
 
 def answering(found: DataSet, samples: Sequence[Sample]) -> dict[str, Callable[[str, int, int], bool]]:
-    """Sample id to whether a stretch of a document answers: a marked span begins in it, or the document is relevant."""
+    """Return a test, by sample id, whether a span of a document answers: it is marked, or the document relevant."""
     if found.relevance:
         return {s.id: _of_documents(found.relevant(s.id)) for s in samples if found.relevant(s.id)}
     wanted = {sample.id: sample.document for sample in samples}
@@ -296,15 +296,17 @@ def answering(found: DataSet, samples: Sequence[Sample]) -> dict[str, Callable[[
 
 
 def _of_documents(relevant: frozenset[str]) -> Callable[[str, int, int], bool]:
+    """Return a test whether a passage `(document, start, end)` is of a relevant document."""
     return lambda document, start, end: document in relevant
 
 
 def _of_stretch(name: str, starts: Sequence[int]) -> Callable[[str, int, int], bool]:
+    """Return a test whether a passage `(document, start, end)` contains one of a document's places."""
     return lambda document, start, end: document == name and any(start <= at < end for at in starts)
 
 
 def _expected(rule: str, case: RoutingCase, profile: ModelProfile) -> ExpectedOutcome:
-    """What a rule brings for a question, with a reader of this profile."""
+    """Return the outcome of a rule for a question, with a reader of this profile."""
     parts = len(partition(case.passages, Settings().partition_size))
     once, mapped, _ = case.tokens
     plain = ExpectedOutcome(profile.right_at([case.place], case.passages) if case.place else 0.0, 1.0, tokens=once)
@@ -327,7 +329,7 @@ def _expected(rule: str, case: RoutingCase, profile: ModelProfile) -> ExpectedOu
 def _looked_at(
     case: RoutingCase, profile: ModelProfile, known: ModelProfile, parts: int, plain: float
 ) -> ExpectedOutcome:
-    """What plain reading and the look at its answer bring, where so much is known of the model."""
+    """Return the outcome of plain reading with the check, given the planner's knowledge of the model."""
     once, mapped, second = case.tokens
     if parts < 2:
         return ExpectedOutcome(plain, 1.0, tokens=once)
@@ -348,7 +350,7 @@ def _looked_at(
 
 
 def _bound(never: Sequence[ExpectedOutcome], always: Sequence[ExpectedOutcome]) -> list[ExpectedOutcome]:
-    """What could be had at half the calls of "always" by a rule that knows where each answer stands."""
+    """Return the outcome of an ideal rule, which knows where each answer is, with half the calls of "always"."""
     left = sum(each.calls for each in always) / 2 - sum(each.calls for each in never)
     found = list(never)
     for at in sorted(range(len(never)), key=lambda at: never[at].right - always[at].right):
@@ -359,13 +361,14 @@ def _bound(never: Sequence[ExpectedOutcome], always: Sequence[ExpectedOutcome]) 
 
 
 def _worth(case: RoutingCase, profile: ModelProfile, parts: int) -> bool:
+    """Return whether the expected value rule sends a case to map/reduce."""
     thoroughness = Settings().thoroughness
     value = parts_value(profile, case.risk, passages=case.passages, partitions=parts, thoroughness=thoroughness)
     return case.risk >= value.limit
 
 
 def _plot(reader: str, rules: Mapping[str, Mapping[str, float]]) -> Curves:
-    """Right answers over calls, a point for each rule."""
+    """Return a plot of right answers over calls, with a point for each rule."""
     traces = tuple(Trace(rule, ((found["calls"], found["right"]),), joined=False) for rule, found in rules.items())
     axis = PlotAxis("right answers", percent=True)
     return Curves(
@@ -374,13 +377,14 @@ def _plot(reader: str, rules: Mapping[str, Mapping[str, float]]) -> Curves:
 
 
 def _row(case: RoutingCase, reader: str, rule: str, expected: ExpectedOutcome) -> ScoreRow:
+    """Return a case's expected result under a rule, as a row."""
     spent = {"calls": round(expected.calls, 4), "tokens": round(expected.tokens)}
     details = {**spent, "risk": case.risk, "iou": case.iou, "place": case.place}
     return ScoreRow(case.sample.id, reader, rule, round(expected.right, 6), details=details)
 
 
 def _where(cases: Sequence[RoutingCase], seed: int) -> Table:
-    """Where answers stand, and how well the risk and the IoU foretell it."""
+    """Return a table of the answers' ranks, and of how well the risk and the IoU predict them."""
     lost, nearest = [case.lost for case in cases], [case.not_nearest for case in cases]
     found = [case.place is not None for case in cases]
     retrieved = [case for case in cases if case.place is not None]
@@ -405,7 +409,7 @@ def _where(cases: Sequence[RoutingCase], seed: int) -> Table:
 
 
 def _look(cases: Sequence[RoutingCase]) -> list[Table]:
-    """What the look at an answer notices; nothing where no answer could be held against others."""
+    """Return tables of what the check notices; empty if no answer could be compared with others."""
     wrong = [(case.notices, case.lost) for case in cases if case.notices is not None and case.place is not None]
     absent = [case.notices for case in cases if case.notices is not None and case.place is None]
     alarms = [case.alarms for case in cases if case.alarms is not None]
@@ -419,9 +423,9 @@ def _look(cases: Sequence[RoutingCase]) -> list[Table]:
     }
     lines = []
     for name, some in groups.items():
-        shares = (wilson(sum(each[level] for each in some), len(some)) for level in range(len(LOOKS)))
         if some:
-            lines.append((name, *(number(share, percent=True) for share in shares)))
+            counts = [sum(each[level] for each in some) for level in range(len(LOOKS))]
+            lines.append((name, *(number(wilson(count, len(some)), percent=True) for count in counts)))
     reaches = [case.reaches for case in cases if case.reaches is not None and case.place is not None]
     among = number(wilson(sum(reaches), len(reaches)), percent=True) if reaches else "–"
     note = f"The passage that answers is among the four that are read again: {among} %."
@@ -430,14 +434,15 @@ def _look(cases: Sequence[RoutingCase]) -> list[Table]:
 
 
 def _table(name: str, profile: ModelProfile, expected: Mapping[str, Sequence[ExpectedOutcome]], seed: int) -> Table:
-    """Right answers and calls of every rule, for one simulated reader."""
+    """Return a table of right answers and calls of every rule, for one simulated reader."""
     never = np.array([each.right for each in expected["never"]])
     rows = []
     for rule, each in expected.items():
         right = np.array([one.right for one in each])
         gain = number(bootstrap(mean, right - never, seed=seed), percent=True, signed=True)
         calls, tokens = fmean(e.calls for e in each), fmean(e.tokens for e in each)
-        shares = [f"{fmean(values) * 100:.1f}" for values in ([e.at_once for e in each], [e.again for e in each])]
+        at_once, again = fmean(one.at_once for one in each), fmean(one.again for one in each)
+        shares = (f"{at_once * 100:.1f}", f"{again * 100:.1f}")
         rows.append((rule, f"{right.mean() * 100:.1f}", gain, f"{calls:.2f}", f"{tokens:,.0f}", *shares))
     places = ", ".join(f"{place:.0%}: {share * 100:.1f}" for place, share in profile.plain.items())
     parts = f"in parts {profile.map_reduce * 100:.1f}."

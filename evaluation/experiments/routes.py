@@ -1,8 +1,8 @@
-"""Experiment `routes`: every route for each question, and what the router chose beside the best and the cheapest right.
+"""Experiment `routes`: every route for each question, and the router's choice beside the best and cheapest right one.
 
 A question goes through the whole graph once with the router's choice and once with each route forced, over identical
 passages. Best is the route with the highest score; of several, and of those that are right, the cheapest is the one
-with the least cost: USD where a price is given, else tokens read and written, then calls. Without a language model no
+with the least cost: USD if a price is given, else tokens read and written, then calls. Without a language model no
 route costs anything, and the order plain, map/reduce, COrg decides.
 """
 
@@ -26,20 +26,20 @@ from preflight_rag.state.context import Route
 
 AUTO = "router"
 ROUTES: dict[str, Route] = {"plain": "plain", "map/reduce": "map-reduce", "COrg": "corg"}
-"""Name of a forced route to the setting."""
+"""The setting for each forced route, by its name."""
 SHOWN = {"plain": "plain", "map_reduce": "map/reduce", "corg": "COrg", "abstain": "abstain"}
 RIGHT = 1.0
 
 
 @dataclass(frozen=True)
 class RoutedQuestion:
-    """A question with what its routes gave.
+    """A question with the results of its routes.
 
     Attributes:
         turns: The router's turn, and that of each forced route.
-        chosen: The route that the router's turn ended on.
+        chosen: The route on which the router's turn ended.
         best: The cheapest of the routes with the highest score.
-        right: The cheapest of the routes that are right; None where none is.
+        right: The cheapest of the routes that are right; None if none is.
     """
 
     turns: Mapping[str, ScoreRow]
@@ -49,21 +49,21 @@ class RoutedQuestion:
 
     @property
     def as_good(self) -> bool:
-        """Whether no route does better than the router's turn."""
+        """Whether no route has a better score than the router's turn."""
         return _score(self.turns[AUTO]) >= _score(self.turns[self.best])
 
     @property
     def is_right(self) -> bool:
-        """Whether the router's turn is."""
+        """Whether the router's turn is right."""
         return _score(self.turns[AUTO]) >= RIGHT
 
     def as_json(self) -> dict[str, Any]:
-        """For `results.jsonl`."""
+        """Return the choices for `results.jsonl`."""
         return {"chosen": self.chosen, "best": self.best, "cheapest_right": self.right, "as_good": self.as_good}
 
 
 def run(found: DataSet, run: ExperimentRun) -> Report:
-    """Take each question through all routes."""
+    """Run each question through all routes."""
     settings = turn_settings(run)
     with open_bench(found, run, lambda _: of_kinds(found, run)) as bench:
         retrieved, turns = bench.retrieved(), bench.turns
@@ -100,7 +100,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def judge(turns: Mapping[str, ScoreRow], price: Price | None = None) -> RoutedQuestion:
-    """Which route the router took, which is best, and which is the cheapest that is right."""
+    """Return the router's route, the best one, and the cheapest right one."""
     order = list(ROUTES)
     top = max(_score(turns[name]) for name in order)
     equals = [name for name in order if _score(turns[name]) == top]
@@ -110,16 +110,17 @@ def judge(turns: Mapping[str, ScoreRow], price: Price | None = None) -> RoutedQu
 
 
 def _score(row: ScoreRow) -> float:
+    """Return a row's score; 0 if the arm failed."""
     return row.score or 0.0
 
 
 def _expense(row: ScoreRow, price: Price | None) -> float:
-    """What a turn cost: USD, or tokens where no price is known."""
+    """Return a turn's cost: USD, or tokens if no price is known."""
     return price.cost(*row.tokens) if price else float(sum(row.tokens))
 
 
 def _costs(judged: Sequence[RoutedQuestion], run: ExperimentRun) -> tuple[Table, dict[str, Any]]:
-    """Score, cost and time of the router, of each route, and of who always knew the best one."""
+    """Return score, cost and time of the router, of each route, and of an ideal router."""
     picks = {AUTO: [item.turns[AUTO] for item in judged]}
     picks |= {f"always {name}": [item.turns[name] for item in judged] for name in ROUTES}
     picks["best route, the cheapest of equals"] = [item.turns[item.best] for item in judged]
@@ -148,7 +149,7 @@ def _costs(judged: Sequence[RoutedQuestion], run: ExperimentRun) -> tuple[Table,
 
 
 def _choices(judged: Sequence[RoutedQuestion]) -> tuple[Table, dict[str, Any]]:
-    """By the route that the router chose: how often it was as good as the best, and the cheapest right one."""
+    """Return, by the router's route, how often it was as good as the best, and the cheapest right one."""
     groups = {"all": list(judged)}
     for item in judged:
         groups.setdefault(item.chosen, []).append(item)

@@ -1,25 +1,25 @@
-"""Experiment `routing`: which questions need COrg, and how well the router's signals tell them from others.
+"""Experiment `routing`: which questions need COrg, and how well the router's signals recognise them.
 
-One library holds the documents of all data sets. A question is put to 16 passages: the nearest of its own documents,
-then what search finds; once more to the 16 that search finds by itself. It needs COrg when RAMDocs gives it several
-right answers or a wrong one, and when DRAGged gives it any type of conflict; complementary information counts, since
-its answers belong side by side. It does not when RAMDocs gives it one right answer and no wrong one, nor in PubMedQA,
-NQ-Open and XQuAD. Two comparisons stay within the data sets of conflicts, so that telling data sets apart earns
-nothing: with their own questions that need no COrg, and with each RAMDocs question that needs it, put once more with
-the documents of one right answer and the noise, the others kept from it. BioASQ's questions come with several
-documents that agree; they count in training and for the threshold, and are compared by themselves.
+One library holds the documents of all data sets. A question comes with 16 passages: the nearest of its own documents,
+then other search results; and once more with the 16 that the search finds by itself. It needs COrg if RAMDocs gives it
+several right answers or a wrong one, and if DRAGged gives it any type of conflict; complementary information counts,
+since its answers belong side by side. It does not if RAMDocs gives it one right answer and no wrong one, nor in
+PubMedQA, NQ-Open and XQuAD. Two comparisons stay within the data sets of conflicts, so that recognising a data set does
+not help: with their own questions that need no COrg, and with each RAMDocs question that needs it, asked once more with
+only the documents of one right answer and the noise. BioASQ's questions come with several documents that agree; they
+count in training and for the threshold, and are compared separately.
 
-Without a reader (`--extractive-reader none`) questions fall into halves by the first byte of the SHA-256 of their text:
-even is the development half, on which weights and threshold are set (`python -m training.routing`); odd is the test
-half. With one, its own parts count, because it says too much of what it was trained on: weights and threshold are set
-on the validation part; tables are of the test part, of questions that are in the test half besides.
+Without a reader (`--extractive-reader none`) questions are split into halves by the first byte of the SHA-256 of their
+text: even is the development half, on which weights and threshold are set (`python -m training.signals`); odd is the
+test half. With one, its own parts are used, because it is overconfident on its training data: weights and threshold are
+set on the validation part; tables are of those questions of the test part that are also in the test half.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from statistics import fmean
 from typing import Any, TypeAlias
@@ -46,7 +46,7 @@ from preflight_rag.state.schema import PassageRef
 from preflight_rag.state.values import Document
 
 NAME = "conflicts-and-others"
-"""What `--dataset` calls the six data sets, which are measured as one."""
+"""The name in `--dataset` for the six data sets, which are measured as one."""
 SETS = {
     "RAMDocs": "ramdocs",
     "DRAGged": "dragged_conflicts",
@@ -55,17 +55,18 @@ SETS = {
     "XQuAD": "xquad_en",
 }
 EXPERT, EXPERTS = "BioASQ", 120
-"""The sixth, and how many of its questions are taken; each brings its documents into the library."""
+"""The sixth set, and how many of its questions are used; each adds its documents to the library."""
 MIXED = ("RAMDocs", "DRAGged")
-"""Sets that hold questions of both classes."""
+"""Sets that have questions of both classes."""
 NEGATIVES = ("PubMedQA", "NQ-Open", "XQuAD")
 PASSAGES = 16
 SAMPLE, READ_SAMPLE = 300, 100
-"""Questions of each set without one that needs COrg, by the hashes of their texts; of a part, where a reader reads."""
+"""Questions of each set without any that need COrg, by the hashes of their texts; the second number with a reader, for
+each part."""
 DEPTH = 1000
-"""How deep a question's own documents are looked for."""
+"""Depth of the ranking in which a question's own documents are looked for."""
 FALSE_ALARMS = 0.05
-"""Share of questions without need that may go to COrg, in the mean over the sets: what the threshold was set for."""
+"""Largest share of questions without need that may go to COrg, averaged over the sets, for choosing the threshold."""
 PENALTY = 1.0
 """L2 penalty on the weights, whose features lie in [0, 1]; a guess."""
 SEED = 0
@@ -74,7 +75,7 @@ Passages: TypeAlias = tuple[list[PassageRef], list[Source]]
 
 
 NEEDS, PLAIN = "COrg", "plain"
-"""What a case is to be read by: its `right`. Its label: its data set, behind a slash that set's own class of it."""
+"""The classes of a case, its `right`. Its label is its data set and, after a slash, that set's own class."""
 
 
 def set_of(case: Sample) -> str:
@@ -83,12 +84,12 @@ def set_of(case: Sample) -> str:
 
 
 def needs(case: Sample) -> bool:
-    """Return whether it needs COrg."""
+    """Return whether a case needs COrg."""
     return case.right == NEEDS
 
 
 def parts(found: DataSet, *, read: bool) -> tuple[list[Sample], list[Sample]]:
-    """Training and test cases, set by set: halves, or with a reader its validation and test parts."""
+    """Return training and test cases, set by set: halves, or with a reader its validation and test parts."""
     training: list[Sample] = []
     test: list[Sample] = []
     for name in dict.fromkeys(map(set_of, found.samples)):
@@ -104,7 +105,7 @@ def parts(found: DataSet, *, read: bool) -> tuple[list[Sample], list[Sample]]:
 
 
 def few(cases: Sequence[Sample], most: int) -> list[Sample]:
-    """Return all cases of the sets that hold questions of both classes, the first `most` by hash of the others."""
+    """Return all cases of the sets with questions of both classes, and the first `most` by hash of the others."""
     if any(map(needs, cases)):
         return list(cases)
     return sorted(cases, key=lambda case: digest(case.question))[:most]
@@ -140,7 +141,7 @@ def open_dataset(name: str, data: Path | None) -> DataSet:
 
 
 def _cases(dataset: str, samples: Sequence[Sample]) -> Iterator[Sample]:
-    """Yield one case a question; each of RAMDocs that needs COrg once more, with one answer left."""
+    """Yield one case for each question; for each of RAMDocs that needs COrg a second one with only one answer left."""
     for sample in samples:
         ids, key = [passage.id for passage in sample.given], "" if dataset in MIXED else sample.key
         if dataset != "RAMDocs":
@@ -158,7 +159,7 @@ def _cases(dataset: str, samples: Sequence[Sample]) -> Iterator[Sample]:
 def _case(
     sample: Sample, dataset: str, differs: bool, documents: Iterable[str], kind: str = "", key: str = ""
 ) -> Sample:
-    """Return a question with its own documents; those of its passages that are none of them are kept from it."""
+    """Return a question with its own documents; passages from other documents are removed."""
     return replace(
         sample,
         label=f"{dataset}/{kind}",
@@ -169,7 +170,7 @@ def _case(
 
 
 def _experts(data: Path) -> tuple[list[Sample], list[Document]]:
-    """BioASQ's first questions by hash, with the documents of their gold snippets, which agree with each other."""
+    """Return BioASQ's first questions by hash, with the documents of their gold snippets, which agree."""
     found = datasets.open_dataset("bioasq", data)
     chosen = sorted(found.samples, key=lambda sample: digest(sample.question))[:EXPERTS]
     own = {sample.id: found.relevant(sample.id) for sample in chosen}
@@ -200,6 +201,7 @@ def searched(case: Sample, library: Library) -> Passages:
 
 
 def _passages(library: Library, ids: Sequence[str], cosines: Mapping[str, float]) -> Passages:
+    """Return passages as a turn has them: references and sources, nearest to the question first."""
     passages = library.passages(sorted(ids, key=lambda name: -cosines[name]))
     refs = [
         reference(Candidate(passage, rank, score=0.0, cosine=cosines[passage.id]), rank)
@@ -210,7 +212,7 @@ def _passages(library: Library, ids: Sequence[str], cosines: Mapping[str, float]
 
 @dataclass(frozen=True)
 class MeasuredCase:
-    """A case with the signals' scores: of the passages it was put to, and of those that search finds by itself."""
+    """A case with the signals' scores: for the passages with its own documents first, and for the search's own."""
 
     case: Sample
     scores: dict[str, float]
@@ -219,22 +221,22 @@ class MeasuredCase:
 
 def measured(case: Sample, library: Library, extractive: ExtractiveReader | None = None) -> MeasuredCase:
     """Return the signals of a case."""
-    own, found = (
-        {name: signal.score for name, signal in measure(case.question, *passages, extractive).items()}
-        for passages in (put(case, library), searched(case, library))
-    )
-    return MeasuredCase(case, own, found)
+    scores = []
+    for passages in (put(case, library), searched(case, library)):
+        signals = measure(case.question, *passages, extractive)
+        scores.append({name: signal.score for name, signal in signals.items()})
+    return MeasuredCase(case, *scores)
 
 
 def run(found: DataSet, run: ExperimentRun) -> Report:
-    """Measure the signals of a part's questions; models that lack a signal are fitted on the training ones."""
+    """Measure the signals of a part's questions; models without one signal are fitted on the training ones."""
     check_selection(run.part, run.limit)
     extractive = open_extractive_reader(run.extractive_reader)
     training, test = (_limited(cases, run.limit) for cases in parts(found, read=extractive is not None))
     chosen = {"test": test, "development": training, "all": [*training, *test]}[run.part]
-    wanted = (
-        name for case in (*training, *chosen) for name in (*case.documents, *(passage.id for passage in case.given))
-    )
+    wanted: set[str] = set()
+    for case in (*training, *chosen):
+        wanted |= {*case.documents, *(passage.id for passage in case.given)}
     part = sampled(found, wanted, run.documents)
     rows: dict[int, MeasuredCase] = {}
     with collection_library(part, run) as library:
@@ -273,15 +275,15 @@ def _limited(cases: Sequence[Sample], limit: int | None) -> list[Sample]:
     by_set: dict[str, dict[str, None]] = {}
     for case in sorted(cases, key=lambda case: digest(case.question)):
         by_set.setdefault(set_of(case), {})[case.question] = None
-    in_turn = [question for turn in zip_longest(*by_set.values()) for question in turn if question is not None]
-    kept = frozenset(in_turn[:limit])
+    in_turn = chain.from_iterable(zip_longest(*by_set.values()))
+    kept = frozenset([question for question in in_turn if question is not None][:limit])
     return [case for case in cases if case.question in kept]
 
 
 def fit(rows: Sequence[MeasuredCase], names: Sequence[str] = SIGNALS) -> Model:
-    """Logistic regression in which both classes weigh the same; weights have an L2 penalty.
+    """Return a logistic regression with equal weight for both classes; weights have an L2 penalty.
 
-    A signal whose weight would be negative is left out and the others are fitted anew: that passages differ must not
+    A signal whose weight would be negative is left out and the others are fitted anew: differing passages must not
     speak against COrg. Without rows of both classes, all weights are 0.
     """
     from sklearn.linear_model import LogisticRegression
@@ -302,12 +304,15 @@ def choose_threshold(rows: Sequence[MeasuredCase], model: Model) -> float:
     """Return the least threshold, in steps of 0.01, with a mean false alarm rate of at most `FALSE_ALARMS`."""
     scores = [[model.score(row.scores) for row in rows if set_of(row.case) == name] for name in (*NEGATIVES, EXPERT)]
     sets = [found for found in scores if found]
-    shares = ((at / 100, [fmean(score >= at / 100 for score in scores) for scores in sets]) for at in range(102))
-    return next(at for at, alarms in shares if not alarms or fmean(alarms) <= FALSE_ALARMS)
+    for threshold in (at / 100 for at in range(102)):
+        alarms = [fmean(score >= threshold for score in found) for found in sets]
+        if not alarms or fmean(alarms) <= FALSE_ALARMS:
+            break
+    return threshold
 
 
 def contrasts(rows: Sequence[MeasuredCase]) -> dict[str, list[MeasuredCase]]:
-    """Return the comparisons by name: questions that need COrg, each time against others that don't."""
+    """Return the comparisons by name: questions that need COrg, each time against others that do not."""
     needing = [row for row in rows if needs(row.case)]
     plain = [row for row in rows if not needs(row.case)]
 
@@ -326,7 +331,7 @@ def contrasts(rows: Sequence[MeasuredCase]) -> dict[str, list[MeasuredCase]]:
 
 
 def area(rows: Sequence[MeasuredCase], model: Model, *, by_search: bool = False) -> str:
-    """Area under the ROC curve with its bootstrap interval."""
+    """Return the area under the ROC curve with its bootstrap interval."""
     scores = [model.score(row.searched if by_search else row.scores) for row in rows]
     return number(roc_area(scores, [needs(row.case) for row in rows], seed=SEED))
 
@@ -341,7 +346,7 @@ def compared(
 
 
 def _beside(test: Sequence[MeasuredCase], model: Model) -> Table:
-    """Return the model without a reader on the same questions, and what the reader adds to it, paired."""
+    """Return the model without a reader on the same questions, and the reader's paired gain."""
     plain = trained()[NO_READER]
     cells = []
     for name, rows in contrasts(test).items():
@@ -353,28 +358,28 @@ def _beside(test: Sequence[MeasuredCase], model: Model) -> Table:
 
 
 def _areas(test: Sequence[MeasuredCase], model: Model) -> Table:
-    cells = [
-        (
-            name,
-            f"{sum(needs(row.case) for row in rows)} / {sum(not needs(row.case) for row in rows)}",
-            area(rows, model),
-            "–" if "one answer left" in name else area(rows, model, by_search=True),
-        )
-        for name, rows in contrasts(test).items()
-    ]
+    """Return a table of the ROC areas of each comparison, on the own documents and by search alone."""
+    cells = []
+    for name, rows in contrasts(test).items():
+        needing = sum(needs(row.case) for row in rows)
+        by_search = "–" if "one answer left" in name else area(rows, model, by_search=True)
+        cells.append((name, f"{needing} / {len(rows) - needing}", area(rows, model), by_search))
     columns = ("comparison", "needs / does not", "own documents first", "search alone")
     return Table("Area under the ROC curve", columns, tuple(cells), "[95 % bootstrap interval.]")
 
 
 def _each_signal(training: Sequence[MeasuredCase], test: Sequence[MeasuredCase], names: Sequence[str]) -> Table:
+    """Return a table with each signal: how often it fires, and the ROC areas of it alone and without it."""
     comparisons = contrasts(test)
     rows, control = comparisons["all"], comparisons["RAMDocs, the same questions with one answer left"]
     cells = []
     for name in names:
         alone = Model(0.0, {name: 1.0})
         without = fit(training, [other for other in names if other != name])
-        fired = [[row.scores[name] > 0 for row in rows if needs(row.case) is wanted] for wanted in (True, False)]
-        shares = " / ".join(f"{fmean(some) * 100:.0f}" if some else "–" for some in fired)
+        fired: dict[bool, list[bool]] = {True: [], False: []}
+        for row in rows:
+            fired[needs(row.case)].append(row.scores[name] > 0)
+        shares = " / ".join(f"{fmean(some) * 100:.0f}" if some else "–" for some in fired.values())
         cells.append((name, shares, *(area(among, model) for among in (rows, control) for model in (alone, without))))
     full = fit(training, names)
     cells.append((f"all {len(names)}", "", area(rows, full), "", area(control, full), ""))
@@ -383,6 +388,7 @@ def _each_signal(training: Sequence[MeasuredCase], test: Sequence[MeasuredCase],
 
 
 def _threshold(test: Sequence[MeasuredCase], model: Model, threshold: float) -> Table:
+    """Return a table of the shares of each kind of question that reach the threshold."""
     kinds: dict[str, list[MeasuredCase]] = {}
     for row in test:
         name, _, kind = row.case.label.partition("/")
@@ -390,10 +396,11 @@ def _threshold(test: Sequence[MeasuredCase], model: Model, threshold: float) -> 
         kinds.setdefault(f"{name} {kind}".strip(), []).append(row)
     cells = []
     for name, rows in kinds.items():
-        shares = [
-            wilson(sum(model.score(scores) >= threshold for scores in chosen), len(rows))
-            for chosen in ([row.scores for row in rows], [row.searched for row in rows])
-        ]
+        passing = (
+            sum(model.score(row.scores) >= threshold for row in rows),
+            sum(model.score(row.searched) >= threshold for row in rows),
+        )
+        shares = [wilson(count, len(rows)) for count in passing]
         cells.append((name, str(len(rows)), *(number(share, percent=True) for share in shares)))
     main = contrasts(test)["all"]
     sent = [row for row in main if model.score(row.scores) >= threshold]

@@ -1,18 +1,18 @@
 """Experiment `sources` (CPQA's HSRDR): what semantic search, Boolean search and both find, and what of it is read.
 
 Documents are grouped by how they were found (E1 by vectors, E2 by Boolean expressions at E-utilities, E3 by both) and
-by what they are (D1 PubMed abstracts, D2 PMC reviews, D3 other PMC articles). What both paths find goes through the
-second stage; its first five passages are the evidence. The measures are those of CPQA's Table II and Figure 3. In the
-place of NCBI stands a search over the collection's own biomedical documents (`DocumentSearch`), so both paths search
-the same texts.
+by kind (D1 PubMed abstracts, D2 PMC reviews, D3 other PMC articles). The results of both paths go through the second
+stage; its first five passages are the evidence. The measures are those of CPQA's Table II and Figure 3. NCBI is
+replaced by a search over the collection's own biomedical documents (`DocumentSearch`), so both paths search the same
+texts.
 
 How Table II was read. The RRF score is a sum: over all questions and the first five ranks, of 1 / (5 + rank). Five such
 terms make 0.645635, and 44 and 50 times that are 28.408 and 32.282, the sums of the table's two rows to the last digit
 (50 questions also follow from Table III's accuracies, and the proportions are whole numbers of 220 and 250 passages).
-Of what the entropy is remains open. It is not of counts or ranks among the five: with 162 passages of E1 over 44
+It remains open of what the entropy is. It is not of counts or ranks among the five: with 162 passages of E1 over 44
 questions that would be at least 1.55 bits, and the table has 0.716. It measures diversity, and is lower for "a higher
 concentration of relevance" (section III.E), so it is read as the entropy of relevance: of the second stage's scores of
-a group's evidence, as shares (softmax, which the stage is trained with), for each question that has some.
+a group's evidence, as shares (softmax, with which the stage is trained), for each question that has some.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
+from itertools import chain, zip_longest
 from math import exp, fsum, log1p, log2
 from operator import and_, or_, sub
 from typing import Generic, Protocol, TypeVar
@@ -69,7 +70,7 @@ Group = TypeVar("Group", bound=Hashable)
 
 
 def rrf_scores(groups: Sequence[Group], *, n: int = TOP) -> dict[Group, float]:
-    """RRF score of each group in one question's ranking: the sum of 1 / (n + rank) over its first n places.
+    """Return the RRF score of each group in one question's ranking: the sum of 1 / (n + rank) over its first n places.
 
     Args:
         groups: The group of each passage, best ranked first.
@@ -82,7 +83,7 @@ def rrf_scores(groups: Sequence[Group], *, n: int = TOP) -> dict[Group, float]:
 
 
 def entropy(scores: Sequence[float]) -> float:
-    """Shannon entropy, in bits, of the second stage's scores as shares (softmax); 0 for one passage, and for none."""
+    """Return the Shannon entropy, in bits, of scores as shares (softmax); 0 for one passage, and for none."""
     best = max(scores, default=0.0)
     weights = [exp(score - best) for score in scores]
     total = fsum(weights)
@@ -90,26 +91,26 @@ def entropy(scores: Sequence[float]) -> float:
 
 
 def top_shares(groups: Sequence[Group], *, n: int = TOP) -> dict[Group, float]:
-    """Proportion of each group among the first n passages of a ranking, of as many as there are."""
+    """Return each group's share of the first n passages of a ranking, or of all if there are fewer."""
     first = groups[:n]
     return {group: count / len(first) for group, count in Counter(first).items()}
 
 
 class SearchClient(Protocol):
-    """What the experiment asks of NCBI: `EntrezClient.search`."""
+    """The method of NCBI's client that the experiment uses: `EntrezClient.search`."""
 
     def search(self, database: Database, expression: str, *, limit: int = 20) -> SearchReply:
-        """Ids of the documents that a Boolean expression finds, most relevant first."""
+        """Return the ids of the documents that a Boolean expression finds, most relevant first."""
 
 
 class Thesaurus(Protocol):
-    """What terms are mapped by; `Mesh` is one."""
+    """A thesaurus for mapping terms, such as `Mesh`."""
 
     def descriptor(self, term: str) -> Descriptor | None:
-        """Return the heading that a term stands for."""
+        """Return the heading for a term."""
 
     def under(self, subtree: str) -> Collection[str]:
-        """Return a heading and all that are narrower."""
+        """Return a heading and all narrower ones."""
 
 
 @dataclass(frozen=True)
@@ -129,16 +130,16 @@ _COMBINED = {"AND": and_, "OR": or_, "NOT": sub}
 
 
 class DocumentSearch(Generic[R]):
-    """Boolean search over records that are at hand, in the place of `EntrezClient`.
+    """Boolean search over given records, as a replacement of `EntrezClient`.
 
     With a thesaurus, terms without quotation marks and field tags are mapped as PubMed maps them (`translated`). Titles
-    and texts are searched by stems. Records are ranked by how rare the terms are that they hold; terms of the title
+    and texts are searched by stems. Records are ranked by the rarity of the terms that they contain; terms of the title
     count twice.
     """
 
     def __init__(self, records: Iterable[R], thesaurus: Thesaurus | None = None) -> None:
         self.thesaurus = thesaurus
-        # A ladder asks for the same words again and again, and every look-up reads a file.
+        # Cached, because a ladder looks up the same words again and again, and every look-up reads a file.
         self.heading = lru_cache(maxsize=None)(thesaurus.descriptor) if thesaurus else None
         self.records: dict[Key, R] = {(record.database, record.id): record for record in records}
         self.titles = {key: _padded(record.title) for key, record in self.records.items()}
@@ -149,7 +150,7 @@ class DocumentSearch(Generic[R]):
                 self.holders.setdefault(stem, set()).add(key)
 
     def search(self, database: Database, expression: str, *, limit: int = 20) -> SearchReply:
-        """Return the ids of the records that an expression finds, most relevant first; tags of fields change nothing.
+        """Return the ids of the records that an expression finds, most relevant first; field tags have no effect.
 
         Raises:
             UsageError: The expression cannot be parsed.
@@ -168,10 +169,10 @@ class DocumentSearch(Generic[R]):
     def translated(self, term: SearchTerm) -> Expression:
         """Return a term as PubMed's automatic term mapping reads it.
 
-        Only terms without quotation marks and field tag are mapped. Of their words the longest stretch that is a
-        heading or entry term stands for the heading, with all narrower ones, or for its words anywhere; then the rest
-        is looked up in the same way. Everything is joined by AND. A phrase in quotation marks that no record holds is
-        mapped as if it had none.
+        Only terms without quotation marks and field tag are mapped. The longest run of their words that is a heading or
+        entry term is replaced by the heading, with all narrower ones, or by its words anywhere; then the rest is looked
+        up in the same way. Everything is joined by AND. A phrase in quotation marks that no record contains is mapped
+        as if it had none.
         """
         known = not term.phrase or any(self.term_matches(term, database) for database in ("pubmed", "pmc"))
         if term.tag or self.heading is None or (term.phrase and known):
@@ -198,7 +199,7 @@ class DocumentSearch(Generic[R]):
         found = everything.intersection(*(self.holders.get(stem, set()) for stem in stems))
         if term.phrase and len(stems) > 1:
             side_by_side = {key for key in found if f" {' '.join(stems)} " in self.texts[key]}
-            # Without a thesaurus, too, quotation marks around what no record holds count for nothing.
+            # Also without a thesaurus, quotation marks are ignored if no record contains the phrase.
             return side_by_side if side_by_side or self.thesaurus else found
         return found
 
@@ -219,11 +220,12 @@ class DocumentSearch(Generic[R]):
 
 
 def _padded(text: str) -> str:
+    """Return the words of a text with a space around each, so that whole words can be found in it."""
     return f" {' '.join(words(text))} "
 
 
 def _wanted(tree: Expression) -> list[str]:
-    """Return the stems that an expression asks for; those that NOT excludes are none of them."""
+    """Return the stems that an expression requires; those that NOT excludes are left out."""
     if isinstance(tree, SearchTerm):
         return words(tree.text)
     parts = tree.parts[:1] if tree.operator == "NOT" else tree.parts
@@ -235,11 +237,11 @@ class _Ranked:
     """One question's documents.
 
     Attributes:
-        found_by: Document to how it was found, for all that were; best document first.
+        found_by: How each document was found; best document first.
         evidence: The documents of the first passages after the second stage.
         relevance: The second stage's score of each of these.
-        semantic: What semantic search found alone.
-        term: What Boolean search found alone.
+        semantic: What semantic search alone found.
+        term: What Boolean search alone found.
     """
 
     found_by: dict[str, str]
@@ -250,7 +252,7 @@ class _Ranked:
 
 
 def run(found: DataSet, run: ExperimentRun) -> Report:
-    """Search both ways for each question, rank what was found together, and measure the groups."""
+    """Search both ways for each question, rank the results together, and measure the groups."""
     samples, fold = found.select(run.part, run.limit), group_of(found.name)
     run = replace(run, embedder=run.document_embedder or run.embedder)
     stage = second_stage(run, left_out(found.name))
@@ -298,9 +300,9 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def known_documents(documents: Iterable[Document]) -> dict[str, tuple[DatabaseRecord, str]]:
-    """Return the documents that PubMed or PMC would hold, by id, as records, and what each is.
+    """Return the documents that PubMed or PMC would hold, by id, as records, and the kind of each.
 
-    Ids that begin with "pmc" are of PMC's articles, which are reviews where they say so (`metadata["origin"]`).
+    Ids that begin with "pmc" are of PMC's articles, which are reviews if they say so (`metadata["origin"]`).
     Consumer-health pages ("medquad") are in neither database, only in the library.
     """
     found = {}
@@ -316,7 +318,7 @@ def known_documents(documents: Iterable[Document]) -> dict[str, tuple[DatabaseRe
 
 
 def stand_in(known: Mapping[str, tuple[DatabaseRecord, str]]) -> DocumentSearch[DatabaseRecord]:
-    """What stands in NCBI's place; it maps terms where `PREFLIGHT_MESH` names a MeSH file."""
+    """Return the replacement of NCBI; it maps terms if `PREFLIGHT_MESH` names a MeSH file."""
     mesh = Settings.read().mesh
     return DocumentSearch((record for record, _ in known.values()), Mesh.open(mesh) if mesh else None)
 
@@ -329,6 +331,7 @@ def _ranked(
     stage: Reranker,
     ladder: Sequence[str],
 ) -> _Ranked:
+    """Return the candidates of semantic and term search for a question, and their order after the second stage."""
     semantic = semantic_candidates(library, query.question, DEPTH)
     term = boolean_documents(client, ladder, ids, DEPTH)
     passages = [passage for name in term for passage in library.document_passages(name)]
@@ -353,7 +356,7 @@ def second_stage(run: ExperimentRun, usual: str) -> Reranker:
     """
     if len(run.rerankers) > 1:
         raise UsageError(f"{len(run.rerankers)} rerankers are given", help="Give one; pairs compares several.")
-    # The reranker without a model is the usual one, whose weights never saw the collection.
+    # The usual one is the reranker without a model, with weights that never saw the collection.
     named = [name for name in run.rerankers if name != FEATURES]
     stage = open_reranker(named[0] if named else usual)
     if stage is None:
@@ -362,13 +365,13 @@ def second_stage(run: ExperimentRun, usual: str) -> Reranker:
 
 
 def ladders_of(questions: Sequence[Sample], library: Library, asking: Asking, name: str) -> dict[str, Sequence[str]]:
-    """Question id to its search expressions: of the run's model where there is one, else by rules.
+    """Return each question's search expressions, by its id: from the run's model if there is one, else by rules.
 
     Args:
-        questions: What is searched for.
-        library: Its vocabulary is known to the rewriter.
+        questions: The questions.
+        library: The library, whose vocabulary the rewriter uses.
         asking: The run's model.
-        name: Of the data set, for progress.
+        name: Name of the data set, for progress.
     """
     by_rules: dict[str, Sequence[str]] = {q.id: rewrite_by_rules(q.question).expressions for q in questions}
     if asking.chat_model is None:
@@ -384,7 +387,7 @@ def ladders_of(questions: Sequence[Sample], library: Library, asking: Asking, na
 
 
 def _by(rewriter: str) -> str:
-    """Who made the ladder, in words."""
+    """Return who made the ladder, in words."""
     return "rules" if rewriter == OFFLINE else rewriter
 
 
@@ -401,7 +404,7 @@ def semantic_candidates(library: Library, question: str, depth: int) -> list[Can
 def boolean_documents(
     client: SearchClient, ladder: Sequence[str], ids: Mapping[tuple[str, str], str], depth: int
 ) -> list[str]:
-    """At most `depth` documents that a ladder finds in both databases, in turns."""
+    """Return at most `depth` documents that a ladder finds in both databases, alternating between them."""
 
     def search_in(database: Database) -> Search:
         def search(expression: str) -> tuple[Sequence[str], int, str]:
@@ -412,12 +415,15 @@ def boolean_documents(
 
     databases: tuple[Database, ...] = ("pubmed", "pmc")
     found = search_together(ladder, {name: search_in(name) for name in databases}, enough=depth)
-    columns = [[ids[name, key] for key in one.ids[:depth]] for name, one in zip(databases, found, strict=True)]
-    turns = [column[place] for place in range(depth) for column in columns if place < len(column)]
-    return turns[:depth]
+    columns = []
+    for name, one in zip(databases, found, strict=True):
+        columns.append([ids[name, key] for key in one.ids[:depth]])
+    in_turn = chain.from_iterable(zip_longest(*columns))
+    return [document for document in in_turn if document is not None][:depth]
 
 
 def _found_by(semantic: bool, term: bool) -> str:
+    """Return the name of the searches that found a passage."""
     return FOUND_BY["both" if semantic and term else "semantic" if semantic else "term"]
 
 
@@ -426,7 +432,7 @@ def _measured(
 ) -> Iterator[ScoreRow]:
     """Yield the measures of each group for one question.
 
-    Shares are over all questions; the other measures only over those where the group found something.
+    Shares are over all questions; the other measures only over those for which the group found something.
     """
     for names, of in ((FOUND_BY.values(), ranked.found_by), (ORIGINS.values(), origins)):
         pool = [name for name in ranked.found_by if name in of]
@@ -451,7 +457,7 @@ def _measured(
 
 
 def _groups(groups: Comparison, ranked: Mapping[str, _Ranked], origins: Mapping[str, str]) -> Table:
-    """Table II's measures, and Figure 3's: the share of the pool beside that of the evidence."""
+    """Return a table of Table II's measures, and Figure 3's: the share of the pool beside that of the evidence."""
     scores: Counter[str] = Counter()
     for result in ranked.values():
         for of in (result.found_by, origins):

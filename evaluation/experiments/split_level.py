@@ -1,9 +1,9 @@
-"""Experiment `split-level`: what single sentences, stretches of them, passages or lines bring within a token budget.
+"""Experiment `split-level`: single sentences, groups of them, passages or lines within a token budget.
 
 Diversity (Tables 7 and 8) compares levels at which documents are split. Here a document is split at each level, its
-units are picked by similarity, by MMR and by modified farthest point sampling, and what is measured is the share of the
-marked answer that the picks cover; the last one is cut where the budget ends. With a language model, the picks of one
-budget are also read, and what the reply holds of the answer is measured.
+units are picked by similarity, by MMR and by modified farthest point sampling, and the share of the marked answer that
+the picks cover is measured; the last pick is cut where the budget ends. With a language model, the picks of one budget
+are also read, and the share of the answer in the reply is measured.
 """
 
 from __future__ import annotations
@@ -34,23 +34,24 @@ from preflight_rag.state.values import Document
 from preflight_rag.text.sentences import sentence_spans
 
 STRETCH = 3
-"""Sentences of a stretch, between one and a passage of several (a guess)."""
+"""Sentences of a group, between one and a passage of several (a guess)."""
 SIMILARITY = "similarity"
 PASSAGE = "passage"
 BASE = f"{PASSAGE}, {SIMILARITY}"
 _LINE = re.compile(r"[^\n]*\S[^\n]*")
 
 Order = Callable[["np.ndarray", "np.ndarray", Sequence[int]], list[int]]
-"""Places of units in the order of picking, given their vectors (n, d), the question's (d,), and their tokens (n,)."""
+"""Returns the indices of units in the order of picking, given their vectors (n, d), the question's (d,), and their
+tokens (n,)."""
 
 
 @dataclass
 class MeasuredPicks:
-    """What the picks of each level and selection cover and hand on.
+    """The measures of the picks of each level and selection.
 
     Attributes:
         rows: Recall of the marked answer by level and selection, under each budget.
-        handed: Level and selection to question id to the passages within `BUDGET`.
+        handed: The passages within `BUDGET` by question id, by level and selection.
         questions: The questions with their answers in words, and the marked text as given.
     """
 
@@ -60,7 +61,7 @@ class MeasuredPicks:
 
 
 def run(collection: DataSet, run: ExperimentRun) -> Report:
-    """Split the documents at each level, pick, and measure what the picks cover and, with a model, what is answered."""
+    """Split the documents at each level, pick, and measure the covered share and, with a model, the answers."""
     with cached_embedder(run) as embedder:
         measured = _measured(collection, collection.select(run.part, run.limit), embedder, run)
         given = {"name": embedder.name, "revision": embedder.revision, "dimension": embedder.dimension}
@@ -119,11 +120,12 @@ def levels(embedder: Embedder) -> dict[str, Callable[[Document], list[Chunk]]]:
 
 
 def _chunk(start: int, end: int) -> Chunk:
+    """Return a chunk from start to end, without an overlap."""
     return Chunk(start, end, start, end)
 
 
 def selections() -> dict[str, Order]:
-    """Ways to pick, by name."""
+    """Return the ways to pick, by name."""
     chosen = preset("one-document-qa")
     most = max(BUDGETS)
 
@@ -170,12 +172,14 @@ def _measured(
 
 
 def _condition(budget: int) -> str:
+    """Return the condition's name for a budget."""
     return f"{budget} tokens"
 
 
 def _sources(
     document: Document, pieces: WordPieces, chunks: Sequence[Chunk], picked: Sequence[int]
 ) -> tuple[Source, ...]:
+    """Return the selected chunks up to the budget as numbered sources."""
     taken = best_first(pieces, chunks, picked, BUDGET)
     return tuple(
         Source(n, f"{document.id}:{start}", document.title, document.text[start:end])
@@ -191,7 +195,7 @@ def _worded(question: Sample, document: Document, answers: Spans) -> Sample:
 
 
 def _read(handed: Selections, asked: Sequence[Sample], run: ExperimentRun) -> SelectionReading | None:
-    """Return the picks of one budget as the model reads them; None without a model."""
+    """Return the model's readings of the picks of one budget; None without a model."""
     with open_asking(run, asked) as asking:
         if asking.chat_model is None:
             return None

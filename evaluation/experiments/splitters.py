@@ -1,8 +1,8 @@
-"""Experiment `splitters`: how much of an answer's span the chunks of each splitter bring within a token budget.
+"""Experiment `splitters`: how much of an answer's span the chunks of each splitter bring into a token budget.
 
-A question's chunks are ranked by cosine within its own document, and taken in that order until the budget is spent;
-the last one is cut. What a chunk repeats of another counts again, as it does in a prompt. CPQA's chunks of 512 tokens
-are embedded by one that reads 512, where the run's embedder reads less.
+A question's chunks are ranked by cosine within its own document, and taken in that order until the budget is spent; the
+last one is cut. Text that two chunks share counts twice, as in a prompt. CPQA's chunks of 512 tokens are embedded by a
+model that reads 512, if the run's embedder reads less.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -39,7 +40,7 @@ LONG = 512
 
 
 class Chunk(NamedTuple):
-    """What is embedded of a document, and the stretch around it that is handed on."""
+    """The text that is embedded, and the larger span around it that is passed to the reader."""
 
     start: int
     end: int
@@ -49,17 +50,17 @@ class Chunk(NamedTuple):
 
 @dataclass(frozen=True)
 class WordPieces:
-    """A document's word pieces: where each begins and ends, in characters, in order."""
+    """A document's word pieces: the start and end of each in characters, in order."""
 
     starts: Sequence[int]
     ends: Sequence[int]
 
     def count(self, start: int, end: int) -> int:
-        """Return how many begin in a stretch."""
+        """Return how many begin in a span."""
         return bisect_left(self.starts, end) - bisect_left(self.starts, start)
 
     def cut(self, start: int, end: int, count: int) -> int:
-        """Where a stretch ends that is cut after `count` pieces."""
+        """Return the end of a span that is cut after `count` pieces."""
         first = bisect_left(self.starts, start)
         return end if self.count(start, end) <= count else max(start, *self.ends[first + count - 1 : first + count])
 
@@ -69,14 +70,14 @@ Split = Callable[["Document", WordPieces], list[Chunk]]
 
 @dataclass(frozen=True)
 class Method:
-    """A way to split, and what embeds the chunks."""
+    """A way to split, and the embedder of its chunks."""
 
     split: Split
     embedder: Embedder
 
 
 def run(found: DataSet, run: ExperimentRun) -> Report:
-    """Split the sampled documents in each way and compare what the best chunks of each cover."""
+    """Split the sampled documents in each way and compare what the best chunks cover."""
     samples = found.select(run.part, run.limit)
     with ExitStack() as stack:
         embedder = stack.enter_context(cached_embedder(run))
@@ -112,8 +113,8 @@ def methods(embedder: Embedder, long: Embedder | None = None) -> dict[str, Metho
     """Return the splitters that are compared, by name.
 
     Args:
-        embedder: Of the chunks, and whose tokens are counted.
-        long: Of chunks that `embedder` does not read to their end; None: they are not compared.
+        embedder: The embedder of the chunks, whose tokens are counted.
+        long: The embedder of chunks that `embedder` does not read to their end; None: they are not compared.
     """
     reads = embedder.max_tokens - embedder.special_tokens
 
@@ -139,7 +140,7 @@ def methods(embedder: Embedder, long: Embedder | None = None) -> dict[str, Metho
 
 
 def long_embedder(embedder: Embedder, run: ExperimentRun) -> Embedder | None:
-    """What reads 512 tokens where the run's embedder, the default one, reads less; else None."""
+    """Return an embedder that reads 512 tokens if the run's is the default one, which reads less; else None."""
     if embedder.max_tokens >= LONG or not isinstance(open_embedder(run.embedder), MiniLM):
         return None
     return LongMiniLM()
@@ -152,7 +153,7 @@ def word_pieces(embedder: Embedder, text: str) -> WordPieces:
 
 
 def best_first(pieces: WordPieces, chunks: Sequence[Chunk], order: Sequence[int], budget: int) -> list[tuple[int, int]]:
-    """Return the stretches that the chunks hand on, in the given order, up to `budget` word pieces in all."""
+    """Return the spans that the chunks pass on, in the given order, up to `budget` word pieces in all."""
     taken = []
     for place in order:
         start, end = chunks[place].given_start, chunks[place].given_end
@@ -164,9 +165,9 @@ def best_first(pieces: WordPieces, chunks: Sequence[Chunk], order: Sequence[int]
 
 
 def span_recall(text: str, answers: Spans, taken: Sequence[tuple[int, int]]) -> float:
-    """Return the share of an answer's characters, spaces not counted, that the stretches cover.
+    """Return the share of an answer's characters, spaces not counted, that the spans cover.
 
-    Of the best alternative.
+    Of several alternatives, the best.
     """
     covered = np.zeros(len(text) + 1, dtype=np.int32)
     for start, end in taken:
@@ -175,13 +176,14 @@ def span_recall(text: str, answers: Spans, taken: Sequence[tuple[int, int]]) -> 
     inside = np.cumsum(covered) > 0
     shares = []
     for stretches in answers:
-        wanted = [at for start, end in stretches for at in range(start, end) if not text[at].isspace()]
+        characters = chain.from_iterable(range(start, end) for start, end in stretches)
+        wanted = [at for at in characters if not text[at].isspace()]
         shares.append(float(inside[wanted].mean()) if wanted else 0.0)
     return max(shares)
 
 
 def _fixed(size: int, overlap: int) -> Split:
-    """Windows of `size` word pieces, `overlap` of them shared with the one before."""
+    """Return a splitter into windows of `size` word pieces that share `overlap` of them with the previous one."""
 
     def split(document: Document, pieces: WordPieces) -> list[Chunk]:
         chunks, count, first = [], len(pieces.starts), 0
@@ -195,7 +197,7 @@ def _fixed(size: int, overlap: int) -> Split:
 
 
 def _windows(reader: UnitReader) -> Split:
-    """Single sentences, each handed on with its neighbours."""
+    """Return a splitter into single sentences, each passed on with its neighbours."""
 
     def split(document: Document, pieces: WordPieces) -> list[Chunk]:
         units = reader.units(document.text, [], frozenset())
@@ -216,7 +218,7 @@ def _windows(reader: UnitReader) -> Split:
 def _measured(
     found: DataSet, samples: Sequence[Sample], embedder: Embedder, long: Embedder | None, run: ExperimentRun
 ) -> tuple[list[ScoreRow], dict[str, dict[str, float]], int]:
-    """Recall by sample, splitter and budget; sizes of each splitter's chunks; the number of documents."""
+    """Return recall by sample, splitter and budget, the sizes of each splitter's chunks, and the document count."""
     splitters = methods(embedder, long)
     rows: dict[str, list[ScoreRow]] = {}
     lengths: dict[str, list[int]] = {name: [] for name in splitters}
@@ -241,7 +243,7 @@ def _measured(
 
 
 def _ranked(matrix: np.ndarray, vector: np.ndarray) -> list[int]:
-    """Places of the rows from the most to the least similar; equal ones in order."""
+    """Return the indices of the rows from the most to the least similar; equal ones in order."""
     order: list[int] = np.argsort(-np.round(matrix @ vector, 6), kind="stable").tolist()
     return order
 

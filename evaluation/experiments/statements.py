@@ -1,8 +1,8 @@
-"""Experiment `statements`: does the reader tell statements that a passage supports from those that it does not?
+"""Experiment `statements`: does the reader distinguish statements that a passage supports from others?
 
-It is the check that a language model's answer goes through (`models.statements`), here on statements of which it is
-known. Beside it stands the check by words that a citation's verification falls back on: whether a sentence of the
-passage holds most of the statement's words and all of its numbers.
+It tests the check of a language model's answer (`models.statements`), here on statements with known labels. It is
+compared with the check by words that verification of a citation falls back on: whether a sentence of the passage
+contains most of the statement's words and all of its numbers.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ COLUMNS = {
     "of contradicted, flagged": ("no",),
     "of neither, flagged": ("neither",),
 }
-"""What is counted to the verdicts that it is counted over."""
+"""The verdicts over which each column is counted."""
 USED = "as used"
 FORMS = ("alone", "behind the question", USED)
-"""Ways to put a statement to the reader: as it is, always behind its question, and only where it is short."""
+"""Ways to present a statement to the reader: alone, always after its question, and only after it if it is short."""
 
 
 @dataclass(frozen=True)
 class CheckedStatement:
-    """A case with what the check says.
+    """A case with the results of the checks.
 
     Attributes:
         scores: Probability of support by `FORMS`.
         against: Probability of contradiction, of the statement as used.
-        statement: What the check shows for it.
-        by_words: Whether a sentence of the passage holds the statement's words and numbers.
+        statement: The check's result.
+        by_words: Whether a sentence of the passage contains the statement's words and numbers.
     """
 
     case: Sample
@@ -97,7 +97,7 @@ def run(dataset: DataSet, run: ExperimentRun) -> Report:
 
 
 def _rows(item: CheckedStatement, threshold: float) -> Iterator[ScoreRow]:
-    """Yield whether each check says what it should of a statement."""
+    """Yield whether each check gives the right result for a statement."""
     says = dict(zip(CHECKS, (item.scores[USED] >= threshold, item.by_words), strict=True))
     details = {
         "question": item.case.question,
@@ -117,7 +117,7 @@ def _rows(item: CheckedStatement, threshold: float) -> Iterator[ScoreRow]:
 
 
 def judge(reader: ExtractiveReader, cases: Sequence[Sample]) -> list[CheckedStatement]:
-    """What the check says of cases, and the scores in all forms.
+    """Return the check's results on cases, and the scores in all forms.
 
     Raises:
         UsageError: The reader has no verdict.
@@ -142,12 +142,13 @@ def judge(reader: ExtractiveReader, cases: Sequence[Sample]) -> list[CheckedStat
 
 
 def _passage(case: Sample) -> Passage:
+    """Return a case's passage as the library stores passages."""
     given = case.passage
     return Passage(id=given.id, document_id=given.id, title=given.title, text=given.text)
 
 
 def _forms_of(case: Sample) -> dict[str, tuple[str, str, str]]:
-    """Return the ways to put a statement to the reader, by name: each as question, title and text of the passage."""
+    """Return the ways to present a statement to the reader, by name: question, title and text of the passage."""
     passage = (case.passage.title, case.passage.text)
     behind = f"{case.question} {case.names[0]}".strip()
     return {
@@ -158,7 +159,7 @@ def _forms_of(case: Sample) -> dict[str, tuple[str, str, str]]:
 
 
 def _forms(found: Sequence[CheckedStatement], seed: int) -> Table:
-    """How well the score tells supported statements from others, by how they are put to the reader."""
+    """Return a table of how well the score recognises supported statements, by how they are presented."""
     known = [item.known for item in found]
     asked = any(item.case.question for item in found)
     forms = FORMS if asked else FORMS[:1]

@@ -1,9 +1,10 @@
-"""Experiment `summaries`: how near the sentences that are selected without a query come to summaries people wrote.
+"""Experiment `summaries`: how similar the sentences selected without a query are to human summaries.
 
-Every method takes sentences from the same candidates until a token budget is filled, passing over what does not fit,
-and gives them in the document's order; so lengths are alike, and only the choice differs. With a language model, the
-summaries are also judged in pairs (`evaluation.judging`), and it writes summaries of its own of what is selected, as in
-Diversity (section 3.4, Table 9): of documents below 15,000 tokens, sentences up to 8,000, with and without diversity.
+Every method selects sentences from the same candidates until a token budget is filled, skipping those that do not fit,
+and returns them in the document's order; so lengths are similar, and only the choice differs. With a language model,
+the summaries are also judged in pairs (`evaluation.judging`), and it writes summaries of its own from the selected
+sentences, as in Diversity (section 3.4, Table 9): for documents below 15,000 tokens, sentences up to 8,000, with and
+without diversity.
 """
 
 from __future__ import annotations
@@ -48,12 +49,12 @@ NOTE = (
     f"{DRAWS} draws."
 )
 SELECTED = 8_000
-"""Tokens of the sentences that a model summarises (Diversity, section 3.4)."""
+"""Tokens of the sentences from which a model writes a summary (Diversity, section 3.4)."""
 SHORTER = 15_000
-"""Tokens above which a document is left out there."""
+"""Tokens above which a document is left out for that."""
 WIN_RATE = "win rate"
 WRITTEN = ("SB+MMR", "SB", "SB+MMR, ours")
-"""The selections that a model summarises: the paper's best for the data set, no diversity, and ours."""
+"""The selections from which a model writes summaries: the paper's best for the data set, no diversity, and ours."""
 SYSTEM = """\
 You summarise documents.
 - Say what they are about, which lines run through them and what changes, and which of it matters most.
@@ -66,7 +67,7 @@ USER = """\
 The summary:"""
 
 GRID = tuple((alpha, window) for window in (None, 1, 2, 3) for alpha in (0.5, 0.6, 0.7, 0.8, 0.9))
-"""What was tried on the development halves: α and the window."""
+"""The values of α and the window tried on the development halves."""
 
 Method = Callable[[Sequence["Statement"], "np.ndarray", int], list[list[int]]]
 
@@ -124,7 +125,7 @@ def _with_words(table: Table, rows: Sequence[ScoreRow]) -> Table:
 def _judged(
     samples: Sequence[Sample], texts: Mapping[str, Mapping[str, str]], ours: str, run: ExperimentRun
 ) -> tuple[Verdicts | None, str]:
-    """Our summaries judged against the others', and by whom; None without a language model."""
+    """Return our summaries judged against the others', and the judge's name; None without a language model."""
     kind = min(samples[0].summaries)
     asked = [Sample(sample.id, sample.question, "long", answers=((sample.summaries[kind],),)) for sample in samples]
     with open_asking(run, asked) as asking:
@@ -135,7 +136,7 @@ def _judged(
 
 @dataclass(frozen=True)
 class WrittenSummaries:
-    """Summaries that a model wrote of selected sentences; nothing without a model."""
+    """Summaries that a model wrote from selected sentences; empty without a model."""
 
     tables: tuple[Table, ...] = ()
     rows: tuple[ScoreRow, ...] = ()
@@ -143,7 +144,7 @@ class WrittenSummaries:
 
 
 def _written(found: DataSet, samples: Sequence[Sample], run: ExperimentRun) -> WrittenSummaries:
-    """ROUGE and the judge's preference of summaries that the model writes of each selection (Diversity, Table 9)."""
+    """Return ROUGE and the judge's preferences for the model's summaries of each selection (Diversity, Table 9)."""
     kind = min(samples[0].summaries)
     asked = {s.id: Sample(s.id, s.question, "long", answers=((s.summaries[kind],),)) for s in samples}
     with cached_embedder(run) as embedder, open_asking(run, asked.values()) as asking:
@@ -155,10 +156,10 @@ def _written(found: DataSet, samples: Sequence[Sample], run: ExperimentRun) -> W
         chosen = {s.id: selected(s, embedder, budget, own, fill=run.fill) for s in samples}
         cases = [(name, arm, text) for name, texts in chosen.items() for arm, text in texts.items()]
 
-        async def write(case: tuple[str, str, str]) -> str:
+        async def summary_of(case: tuple[str, str, str]) -> str:
             return (await asking.prompts.reply(prompt(case[2])))[0]
 
-        outcomes = asyncio.run(asking.gather(cases, write, f"{found.name}: summaries written"))
+        outcomes = asyncio.run(asking.gather(cases, summary_of, f"{found.name}: summaries written"))
         texts: dict[str, dict[str, str]] = {}
         for (name, arm, _), outcome in zip(cases, outcomes, strict=True):
             if outcome.value is not None:
@@ -190,7 +191,7 @@ def _written(found: DataSet, samples: Sequence[Sample], run: ExperimentRun) -> W
 
 
 def settings_of(name: str) -> dict[str, tuple[float, int | None]]:
-    """α and w of each of `WRITTEN`: the paper's for legal documents; its pair for GovReport serves all others."""
+    """Return α and w of each of `WRITTEN`: the paper's for legal documents; its pair for GovReport for all others."""
     paper = PAPER_PRESETS["paper-legal" if name.startswith("legal") else "paper-gov-report"]
     ours = (summary.SUMMARY_ALPHA, summary.SUMMARY_WINDOW)
     return dict(zip(WRITTEN, ((paper.alpha, paper.window), (1.0, None), ours), strict=True))
@@ -199,26 +200,23 @@ def settings_of(name: str) -> dict[str, tuple[float, int | None]]:
 def selected(
     sample: Sample, embedder: Embedder, budget: int, settings: Mapping[str, tuple[float, int | None]], *, fill: bool
 ) -> dict[str, str]:
-    """Arm to the sentences that it takes of the document, in its order; nothing of a document that is too long."""
+    """Return the sentences that each arm selects from the document, in its order; empty if the document is too long."""
     text = sample.passage.text
     sentences = [text[start:end] for start, end in sentence_spans(text)]
     tokens = [max(1, embedder.count_tokens(sentence)) for sentence in sentences]
     if not sentences or sum(tokens) >= SHORTER or min(tokens) > budget:
         return {}
     vectors = embedder.encode_passages(sentences)
-    return {
-        arm: " ".join(
-            sentences[place]
-            for place in sorted(
-                mmr(vectors, vectors.mean(axis=0), alpha=alpha, window=window, tokens=tokens, budget=budget, fill=fill)
-            )
-        )
-        for arm, (alpha, window) in settings.items()
-    }
+    whole = vectors.mean(axis=0)
+    found = {}
+    for arm, (alpha, window) in settings.items():
+        picks = mmr(vectors, whole, alpha=alpha, window=window, tokens=tokens, budget=budget, fill=fill)
+        found[arm] = " ".join(sentences[place] for place in sorted(picks))
+    return found
 
 
 def prompt(text: str) -> list[BaseMessage]:
-    """Asks for a summary with what is said and the figures that carry it (Diversity, Figure 4)."""
+    """Return a prompt for a summary with the figures that support its statements (Diversity, Figure 4)."""
     return [SystemMessage(SYSTEM), HumanMessage(USER.format(text=fences.passages([Source(1, "", "", text)])))]
 
 
@@ -231,7 +229,7 @@ def _preferences(verdicts: Verdicts) -> Iterator[ScoreRow]:
 
 
 def _methods(seed: int, grid: Sequence[tuple[float, int | None]]) -> dict[str, Method]:
-    """Ways to fill a budget from statements and their vectors; several selections where chance decides."""
+    """Return the ways to fill a budget from statements and their vectors; random ways return several selections."""
 
     def ours(alpha: float, window: int | None) -> Method:
         return lambda statements, vectors, budget: [
@@ -258,13 +256,15 @@ def _methods(seed: int, grid: Sequence[tuple[float, int | None]]) -> dict[str, M
 
 
 def _measured(sample: Sample, embedder: Embedder, methods: Mapping[str, Method]) -> Iterator[ScoreRow]:
-    """F1 of each method against each reference, by measure; with its words and its summary: of several, the first."""
+    """Yield F1 of each method against each reference, by measure; with its words and its (first) summary."""
     (whole,) = passages_as_corpus([sample])()
     statements = summary.of_document(whole, embedder.count_tokens)
     vectors = embedder.encode_passages([statement.text for statement in statements])
     budget = max(BUDGET, min(statement.tokens for statement in statements))
     for method, select in methods.items():
-        texts = [" ".join(statements[i].text for i in chosen) for chosen in select(statements, vectors, budget)]
+        texts = []
+        for chosen in select(statements, vectors, budget):
+            texts.append(" ".join(statements[i].text for i in chosen))
         details = {"summary": texts[0], "words": fmean(len(text.split()) for text in texts)}
         for kind, reference in sample.summaries.items():
             measured = [rouge(text, reference) for text in texts]

@@ -1,16 +1,16 @@
-"""Experiment `trust`: what is claimed over real documents, and is it so; what the product is held to first.
+"""Experiment `trust`: which claims are made over real documents, and whether they are right; the main criterion.
 
-Each question of a part is put to the product as a user puts it (`Preflight.ask`, no options, a conversation of its own)
-over the library of that part's documents, which the product's own ingest has built. A claim is a headline (the outcome
+Each question of a part is asked as a user asks it (`Preflight.ask`, no options, a conversation of its own) over the
+library of that part's documents, which the product's own ingest has built. A claim is a headline (the outcome
 "answered" with a short answer, a verdict or several answers), a listing, or the sentence that sources contradict each
-other. Claims are judged by rule against what people have written down, and where a rule can err, it is strict:
+other. Claims are judged by rule against human annotations, and if a rule can err, it is strict:
 
-- a short answer is right when it holds a name of the answer, or `same_answer` says so of both, with few words more; not
-  when it also holds an answer that is known to be false, or when it is one of several and another is not right;
-- a yes/no question is answered by a verdict alone; a listing has to cite or name every document, and a count to say it;
-- where documents disagree, one side alone is wrong;
-- the right passage is one that holds a sentence of the evidence, of a document whose whole answers any of its passages;
-  the right quote holds such a sentence, or is a stretch of it.
+- a short answer is right if it contains a name of the answer, or `same_answer` says so of both, with few words more;
+  not if it also contains an answer that is known to be false, or if it is one of several and another is not right;
+- a yes/no question is answered only by a verdict; a listing has to cite or name every document, and a count to say it;
+- if documents disagree, one side alone is wrong;
+- the right passage is one with a sentence of the evidence, or any passage of a document that answers as a whole; the
+  right quote contains such a sentence, or is a part of it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -50,28 +51,28 @@ SURE = 0.9
 BINS = 10
 NOT_PROSE = ("table", "metadata", "collection")
 UNCOUNTED = (*SILENT, "language", "open")
-"""Kinds that do not count as answerable: of an open question no rule can tell whether an answer is right."""
+"""Kinds that do not count as answerable: for an open question no rule can decide whether an answer is right."""
 FIRST = 3
 LONGER = 12
-"""Words more than a name of the answer that a right short answer may have; a guess: the rest of its clause."""
+"""Most additional words of a right short answer beyond a name of the answer; a guess: the rest of its clause."""
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 SEVERAL = "; "
-"""Between several answers of one headline."""
+"""Separator of several answers in one headline."""
 CELL, BETWEEN = " | ", r"\w{0,60}?"
-"""Between the cells of a row of evidence, and what may stand between them in a text: other cells, names of columns."""
+"""Separator of the cells of a row of evidence, and a pattern for text between them: other cells, names of columns."""
 LEAST = 25
-"""Letters and digits from which a stretch tells its place in a document; a guess: four words."""
+"""Least letters and digits of a text that identify its place in a document; a guess: four words."""
 
 
 @dataclass(frozen=True)
 class ShownCitations:
-    """What an answer shows of its citations.
+    """A citation as an answer shows it.
 
     Attributes:
         document: Name of the document.
         title: Its title.
-        quote: The words that it shows.
-        passage: The text of the passage that they are from.
+        quote: The shown words.
+        passage: The text of their passage.
     """
 
     document: str
@@ -82,10 +83,10 @@ class ShownCitations:
 
 @dataclass(frozen=True)
 class JudgedAnswer:
-    """One answer, and whether what it claims is so.
+    """One answer, and whether its claims are right.
 
     Attributes:
-        question: What was asked.
+        question: The question.
         answer: The answer.
         shown: Its citations in their order.
         claimed: Whether it claims anything.
@@ -102,17 +103,17 @@ class JudgedAnswer:
 
     @property
     def kind(self) -> str:
-        """The question's kind, which tells pairs of passages from documents of the library."""
+        """The question's kind, with questions about pairs of passages marked as such."""
         return f"{self.question.kind}, two passages" if self.question.given else self.question.kind
 
     @property
     def counts(self) -> bool:
-        """Whether the library answers the question, and a rule can tell whether an answer is right."""
+        """Whether the library answers the question, and a rule can decide whether an answer is right."""
         return self.question.kind not in UNCOUNTED and not self.question.given
 
     @property
     def found(self) -> bool | None:
-        """Whether a right passage is among the first quotes'; None where the question is not about a passage."""
+        """Whether a right passage is among the first quotes'; None if the question is not about a passage."""
         return self._within([item.passage for item in self.shown])
 
     @property
@@ -121,6 +122,7 @@ class JudgedAnswer:
         return self._within([item.quote for item in self.shown])
 
     def _within(self, texts: Sequence[str]) -> bool | None:
+        """Return whether one of the first citations holds the evidence; None for questions that have no evidence."""
         asked = self.question
         if not asked.answerable or asked.given or asked.kind in ("metadata", "collection"):
             return None
@@ -129,11 +131,11 @@ class JudgedAnswer:
 
 
 Measure: TypeAlias = Callable[[JudgedAnswer], bool | None]
-"""Whether an answer passes; None where it does not count."""
+"""Whether an answer passes; None if it does not count."""
 
 
 def among(counts: Callable[[JudgedAnswer], object], passes: Callable[[JudgedAnswer], bool]) -> Measure:
-    """Return whether an answer passes, among those that count."""
+    """Return a measure: whether an answer passes, among those that count."""
     return lambda item: passes(item) if counts(item) else None
 
 
@@ -172,11 +174,11 @@ MEASURES: dict[str, Measure] = {
     "right sentence among the first three quotes": lambda j: j.quoted,
     "other languages: nothing claimed": among(lambda j: j.question.kind == "language", lambda j: not j.claimed),
 }
-"""A line of the table to what counts for it."""
+"""The measures by their lines in the table."""
 
 
 def run(found: TrustSet, run: ExperimentRun) -> Report:
-    """Ask the questions of the part, and judge what is claimed."""
+    """Ask the questions of the part, and judge the claims."""
     check_selection(run.part, run.limit)
     if run.part == "all":
         raise UsageError("trust has a library for each part", help="Choose --part test or --part development.")
@@ -197,7 +199,7 @@ def run(found: TrustSet, run: ExperimentRun) -> Report:
 
 
 def _ask_all(found: TrustSet, run: ExperimentRun, model: Any) -> tuple[list[JudgedAnswer], dict[str, Any]]:
-    """Every question's answer, judged; and what the numbers depend on."""
+    """Return every question's answer, judged, and the settings that the numbers depend on."""
     from preflight_rag.app import Preflight
 
     asked = found.select(run.part, run.limit)
@@ -227,20 +229,21 @@ def _ask_all(found: TrustSet, run: ExperimentRun, model: Any) -> tuple[list[Judg
 def ask(
     app: Preflight, question: TrustQuestion, where: Sequence[str], names: Mapping[str, str]
 ) -> tuple[Answer, tuple[ShownCitations, ...]]:
-    """Return the product's answer to a question and its citations, after the questions before it in the conversation.
+    """Return the product's answer to a question and its citations, after the earlier questions of the conversation.
 
     Args:
-        app: Opened over the library that is asked.
-        question: What is asked.
-        where: Filters, where only a part of the library is asked.
+        app: The application, opened over the library.
+        question: The question.
+        where: Filters, if only a part of the library is asked.
         names: The set's names of the library's documents, by their ids.
     """
-    app.delete_thread(question.id)  # a run that was cut off may have left one
+    app.delete_thread(question.id)  # an interrupted run may have left one
     for earlier in question.before:
         app.ask(earlier, thread_id=question.id, where=where)
     answer = app.ask(question.question, thread_id=question.id, where=where)
     app.delete_thread(question.id)
-    texts = {passage.id: passage.text for passage in app.library.passages([c.passage_id for c in answer.citations])}
+    passages = app.library.passages([cited.passage_id for cited in answer.citations])
+    texts = {passage.id: passage.text for passage in passages}
     return answer, tuple(
         ShownCitations(names.get(cited.document_id, ""), cited.title, cited.quote, texts.get(cited.passage_id, ""))
         for cited in answer.citations
@@ -248,7 +251,7 @@ def ask(
 
 
 def names_of(library: Collection) -> dict[str, str]:
-    """What the set calls a library's documents: the path of their file, or a record's id."""
+    """Return the set's names of a library's documents, by id: the path of their file, or a record's id."""
     names = {}
     for entry in library.documents():
         path = Path(str(entry["metadata"].get("path", ""))).as_posix()
@@ -258,12 +261,12 @@ def names_of(library: Collection) -> dict[str, str]:
 
 
 def pair_name(question: TrustQuestion) -> str:
-    """What the two records of a pair are found by."""
+    """Return the filter value by which the two records of a pair are found."""
     return f"p{digest(question.id).hex()[:12]}"
 
 
 def judge(question: TrustQuestion, answer: Answer, shown: tuple[ShownCitations, ...]) -> JudgedAnswer:
-    """Return an answer, and whether what it claims is so."""
+    """Return an answer with whether its claims are right."""
     return JudgedAnswer(question, answer, shown, *claim_of(question, answer, shown))
 
 
@@ -293,7 +296,7 @@ def claim_of(question: TrustQuestion, answer: Answer, shown: Sequence[ShownCitat
 
 
 def headline(answer: Answer) -> str:
-    """What an answer claims: its short answer, or its several answers, or a listing's text; a quote alone is none."""
+    """Return an answer's claim: its short answer, or its several answers, or a listing's text; "" for quotes alone."""
     if answer.outcome == "listing":
         return answer.answer
     if answer.outcome not in CLAIMS:
@@ -317,39 +320,41 @@ def announced(answer: Answer) -> bool:
 
 
 def side_by_side(question: TrustQuestion, answer: Answer) -> bool:
-    """Return whether both sides' answers stand in the claim, or in groups of different documents."""
+    """Return whether both sides' answers are in the claim, or in groups of different documents."""
     if len(answer.groups) > 1 and answer.outcome in ("answered", "evidence"):
         of = {cited.n: cited.document_id for cited in answer.citations}
-        cited = [frozenset(of[n] for n in group.citations if n in of) for group in answer.groups]
-        if any(a and b and not a & b for a in cited for b in cited):
+        cited = [{of[n] for n in group.citations if n in of} for group in answer.groups]
+        if any(a and b and a.isdisjoint(b) for a, b in combinations(cited, 2)):
             return True
     said = headline(answer) if answer.outcome == "answered" else ""
     return bool(question.answers) and all(any(holds(said, name) for name in names) for names in question.answers)
 
 
 def says_all(said: str, answers: Sequence[Sequence[str]], false: Sequence[str]) -> bool:
-    """Return whether a headline says every right answer, and of several answers that it gives, none is another."""
+    """Return whether a headline gives every right answer, and no other one."""
     several = said.split(SEVERAL)
-    return all(any(says(one, names, false) for one in several) for names in answers) and all(
-        any(says(one, names, false) for names in answers) for one in several
-    )
+    for names in answers:
+        if not any(says(one, names, false) for one in several):
+            return False
+    return all(any(says(one, names, false) for names in answers) for one in several)
 
 
 def says(said: str, names: Sequence[str], false: Sequence[str]) -> bool:
-    """Return whether a short answer says one of an answer's names in few words more, and none that is false.
+    """Return whether a short answer gives one of an answer's names, with few more words, and none that is false.
 
-    `same_answer` takes a part of a name for the name: "India" for "Varanasi, India"; so more than half is asked for.
+    `same_answer` accepts a part of a name, e.g. "India" for "Varanasi, India"; so more than half is required.
     """
-    denied = any(holds(said, name) and not any(holds(right, name) for right in names) for name in false)
+    really_false = [name for name in false if not any(holds(right, name) for right in names)]
+    denied = any(holds(said, name) for name in really_false)
     words = len(tokens(said))
     fitting = [name for name in names if len(tokens(name)) / 2 < words <= len(tokens(name)) + LONGER]
     return not denied and any(holds(said, name) or same_answer(said, name) for name in fitting)
 
 
 def lists(question: TrustQuestion, answer: Answer, shown: Sequence[ShownCitations]) -> tuple[bool, str]:
-    """Return whether a listing has every document, cited or named, or gives first the count that the question asks for.
+    """Return whether a listing has every document, cited or named, or begins with the requested count.
 
-    What is no listing has to say the titles, as its claim.
+    An answer that is not a listing has to name the titles in its claim.
     """
     if question.answers:
         counts = [word for word in tokens(headline(answer)) if word.isdigit() or word in NUMBERS][:1]
@@ -367,19 +372,19 @@ def lists(question: TrustQuestion, answer: Answer, shown: Sequence[ShownCitation
 
 
 def holds(text: str, name: str) -> bool:
-    """Return whether a text holds a name, word for word; a number only as a whole."""
+    """Return whether a text contains a name, word for word; a number only as a whole."""
     words, wanted = tokens(text), tokens(name)
     return bool(wanted) and any(words[at : at + len(wanted)] == wanted for at in range(len(words)))
 
 
 def tokens(text: str) -> list[str]:
-    """Words and whole numbers of a text, without case and thousands' separators."""
+    """Return words and whole numbers of a text, without case and thousands' separators."""
     plain = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text.casefold().replace("−", "-").replace("–", "-"))
     return re.findall(r"\d+(?:[.:]\d+)*|[^\W\d_]+", plain)
 
 
 def holds_evidence(question: TrustQuestion, item: ShownCitations, text: str) -> bool:
-    """Return whether a document's text holds a sentence or row of the question's evidence, or is part of one."""
+    """Return whether a document's text contains a sentence or row of the question's evidence, or is part of one."""
     if item.document not in question.documents:
         return False
     squeezed = letters(text)
@@ -391,30 +396,30 @@ def holds_evidence(question: TrustQuestion, item: ShownCitations, text: str) -> 
 
 
 def pieces_of(evidence: str) -> list[str]:
-    """Return the sentences of evidence that are long enough to tell their place.
+    """Return the sentences of evidence that are long enough to identify their place.
 
-    Else the whole, as the row of a table.
+    Without any, the whole, such as the row of a table.
     """
     pieces = [] if CELL in evidence else [evidence[a:b] for a, b in sentence_spans(evidence)]
     return [piece for piece in pieces if len(letters(piece)) >= LEAST] or [evidence]
 
 
 def stands_in(piece: str, squeezed: str) -> bool:
-    """Return whether the letters and digits of a text hold a sentence, or a row's cells in their order."""
+    """Return whether a text's letters and digits contain those of a sentence, or of a row's cells in their order."""
     if CELL not in piece:
         return letters(piece) in squeezed
     return re.search(BETWEEN.join(map(letters, piece.split(CELL))), squeezed) is not None
 
 
 def letters(text: str) -> str:
-    """Letters and digits alone, so that line breaks and hyphens do not tell texts apart."""
+    """Return only the letters and digits, so that line breaks and hyphens make no difference."""
     return re.sub(r"[\W_]+", "", text).casefold()
 
 
 def _rows(item: JudgedAnswer, arm: str) -> Iterator[ScoreRow]:
-    """Yield a line for each measure that an answer counts for.
+    """Yield a row for each measure for which an answer counts.
 
-    The first has what a person needs to judge by reading.
+    The first one has everything that a human judge needs.
     """
     asked, answer = item.question, item.answer
     details = {
@@ -474,7 +479,7 @@ def _shares(judged: Sequence[JudgedAnswer]) -> Iterator[str]:
 
 
 def calibration_error(confidence: Sequence[float], right: Sequence[float], *, seed: int) -> Estimate:
-    """Expected calibration error: the mean gap between confidence and share right, over bins of equal width.
+    """Return the expected calibration error: the mean gap between confidence and share right, over bins of equal width.
 
     (Guo et al. 2017, "On calibration of modern neural networks", section 3.)
     """
@@ -495,10 +500,10 @@ FILES = "files"
 
 
 def library_of(found: TrustSet, part: str, run: ExperimentRun) -> Path:
-    """Return the folder of a part's library, built by the product's own ingest; what has not changed there is kept.
+    """Return the folder of a part's library, built by the product's own ingest; unchanged documents are kept.
 
     Raises:
-        LibraryError: A document could not be taken in, so the numbers would be about another collection.
+        LibraryError: A document could not be ingested, so the numbers would be about another collection.
     """
     return _built(_searched(found, part, run), f"trust-{part}" if run.documents is None else f"trust-{part}-few", run)
 
@@ -515,11 +520,11 @@ def pairs_of(questions: Sequence[TrustQuestion], beside: Path, run: ExperimentRu
 
 
 EMPTY = TrustDocument("none", lambda: b'{"id": "none", "text": "none"}', record=True)
-"""The only document of the library of pairs where no pair is asked about: the product opens no empty library."""
+"""The only document of the library of pairs if no pair is asked about: the product opens no empty library."""
 
 
 def _built(documents: Sequence[TrustDocument], name: str, run: ExperimentRun) -> Path:
-    """Return a folder with files and the library of them."""
+    """Return a folder with files and the library made from them."""
     from preflight_rag.library import Library
     from preflight_rag.models.opening import open_embedder
 
@@ -544,7 +549,7 @@ def _built(documents: Sequence[TrustDocument], name: str, run: ExperimentRun) ->
 def _searched(found: TrustSet, part: str, run: ExperimentRun) -> list[TrustDocument]:
     """Return the part's documents.
 
-    Where a run searches few, those that answer and records by the hash of their names.
+    If a run searches few, return those that answer, and records by the hash of their names.
     """
     documents = sorted(found.documents[part], key=lambda document: digest(document.name))
     if run.documents is None:
@@ -556,7 +561,7 @@ def _searched(found: TrustSet, part: str, run: ExperimentRun) -> list[TrustDocum
 
 
 def write_files(documents: Sequence[TrustDocument], folder: Path) -> None:
-    """Write what is not there yet: files as they are, and the records into one file; others are removed."""
+    """Write missing files unchanged, and the records into one file; remove others."""
     wanted = {document.name: document.content() for document in documents if not document.record}
     wanted[RECORDS] = b"".join(document.content() + b"\n" for document in documents if document.record)
     for path in [path for path in folder.rglob("*") if path.is_file()]:

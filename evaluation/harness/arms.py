@@ -1,4 +1,4 @@
-"""Arms of an experiment on identical passages: asked, and scored with a reason; which option a free reply names."""
+"""Arms of an experiment on identical passages: asking, scoring with a reason, and reading the chosen option."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ _DECLINED = re.compile(
     r"|\bI (?:do not|don['’]t) (?:know|have)\b|\bas an AI\b|\bcannot be (?:determined|answered)\b",
     re.IGNORECASE,
 )
-"""How a reply declines; of a letter that is followed by a word, only A could be an article."""
+"""Phrases by which a reply declines to answer; only A, as an article, may be followed by a word."""
 
 
 @dataclass(frozen=True)
 class ArmAnswer:
-    """What an arm answered.
+    """An arm's answer.
 
     Attributes:
         text: The answer's text, or a model's whole reply.
-        choice: The option chosen, where the arm has read it; else it is read from the text.
+        choice: The option chosen, if the arm has read it; else it is read from the text.
         quotes: `(n, words of passage n)` that support it.
-        usage: What it cost, where no call of a model was recorded.
-        error: Why there is no answer, though the server was there: cut off, filtered, too long a prompt.
-        route: The route that was taken, where there are several.
-        abstained: Whether it says that the passages do not hold the answer; None: as the text reads.
-        passages: What it was shown, where that is not what all arms share.
+        usage: Its cost, if no call of a model was recorded.
+        error: Why there is no answer although the server replied: cut off, filtered, too long a prompt.
+        route: The route, if there are several.
+        abstained: Whether it says that the passages do not contain the answer; None: judged by the text.
+        passages: The passages that it got, if they are not those of all arms.
     """
 
     text: str
@@ -68,7 +68,7 @@ class ArmAnswer:
 
     @classmethod
     def of_draft(cls, reply: Reply[Draft], route: str = "") -> ArmAnswer:
-        """Return a reader's draft."""
+        """Return a reader's draft as an arm's answer."""
         draft = reply.value
         return cls(
             draft.short or draft.text, draft.choice, draft.quotes, reply.usage, route=route, abstained=not draft.found
@@ -76,7 +76,7 @@ class ArmAnswer:
 
     @classmethod
     def of_answer(cls, answer: Answer) -> ArmAnswer:
-        """Return the outcome of a turn of the graph."""
+        """Return the outcome of a turn of the graph as an arm's answer."""
         receipt = answer.receipt
         usage = Usage(
             calls=receipt.model_calls,
@@ -99,16 +99,16 @@ class Arm:
 
 @dataclass(frozen=True)
 class Score:
-    """How right an answer is, and why.
+    """The score of an answer, and why.
 
     Attributes:
-        value: In [0, 1]; strict: what cannot be read, and a refusal, is wrong.
+        value: In [0, 1]; strict: an unreadable choice, and a refusal, is wrong.
         reason: In a few words.
-        fallback: The same as MIRAGE's published scorer counts: what cannot be read is the first option.
-        choice: The option chosen, where there are options and one can be read.
+        fallback: The same as MIRAGE's published scorer counts: an unreadable choice is the first option.
+        choice: The option chosen, if there are options and one can be read.
         unreadable: Whether no option could be read.
         refused: Whether the model declined to answer.
-        abstained: Whether it says that the passages do not hold the answer.
+        abstained: Whether it says that the passages do not contain the answer.
         wrong: Whether it gives an answer that is known to be wrong.
     """
 
@@ -123,7 +123,7 @@ class Score:
 
 
 def shown(sources: Sequence[Source], roles: dict[str, str] | None = None) -> list[dict[str, str]]:
-    """Passages as a row holds them."""
+    """Return passages in the form for a row."""
     return [
         {"id": source.passage_id, "title": source.title, "text": source.text}
         | ({"role": roles[source.passage_id]} if roles and roles.get(source.passage_id) else {})
@@ -138,18 +138,18 @@ async def run_arms(
     asking: Asking,
     stage: str = "questions",
 ) -> list[ScoreRow]:
-    """Put each sample to every arm, under each of its conditions with the same passages; a row an answer.
+    """Ask every arm each sample, under each of its conditions with the same passages; return one row for each answer.
 
-    A reply that is cut off, filtered or empty, and a prompt that is too long, are wrong answers with a reason. Where
-    the server failed, or the budget is used up, the rows of the sample under that condition have no score, so that
-    pairs stay pairs; `rows.complete` are those that can be compared.
+    A reply that is cut off, filtered or empty, and a prompt that is too long, are wrong answers with a reason. If the
+    server failed, or the budget is used up, the rows of the sample under that condition have no score, so that pairs
+    stay complete; `rows.complete` are those that can be compared.
 
     Args:
-        arms: Their names are those of the tables.
-        samples: What is asked.
-        passages: Those that a sample is put to, or those of each condition by its name.
+        arms: The arms, with their names in the tables.
+        samples: The questions.
+        passages: Returns the passages of a sample, or those of each condition by its name.
         asking: The model, with its concurrency and budget.
-        stage: What the progress bar says.
+        stage: The label of the progress bar.
     """
     cells: list[tuple[Sample, str, tuple[Source, ...]]] = []
     for sample in samples:
@@ -170,7 +170,7 @@ async def run_arms(
 
 
 async def _ask(arm: Arm, sample: Sample, condition: str, sources: tuple[Source, ...]) -> ScoreRow:
-    """Return an arm's answer, scored; every prompt that it took is in the row."""
+    """Return an arm's scored answer, with every prompt that it needed."""
     with recording() as calls:
         try:
             answer = await arm.answer(sample, sources)
@@ -206,7 +206,7 @@ async def _ask(arm: Arm, sample: Sample, condition: str, sources: tuple[Source, 
 
 
 def _usage(calls: Sequence[PromptCall]) -> Usage:
-    """Calls and tokens as if none had been cached; seconds that the model took."""
+    """Return calls and tokens as if none had been cached, and the model's seconds."""
     replies = [call.reply for call in calls if call.reply is not None]
     return Usage(
         calls=len(calls),
@@ -218,7 +218,7 @@ def _usage(calls: Sequence[PromptCall]) -> Usage:
 
 
 def _of_sample(sample: Sample) -> dict[str, Any]:
-    """What a row holds of the question."""
+    """Return the question's fields for a row."""
     return {
         "question": sample.question,
         "kind": sample.kind,
@@ -230,19 +230,20 @@ def _of_sample(sample: Sample) -> dict[str, Any]:
 
 
 def _roles(sample: Sample) -> dict[str, str]:
+    """Return the role of each given passage by its id."""
     return {given.id: given.role for given in sample.given}
 
 
 def score(sample: Sample, answer: ArmAnswer, *, refused: bool = False) -> Score:
-    """How right an answer is.
+    """Return the score of an answer.
 
-    Samples with options are right or wrong. Of others, a question that the passages do not answer asks for an
-    abstention; a short one for one of the right answers, word for word or by an F1 of at least 0.5; a list, and a long
-    one, for all of them: the score is their share.
+    Samples with options are right or wrong. Otherwise, an unanswerable question requires an abstention; a short one any
+    of the right answers, word for word or by an F1 of at least 0.5; a list, and a long one, all of them: the score is
+    their share.
 
     Args:
-        sample: What was asked.
-        answer: What the arm answered.
+        sample: The question.
+        answer: The arm's answer.
         refused: Whether the model, or a filter behind it, withheld an answer.
     """
     if sample.options:
@@ -266,6 +267,7 @@ def score(sample: Sample, answer: ArmAnswer, *, refused: bool = False) -> Score:
 
 
 def _score_choice(sample: Sample, answer: ArmAnswer, refused: bool) -> Score:
+    """Return the score of a multiple-choice answer, and why."""
     read = read_choice(answer.text, sample.options)
     option = answer.choice if answer.choice in sample.options else read.option
     option = None if answer.error else option
@@ -284,6 +286,7 @@ def _score_choice(sample: Sample, answer: ArmAnswer, refused: bool) -> Score:
 
 
 def _share_right(sample: Sample, text: str) -> tuple[float, str]:
+    """Return the share of the right answers that a text gives, and the reason in words."""
     if not sample.answers:
         return 0.0, "no right answer is known"
     found = [names[0] for names in sample.answers if holds(text, names) or is_right(text, names)]
@@ -297,11 +300,11 @@ def _share_right(sample: Sample, text: str) -> tuple[float, str]:
 
 @dataclass(frozen=True)
 class Choice:
-    """What a reply chose.
+    """The choice in a reply.
 
     Attributes:
-        option: The option named; None where there is none.
-        refused: Whether it declines to answer, or says that the passages hold no answer.
+        option: The option named; None if there is none.
+        refused: Whether it declines to answer, or says that the passages contain no answer.
     """
 
     option: str | None
@@ -312,8 +315,8 @@ def read_choice(reply: str, options: Sequence[str]) -> Choice:
     """Return the option that a reply names.
 
     In turn: its last line `CHOICE: B` or `Answer: B`; letters after "answer", "choice" or "option" (JSON's
-    "answer_choice" too), in a box, or at its beginning; the option's own words, when no other option's stand there.
-    Anything else, several different letters too, is unreadable.
+    "answer_choice" too), in a box, or at its beginning; the option's own words, if no other option's words occur.
+    Anything else, also several different letters, is unreadable.
     """
     text = split_quotes(clean(reply))[0].strip()
     option = split_choice(text, options)[1]
@@ -334,7 +337,7 @@ def declines(text: str) -> bool:
 
 
 def _letters(text: str, options: int) -> set[str]:
-    """Return the letters of options that a reply names, each with those that it adds by "and" or "or"."""
+    """Return the letters of options that a reply names, including those that it adds by "and" or "or"."""
     matches = [match for pattern in (_LABELLED, _BOXED) for match in pattern.finditer(text)]
     if not matches and (leading := _LEADING.match(text)):
         matches = [leading]
@@ -344,6 +347,7 @@ def _letters(text: str, options: int) -> set[str]:
 
 
 def _in_words(text: str, options: Sequence[str]) -> str | None:
+    """Return the option that a text states at its beginning, or else the one that it names."""
     lead = re.match(r"[\s*_\"'(]*(\w+)", text)
     whole = [option for option in options if lead and option.casefold() == lead[1].casefold()]
     return whole[0] if len(whole) == 1 else match_option(text, options)

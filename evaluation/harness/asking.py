@@ -1,4 +1,4 @@
-"""The model of a run, opened with its replies kept and its budget; cases are put to it a few at a time, in order."""
+"""The model of a run, with cached replies and a budget; cases are run a few at a time, with results in order."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ REPLIES = "replies.db"
 
 
 class PromptReader(ChatReader):
-    """A chat reader that also takes prompts of the experiments' own."""
+    """A chat reader that also accepts the experiments' own prompts."""
 
     async def reply(self, prompt: list[BaseMessage]) -> tuple[str, Usage]:
-        """Return the text of a whole reply and what it cost.
+        """Return the text of a complete reply and its cost.
 
         Raises:
-            ModelError: There is no whole reply: refused, cut off, empty, or the server failed.
+            ModelError: There is no complete reply: refused, cut off, empty, or the server failed.
         """
         return await self._call(prompt)
 
@@ -67,12 +67,12 @@ class Asking:
 
     @property
     def name(self) -> str:
-        """How tables name the model; a simulated one's name begins with "simulated"."""
+        """The model's name in tables; a simulated one's begins with "simulated"."""
         return self.prompts.name if self.chat_model is not None else OFFLINE
 
     @cached_property
     def prompts(self) -> PromptReader:
-        """Takes prompts of an experiment's own.
+        """A reader for an experiment's own prompts.
 
         Raises:
             UsageError: There is no language model.
@@ -81,24 +81,24 @@ class Asking:
             raise UsageError("this needs a language model", help="Name one: --model provider:name.")
         simulated = self.chat_model._llm_type == SIMULATED
         name: str | None = getattr(self.chat_model, "model", None) if simulated else None
-        # As text: what a server is found to take would change the prompts of a run that is gone on with.
+        # As text: switching to a format found to be supported would change the prompts of a resumed run.
         return PromptReader(self.chat_model, name=name, deadline=DEADLINE, form="text")
 
     def reader(self, embedder: Embedder) -> Reader:
         """Return the reader of a turn: a chat reader over the cached model, or the offline reader, which is not cached.
 
         Args:
-            embedder: What the offline reader compares sentences with.
+            embedder: The embedder with which the offline reader compares sentences.
         """
         if self.chat_model is not None:
             return self.prompts
         return open_reader(OFFLINE, embedder, extractive_reader=self.run.extractive_reader)
 
     async def gather(self, cases: Sequence[C], ask: Callable[[C], Awaitable[T]], stage: str) -> list[CaseOutcome[T]]:
-        """Ask all cases under the run's concurrency and budget; see `gather`.
+        """Run all cases under the run's concurrency and budget; see `gather`.
 
-        Without a language model, or with one in this process, one after another: what reads here uses all cores for
-        one case already, and many cases at once would all come after their deadline.
+        Without a language model, or with one in this process, they run one after another: one case uses all cores
+        already, and many cases at once would all miss their deadline.
         """
         run = self.run
         one_by_one = self.chat_model is None or run.model.startswith(IN_PROCESS)
@@ -110,11 +110,11 @@ class Asking:
 def open_asking(
     run: ExperimentRun, questions: Iterable[Sample] = (), documents: Mapping[str, str] | None = None
 ) -> Iterator[Asking]:
-    """The model of a run, with its replies cached, counted and bounded by the budget.
+    """Yield the model of a run, with its replies cached, counted and limited by the budget.
 
     Args:
         run: Its `model` is `offline`, `provider:name`, or `simulated` (see `simulated.py`).
-        questions: Those of the experiment; only the simulated reader looks at them.
+        questions: The experiment's questions; only the simulated reader uses them.
         documents: Texts of the questions' gold documents by id, for the same.
 
     Raises:
@@ -140,21 +140,21 @@ def chosen_model(name: str | None) -> str:
     """Return the model of `--model` and the environment, as `models.chat.model_name` does, or the simulated reader.
 
     Raises:
-        UnknownModel: The name is none.
+        UnknownModel: The name is not a model's.
     """
     return SIMULATED if name == SIMULATED else model_name(name)
 
 
 HOPELESS = (ModelAuthError, UnknownModel)
-"""Errors that every case would meet: they end the run."""
+"""Errors that every case would get: they end the run."""
 
 
 @dataclass(frozen=True)
 class CaseOutcome(Generic[T]):
-    """What came of a case.
+    """The outcome of a case.
 
     Attributes:
-        value: What `ask` returned; None where it failed, or where the budget refused a call that it needed.
+        value: The result of `ask`; None if it failed, or if the budget refused a call that it needed.
         error: Why it failed, in one line.
         unpaid: Whether it is missing because the budget is used up.
         calls: Every prompt of the case, with its reply.
@@ -175,16 +175,16 @@ async def gather(
     stage: str = "cases",
     progress: Progress = no_progress,
 ) -> list[CaseOutcome[T]]:
-    """Ask all cases, at most `concurrency` at a time; outcomes come in the order of the cases.
+    """Run all cases, at most `concurrency` at a time, and return the outcomes in the order of the cases.
 
-    Once the budget is used up, only cases whose replies are all cached still come to an end. What the budget refused is
-    noticed also where `ask` hides it, as a graph does that records a failed partition as a gap.
+    Once the budget is used up, only cases whose replies are all cached are still finished. A refused call is noticed
+    even if `ask` hides it, as a graph does that records a failed partition as a gap.
 
     Raises:
         UsageError: `concurrency` is below 1.
         ModelAuthError: The server refused the key.
         UnknownModel: The server does not know the model.
-        PreflightError: No case came to an end; the first one's error.
+        PreflightError: No case was finished; the first one's error.
     """
     if concurrency < 1:
         raise UsageError(f"the concurrency is {concurrency}", help="Give 1 or more.")
@@ -212,14 +212,14 @@ async def gather(
 
 
 async def _outcome(case: C, ask: Callable[[C], Awaitable[T]]) -> tuple[CaseOutcome[T], Exception | None]:
-    """Return a case's outcome, with its error, which the outcome holds as text."""
+    """Return a case's outcome, and its error, of which the outcome has only the text."""
     with recording() as calls:
         failure: Exception | None = None
         try:
             value: T | None = await ask(case)
         except HOPELESS:
             raise
-        except Exception as error:  # of whatever kind: the other cases are paid for
+        except Exception as error:  # any error: the other cases are paid for
             value, failure = None, error
     unpaid = next((call for call in calls if call.unpaid), None)
     if unpaid is not None:
@@ -231,7 +231,7 @@ async def _outcome(case: C, ask: Callable[[C], Awaitable[T]]) -> tuple[CaseOutco
 
 
 async def _all(work: Callable[[], Awaitable[None]], workers: int) -> None:
-    """Run workers until all are done; when one fails, end the others and raise its error."""
+    """Run workers until all are done; if one fails, cancel the others and raise its error."""
     tasks = [asyncio.ensure_future(work()) for _ in range(workers)]
     try:
         await asyncio.gather(*tasks)

@@ -1,4 +1,4 @@
-"""What a run may spend on a language model, and what it has spent on how many cases."""
+"""The budget of a run for a language model, and its spending by number of cases."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from preflight_rag.state.errors import BudgetUsedUp, UsageError
 
 EXPECTED_OUTPUT = 256
-"""Tokens that a reply is reckoned with before there was a longer one, where the model has no limit of its own."""
+"""Assumed tokens of a reply before there was a longer one, if the model has no limit of its own."""
 MILLION = 1_000_000
 
 
@@ -25,7 +25,7 @@ class Price:
 
     @classmethod
     def parse(cls, text: str) -> Price:
-        """Return a price as the command line takes it: `0.15/0.60`.
+        """Return a price in the form of the command line: `0.15/0.60`.
 
         Raises:
             UsageError: It is not two amounts.
@@ -42,13 +42,13 @@ class Price:
         return cls(read, written)
 
     def cost(self, input_tokens: int, output_tokens: int) -> float:
-        """USD."""
+        """Return the cost in USD."""
         return (self.input * input_tokens + self.output * output_tokens) / MILLION
 
 
 @dataclass
 class PaidCall:
-    """A call that is under way; the caller sets what it took."""
+    """A call in progress; the caller sets its tokens."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -57,21 +57,21 @@ class PaidCall:
 class Budget:
     """Counts calls, tokens and cost, and refuses a call that would exceed a limit; from then on it refuses every call.
 
-    A call is reckoned before it is made: its prompt by estimate, its reply by the model's own limit, else as long as
-    the longest so far. Where calls under way could exceed the limit, the next one waits until they are settled.
+    A call's cost is estimated before it is made: its prompt by estimate, its reply by the model's own limit, else by
+    the longest reply so far. If calls in progress could exceed the limit, the next one waits until they are finished.
 
     Args:
         max_cost: Most USD.
-        max_calls: Most calls that may be made. A retry of the model's own client is no call.
-        price: Of the model; a cost is only known with it.
+        max_calls: Most calls. A retry by the model's own client is not counted.
+        price: The model's price; a cost is only known with it.
 
     Attributes:
-        calls: Calls made, those without a reply included.
+        calls: Calls made, including those without a reply.
         replayed: Replies that were taken from the cache.
-        input_tokens: Read by the calls made.
-        output_tokens: Written by them.
-        cases: Cases that were put to the model.
-        answered: Those of them that came to an end.
+        input_tokens: Tokens read by the calls made.
+        output_tokens: Tokens written by them.
+        cases: Cases that were started.
+        answered: Those of them that were finished.
         used_up: Whether a call was refused.
 
     Raises:
@@ -100,17 +100,17 @@ class Budget:
 
     @property
     def spent(self) -> str:
-        """What was spent, in a few words."""
+        """The spending in a few words."""
         tokens = f"{self.calls:,} calls, {self.input_tokens + self.output_tokens:,} tokens"
         return tokens if self.cost is None else f"{tokens}, USD {self.cost:.4f}"
 
     @asynccontextmanager
     async def call(self, input_tokens: int, max_output: int | None = None) -> AsyncIterator[PaidCall]:
-        """Make one call inside; it counts, whether it succeeds or not, with the tokens that were set.
+        """Count one call, made in the block, whether it succeeds or not, with the tokens that were set.
 
         Args:
-            input_tokens: Of the prompt, estimated.
-            max_output: Most tokens of the reply, where the model has a limit.
+            input_tokens: Estimated tokens of the prompt.
+            max_output: Most tokens of the reply, if the model has a limit.
 
         Raises:
             BudgetUsedUp: It would exceed a limit, or an earlier one would have.
@@ -133,7 +133,7 @@ class Budget:
                     future.set_result(None)
 
     def refusal(self, lead: str = "the budget is used up") -> BudgetUsedUp:
-        """Return the error that says what was spent and of how much."""
+        """Return the error that says how much of the budget was spent."""
         limits = [f"--max-calls {self.max_calls}"] if self.max_calls is not None else []
         limits += [f"--max-cost {self.max_cost}"] if self.max_cost is not None else []
         return BudgetUsedUp(
@@ -142,7 +142,7 @@ class Budget:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Limits, price and what was spent, for the manifest."""
+        """Return limits, price and spending, for the manifest."""
         price = self.price and {"input": self.price.input, "output": self.price.output}
         return {
             "asked": self.calls,
@@ -158,6 +158,7 @@ class Budget:
         }
 
     async def _reserve(self, input_tokens: int, max_output: int | None) -> float:
+        """Wait until a call fits into the budget beside those under way; reserve its cost, and return it."""
         price = self.price or Price(0.0, 0.0)
         while True:
             reserved = price.cost(input_tokens, max_output or self._longest)
@@ -173,5 +174,6 @@ class Budget:
             await settled
 
     def _exceeds(self, cost: float) -> bool:
+        """Return whether the number of calls, or the cost if it rises to this, exceeds the budget."""
         too_many = self.max_calls is not None and self.calls >= self.max_calls
         return too_many or (self.max_cost is not None and cost > self.max_cost)

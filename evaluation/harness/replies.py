@@ -1,7 +1,7 @@
-"""Replies of language models, kept in SQLite the moment they arrive, and a chat model that asks there first.
+"""A cache of language models' replies in SQLite, written as soon as they arrive, and a chat model that uses it.
 
-The key of a reply is the SHA-256 of the canonical JSON of the messages, the model and the parameters, the server's
-address among them. So a run that was cut off goes on where it was, and one that is repeated costs nothing.
+The key of a reply is the SHA-256 of the canonical JSON of the messages, the model and the parameters, including the
+server's address. So an interrupted run continues where it was, and a repeated one costs nothing.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ REFUSED = ("content_filter", "refusal", "safety")
 _BUSY_SECONDS = 10
 _RETRY_SECONDS = 5.0
 REPEAT: ContextVar[int] = ContextVar("repeat", default=0)
-"""Which repetition of its questions a run is at: a reply of one is no reply of another."""
+"""The number of the current repetition of the questions, so that each repetition has its own replies."""
 _TABLE = """CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, model TEXT, text TEXT, finish_reason TEXT,
 refusal TEXT, input_tokens INTEGER, output_tokens INTEGER, estimated INTEGER, seconds REAL,
 created TEXT DEFAULT CURRENT_TIMESTAMP)"""
@@ -46,7 +46,7 @@ created TEXT DEFAULT CURRENT_TIMESTAMP)"""
 
 @dataclass(frozen=True)
 class StoredReply:
-    """A reply as the model gave it; `seconds` is how long it took when it was asked for."""
+    """A reply as the model gave it; `seconds` is how long the original call took."""
 
     text: str
     finish_reason: str | None
@@ -62,11 +62,11 @@ _COLUMNS = tuple(StoredReply.__dataclass_fields__)
 
 @dataclass(frozen=True)
 class PromptCall:
-    """One prompt of a case and what came of it.
+    """One prompt of a case and its result.
 
     Attributes:
         messages: The prompt, each message with its `role` and `content`.
-        reply: What came back; None where the call failed.
+        reply: The reply; None if the call failed.
         cached: Whether it was taken from the cache.
         error: Why it failed.
         unpaid: Whether the budget refused it.
@@ -84,7 +84,7 @@ class PromptCall:
         return self.reply is not None and (bool(self.reply.refusal) or self.reply.finish_reason in REFUSED)
 
     def as_json(self) -> dict[str, Any]:
-        """For `results.jsonl`, which is the same whether a reply was asked for or taken from the cache."""
+        """Return the call for `results.jsonl`, in which cached and new replies look the same."""
         known = {name: getattr(self.reply, name) for name in _COLUMNS if name != "seconds"} if self.reply else {}
         return {"messages": list(self.messages), **known, "error": self.error}
 
@@ -94,9 +94,9 @@ _CALLS: ContextVar[list[PromptCall] | None] = ContextVar("calls", default=None)
 
 @contextmanager
 def recording() -> Iterator[list[PromptCall]]:
-    """Collects the calls that cached models get inside, those of tasks and threads started there included.
+    """Yield a list that collects the calls of cached models in the block, including those of tasks and threads.
 
-    Calls of an inner recording are the outer one's too, from its end on.
+    Calls of an inner recording are added to the outer one at its end.
     """
     outer, calls = _CALLS.get(), list[PromptCall]()
     token = _CALLS.set(calls)
@@ -111,12 +111,12 @@ def recording() -> Iterator[list[PromptCall]]:
 class ReplyCache:
     """Replies by key, in a SQLite file that several runs may share.
 
-    Where the file cannot be used or the disk is full, there is a warning: the replies stay in memory and serve the rest
-    of the run. Every few seconds, and when the cache is closed, they are tried once more; then they go to a file in the
+    If the file cannot be used or the disk is full, there is a warning: the replies stay in memory and serve the rest of
+    the run. Every few seconds, and when the cache is closed, writing is tried again; at last they go to a file in the
     folder for temporary files.
 
     Args:
-        path: The file, made with its folder; None keeps the replies in memory only.
+        path: The file, created with its folder; None keeps the replies in memory only.
         warn: Called with the warning.
     """
 
@@ -136,7 +136,7 @@ class ReplyCache:
                 self._failed(error)
 
     def get(self, key: str) -> StoredReply | None:
-        """Return the reply under a key."""
+        """Return the reply for a key, or None."""
         if key in self._unsaved:
             return self._unsaved[key][1]
         if self.connection is None:
@@ -149,13 +149,13 @@ class ReplyCache:
         return StoredReply(**{**dict(zip(_COLUMNS, row, strict=True)), "estimated": bool(row[5])}) if row else None
 
     def put(self, key: str, model: str, reply: StoredReply) -> None:
-        """Keep a reply; it is in the file when this returns and outlives the process, unless there was a warning."""
+        """Store a reply; it is in the file when this returns, unless there was a warning."""
         self._unsaved[key] = (model, reply)
         if self.connection is not None and (self._works or perf_counter() >= self._retry_at):
             self._save(self.connection)
 
     def close(self) -> None:
-        """Close the file. Replies that could not be written are tried once more, and then kept elsewhere."""
+        """Close the file. Replies that could not be written are tried once more, and then stored elsewhere."""
         if self.connection is not None and self._unsaved:
             self._save(self.connection)
         if self.path is not None and self._unsaved:
@@ -165,7 +165,7 @@ class ReplyCache:
             self.connection = None
 
     def _rescue(self, path: Path) -> None:
-        """Put what the file holds, and what did not fit, into the folder for temporary files."""
+        """Write the content of the file, and the replies that did not fit, to the folder for temporary files."""
         missing = f"warning: {len(self._unsaved):,} replies did not get into {str(path)!r}"
         other: Path | None = None
         try:
@@ -201,6 +201,7 @@ class ReplyCache:
             connection.executemany(statement, rows)
 
     def _failed(self, error: Exception) -> None:
+        """Warn once that replies cannot be stored, and set the time of the next try."""
         self._retry_at = perf_counter() + _RETRY_SECONDS
         if self._works:
             self._works = False
@@ -212,7 +213,7 @@ class ReplyCache:
 
 
 def request_key(messages: Sequence[BaseMessage], model: str, parameters: dict[str, Any]) -> str:
-    """SHA-256 of a request's canonical JSON, in hexadecimal."""
+    """Return the SHA-256 of a request's canonical JSON, in hexadecimal."""
     asked = [{"role": message.type, "content": message.content} for message in messages]
     request = {"messages": asked, "model": model, "parameters": parameters}
     text = json.dumps(request, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
@@ -220,16 +221,16 @@ def request_key(messages: Sequence[BaseMessage], model: str, parameters: dict[st
 
 
 def cached(chat_model: BaseChatModel, cache: ReplyCache, budget: Budget) -> CachedChatModel:
-    """Return a chat model that asks the cache first, then the budget, then the model.
+    """Return a chat model that looks in the cache first, then asks the budget, then the model.
 
-    It serves wherever the model does.
+    It can replace the model anywhere.
     """
     named = getattr(chat_model, "model_name", None) or getattr(chat_model, "model", None) or chat_model._llm_type
     return CachedChatModel(inner=chat_model, replies=cache, budget=budget, model=str(named))
 
 
 class CachedChatModel(BaseChatModel):
-    """See `cached`. The same prompt is asked once, also while its first reply is still on its way."""
+    """The model of `cached`. Concurrent calls with the same prompt share one request."""
 
     inner: BaseChatModel
     replies: Any
@@ -244,7 +245,7 @@ class CachedChatModel(BaseChatModel):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What a reply depends on besides prompt and model: the server, the temperature, and so on."""
+        """The parameters that a reply depends on besides prompt and model: the server, the temperature, and so on."""
         server = getattr(self.inner, "openai_api_base", None) or getattr(self.inner, "base_url", None)
         return {**self.inner._identifying_params, "server": server}
 
@@ -279,7 +280,7 @@ class CachedChatModel(BaseChatModel):
     async def _once(
         self, key: str, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any]
     ) -> StoredReply:
-        """Ask, or wait for who has asked; a reply is kept even where nobody waits for it any more."""
+        """Make a request, or wait for one with the same key; a reply is stored even if nobody waits any more."""
         if not self._is_under_way(key):
             task = asyncio.create_task(self._ask(key, messages, stop, kwargs))
             self._asked[key] = task
@@ -287,6 +288,7 @@ class CachedChatModel(BaseChatModel):
         return await asyncio.shield(self._asked[key])
 
     def _forget(self, key: str, task: asyncio.Task[StoredReply]) -> None:
+        """Remove a finished call from those under way, and mark its error as seen."""
         if self._asked.get(key) is task:
             del self._asked[key]
         with suppress(asyncio.CancelledError):
@@ -295,6 +297,7 @@ class CachedChatModel(BaseChatModel):
     async def _ask(
         self, key: str, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any]
     ) -> StoredReply:
+        """Ask the model within the budget and the rate limit."""
         if self._loop is not asyncio.get_running_loop():
             renew_connections(self.inner)
             self._loop = asyncio.get_running_loop()
@@ -312,6 +315,7 @@ class CachedChatModel(BaseChatModel):
 
 
 def _stored(messages: list[BaseMessage], result: ChatResult, seconds: float) -> StoredReply:
+    """Return a model's result in the form in which it is stored."""
     generation = result.generations[0]
     message = generation.message
     metadata = {**message.response_metadata, **(generation.generation_info or {})}
@@ -329,6 +333,7 @@ def _stored(messages: list[BaseMessage], result: ChatResult, seconds: float) -> 
 
 
 def _as_result(reply: StoredReply) -> ChatResult:
+    """Return a stored reply as a model's result."""
     usage = {
         "input_tokens": reply.input_tokens,
         "output_tokens": reply.output_tokens,
@@ -344,20 +349,22 @@ def _as_result(reply: StoredReply) -> ChatResult:
 
 
 def _plain(messages: list[BaseMessage]) -> tuple[dict[str, str], ...]:
+    """Return messages as plain mappings of role and content."""
     return tuple({"role": message.type, "content": str(message.text)} for message in messages)
 
 
 def _record(call: PromptCall) -> None:
+    """Add a call to the list of calls that the current context collects, if it does."""
     calls = _CALLS.get()
     if calls is not None:
         calls.append(call)
 
 
 def renew_connections(chat_model: BaseChatModel) -> None:
-    """Give an OpenAI client a pool of its own; call it at the start of each event loop.
+    """Give an OpenAI client a connection pool of its own; call it at the start of each event loop.
 
-    langchain-openai shares one pool over all event loops of a process. Connections that stay in it from a loop that is
-    closed fail in the next one. Other providers' clients are left as they are.
+    langchain-openai shares one pool over all event loops of a process. Connections left in it by a closed loop fail in
+    the next one. Other providers' clients are not changed.
     """
     client: Any = getattr(chat_model, "root_async_client", None)
     if client is None or chat_model._llm_type != "openai-chat":

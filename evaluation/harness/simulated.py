@@ -1,9 +1,9 @@
-"""A simulated reader with a known positional bias: a chat model that reads no language. It proves the harness.
+"""A simulated reader with a known positional bias: a chat model without language skills, for testing the harness.
 
-It knows beforehand which passages hold each question's answer, finds them among the passages of a prompt, and notices
-such a key passage with a probability that depends on its place alone: high at both ends and low in the middle, as
-language models do (Liu et al., Lost in the Middle, 2023). Its figures say nothing about any language model; tables of
-them carry its name, which begins with "simulated".
+It knows in advance which passages contain each question's answer, finds them among the passages of a prompt, and
+notices such a key passage with a probability that depends on its place alone: high at both ends and low in the middle,
+as in language models (Liu et al., Lost in the Middle, 2023). Its figures say nothing about any language model; tables
+with them show its name, which begins with "simulated".
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class ReadingBias:
     Attributes:
         edge: Probability at both ends, and for a passage that is alone.
         middle: Probability in the exact middle of `full` passages or more; with fewer the dip is less deep.
-        full: Number of passages at which the dip is as deep as it gets.
+        full: Number of passages at which the dip has its full depth.
         sharpness: How narrow the dip's shoulders are; with 2 it is a parabola.
-        prior: Probability to be right without a key passage, by guessing among options or from memory.
-        resolves: Probability to side with the key passage against one that was noticed too and gives a wrong answer.
-        seed: Of all draws.
+        prior: Probability of being right without a key passage, by guessing among options or from memory.
+        resolves: Probability of preferring the key passage to one that was noticed too and gives a wrong answer.
+        seed: Seed of all draws.
     """
 
     edge: float = 0.95
@@ -63,7 +63,7 @@ class ReadingBias:
     seed: int = 0
 
     def noticed(self, place: int, count: int) -> float:
-        """Probability that the passage at `place` (from 0) of `count` is noticed."""
+        """Return the probability that the passage at `place` (from 0) of `count` is noticed."""
         if count < 2:
             return self.edge
         depth = min(1.0, (count - 1) / max(1, self.full - 1))
@@ -71,14 +71,14 @@ class ReadingBias:
         return self.edge - (self.edge - self.middle) * depth * dip
 
     def expected(self, place: int, count: int) -> float:
-        """Accuracy on questions with options whose key passage is at `place`, where no passage gives a wrong answer."""
+        """Return the expected accuracy for a key passage at `place`, with options and without wrong passages."""
         noticed = self.noticed(place, count)
         return noticed + (1 - noticed) * self.prior
 
 
 @dataclass(frozen=True)
 class KnownAnswers:
-    """What the simulation knows of a question: the answer, and which texts give it or a wrong one."""
+    """The simulation's knowledge of a question: the answer, and which texts give it or a wrong one."""
 
     id: str
     right: str
@@ -88,7 +88,7 @@ class KnownAnswers:
 
     @classmethod
     def of(cls, question: Sample, documents: Mapping[str, str]) -> KnownAnswers:
-        """Told by the roles of the passages given with a question, and by the texts of its gold documents."""
+        """Return the knowledge from the roles of a question's passages, and the texts of its gold documents."""
         right = question.right or (question.answers[0][0] if question.answers else "")
         gold = [given.text for given in question.given if given.role in ("gold", "support", "contradict")]
         gold += [documents[name] for name in sorted(question.documents) if name in documents]
@@ -97,7 +97,7 @@ class KnownAnswers:
         return cls(question.id, right, wrong, tuple(map(_plain, gold)), misleading)
 
     def says(self, text: str) -> str | None:
-        """Return the answer that a passage, or a part of one, gives; None where it gives none."""
+        """Return the answer that a passage, or a part of one, gives; None if it gives none."""
         plain = _plain(text)
         if any(plain in key or key in plain for key in self.keys if plain and key):
             return self.right
@@ -116,7 +116,7 @@ class SimulatedChat(BaseChatModel):
 
     bias: ReadingBias
     questions: Mapping[str, KnownAnswers]
-    """By the question's text, in the singular and in the plural."""
+    """Known answers by the question's text, in the singular and in the plural."""
 
     @classmethod
     def of(
@@ -131,7 +131,7 @@ class SimulatedChat(BaseChatModel):
 
     @property
     def model_name(self) -> str:
-        """How reports name it."""
+        """The model's name in reports."""
         return f"{NAME} reader (U-shaped positional bias)"
 
     @property
@@ -161,6 +161,7 @@ class SimulatedChat(BaseChatModel):
         return self._generate(messages)
 
     def _reply(self, system: str, prompt: str) -> str:
+        """Return the reply to a prompt by the kind of prompt, which its system message tells."""
         if system == rewrite.SYSTEM:
             return f"QUESTION: {prompt.split('<message>')[-1].split('</message>')[0].strip()}"
         if system == answer_group.PLURAL_SYSTEM:
@@ -183,6 +184,7 @@ class SimulatedChat(BaseChatModel):
         return self._answer(known, stated, options, dict(passages))
 
     def _known(self, prompt: str) -> KnownAnswers | None:
+        """Return the known answers to the question in a prompt; None if it is not known."""
         for asked in _ASKED.findall(prompt):
             if (known := self.questions.get(_plain(asked))) is not None:
                 return known
@@ -190,6 +192,7 @@ class SimulatedChat(BaseChatModel):
         return next((known for asked, known in self.questions.items() if asked and fenced(asked) in text), None)
 
     def _noticed(self, known: KnownAnswers, passages: Sequence[tuple[int, str]]) -> list[tuple[str, int]]:
+        """Return the answers `(answer, number)` of the passages that this model, by its bias of position, notices."""
         found = []
         for place, (n, text) in enumerate(passages):
             answer = known.says(text)
@@ -205,6 +208,7 @@ class SimulatedChat(BaseChatModel):
         options: Sequence[str],
         passages: Mapping[int, str],
     ) -> str:
+        """Return a reply with the chosen answer, else one from memory or a guess, and its citation and quote."""
         chosen = self._side(known, stated)
         if chosen is None and not options and passages:
             return NOT_FOUND
@@ -223,7 +227,7 @@ class SimulatedChat(BaseChatModel):
         return "\n".join(lines)
 
     def _side(self, known: KnownAnswers, stated: Sequence[tuple[str, int]]) -> str | None:
-        """Return the answer that is given of those that were noticed."""
+        """Return the answer that is chosen from those noticed."""
         answers = {answer for answer, _ in stated}
         wrong = sorted(answers - {known.right})
         if known.right in answers and (not wrong or self._draw(known, "resolves") < self.bias.resolves):
@@ -237,7 +241,7 @@ class SimulatedChat(BaseChatModel):
 
 
 def _relations(known: KnownAnswers, contexts: Sequence[tuple[str, str]]) -> str:
-    """What `relate_contexts` asks for: contexts of one entity without descriptor, distinguished by their answers."""
+    """Return a reply for `relate_contexts`: contexts of one entity without descriptor, differing in their answers."""
     answers = {n: known.says(text) for n, text in contexts}
     pivot = answers.get("1")
     lines = []
@@ -248,4 +252,5 @@ def _relations(known: KnownAnswers, contexts: Sequence[tuple[str, str]]) -> str:
 
 
 def _plain(text: str) -> str:
+    """Return a text without fences and with single spaces, to compare it with prompts."""
     return " ".join(material(text).split())

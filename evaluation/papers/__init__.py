@@ -1,4 +1,4 @@
-"""What the four papers published: a JSON file for each, with its tables by the experiment that reproduces them.
+"""The figures published in the four papers: a JSON file for each, with its tables by the reproducing experiment.
 
 Its `about` says what its tables lack, and where the paper contradicts itself.
 """
@@ -15,15 +15,14 @@ from typing import Any
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """One table or figure of a paper, in the paper's own units (percent where it prints percent).
+    """One table or figure of a paper, in the paper's own units (percent if it prints percent).
 
     Attributes:
         where: Paper and number: "COrg, Table 6".
-        made_with: Data, size and model of the paper's run: what differs from ours.
-        columns: The paper's columns in order, each with the name of our measure of the same thing; "" where we have
-            none.
-        rows: Figures by row, named as ours are; None where the paper prints nothing.
-        percent: Our measures of the same thing that are shares, to be shown times 100; None: all of them.
+        made_with: Data, size and model of the paper's run, as far as they differ from ours.
+        columns: The paper's columns in order, each with the name of our corresponding measure; "" if there is none.
+        rows: Figures by row, with our names; None if the paper prints nothing.
+        percent: Our corresponding measures that are shares, to be shown times 100; None: all of them.
     """
 
     where: str
@@ -47,7 +46,7 @@ class PublishedTable:
 
 @cache
 def tables_of(paper: str) -> dict[str, tuple[PublishedTable, ...]]:
-    """Return a paper's tables by experiment: of "brief_context", "corg", "cpqa" or "diversity"."""
+    """Return a paper's tables by experiment; `paper` is "brief_context", "corg", "cpqa" or "diversity"."""
     content = json.loads(Path(__file__).with_name(f"{paper}.json").read_text(encoding="utf-8"))
     return {
         experiment: tuple(PublishedTable.from_json(table) for table in tables)

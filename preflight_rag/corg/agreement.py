@@ -10,9 +10,9 @@ from preflight_rag.text.values import figures_of
 from preflight_rag.text.words import words
 
 SAME_WORDS = 0.8
-"""Share of all words of two answers that both hold, from which they are one; a guess."""
+"""Least share of all words of two answers that both contain for them to be the same; a guess."""
 LONGEST_NAME = 6
-"""Words up to which an answer may be a name, of which initials stand for words; a guess."""
+"""Most words of an answer that may be a name, in which initials can stand for words; a guess."""
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _WORD = re.compile(r"\w+(?:[’'-]\w+)*")
@@ -24,20 +24,20 @@ _VERDICTS = frozenset({"yes", "no"})
 def same_answer(a: str, b: str) -> bool:
     """Return whether two short answers say the same.
 
-    Dates agree as far as both tell them, amounts when they are equal in a common unit; yes agrees with yes; names when
-    one holds the other's words, their first letters standing for them, or when one is the other's initials.
+    Dates agree if the parts that both state are equal, amounts if they are equal in a common unit; yes agrees with yes;
+    names agree if one contains the other's words, or initials for them, or if one consists of the other's initials.
     """
     first, second = _tokens(a), _tokens(b)
     if not first or not second:
         return first == second
-    # A figure decides by its value alone: the words beside it differ from passage to passage ("40 mg", "40 mg daily").
+    # A figure decides by its value alone: the words beside it differ between passages ("40 mg", "40 mg daily").
     figures = figures_of(a), figures_of(b)
     if any(figures) and not (_named(a) and _named(b)):
         return all(figures) and figures[0].agree(figures[1])
     verdicts = [tokens[0] for tokens in (first, second) if tokens[0] in _VERDICTS]
     if len(verdicts) == 2 and not any(figures):
         return verdicts[0] == verdicts[1]
-    # Two denials cancel out, so that an odd number of them alone turns an answer round.
+    # Two denials cancel out, so only an odd number of them reverses an answer.
     if len(NEGATION.findall(a)) % 2 != len(NEGATION.findall(b)) % 2:
         return False
     # "follow up", "follow-up" and "followup" are spellings of one answer.
@@ -47,7 +47,7 @@ def same_answer(a: str, b: str) -> bool:
 
 
 def _named(text: str) -> bool:
-    """Return whether an answer is a name, which may hold numbers ("Apollo 11"), rather than an amount or a date."""
+    """Return whether an answer is a name, which may contain numbers ("Apollo 11"), rather than an amount or a date."""
     opening = text.lstrip(_EDGES).split()[:3]
     if not opening or not opening[0][0].isalpha() or _all_tokens(text)[:1] != _tokens(text)[:1]:
         return False
@@ -80,4 +80,5 @@ def _tokens(text: str) -> list[str]:
 
 
 def _all_tokens(text: str) -> list[str]:
+    """Return the words and numbers of a text in lower case, thousands without commas."""
     return _WORD.findall(re.sub(r"(?<=\d),(?=\d{3})", "", folded(text)))

@@ -1,4 +1,4 @@
-"""The choices for an ambiguous name, and which of them a person's reply selects."""
+"""The choices for an ambiguous name, and which of them a user's reply selects."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def choices_of(organisation: Organisation, contexts: Sequence[ContextNote]) -> l
 def chosen(reply: object, choices: Sequence[Choice]) -> list[str] | None:
     """Return the labels that a reply selects, by label, descriptor, number from 1, or "all".
 
-    None where it selects nothing.
+    None if it selects nothing.
 
     Args:
         reply: A text that names one or several, a number, or a list of these.
-        choices: What was offered.
+        choices: The offered choices.
     """
     if isinstance(reply, Mapping):
         reply = reply.get("choice")
@@ -46,7 +46,7 @@ def chosen(reply: object, choices: Sequence[Choice]) -> list[str] | None:
         return _named(str(reply), choices)
     if not isinstance(reply, Sequence) or not reply:
         return None
-    # One part that selects nothing makes the whole reply unclear: half of a selection is not what the person meant.
+    # One part that selects nothing makes the whole reply unclear: half of a selection is not what the user meant.
     each = [_named(str(part), choices) for part in reply]
     if any(labels is None for labels in each):
         return None
@@ -55,6 +55,7 @@ def chosen(reply: object, choices: Sequence[Choice]) -> list[str] | None:
 
 
 def _named(text: str, choices: Sequence[Choice]) -> list[str] | None:
+    """Return the labels of the choices that a reply names; None if a part of it names none."""
     text = " ".join(text.split()).strip(" .!?\"'[]()").casefold()
     if _ALL.fullmatch(text):
         return [choice.label for choice in choices]
@@ -68,7 +69,7 @@ def _named(text: str, choices: Sequence[Choice]) -> list[str] | None:
 
 
 def _one(text: str, choices: Sequence[Choice]) -> str | None:
-    """Return the only choice that a text names by words of its own or by number; None where there is no single one."""
+    """Return the only choice that a text names by words of its own or by number; None if there is no single one."""
     bare = re.sub(r"(?<!\s)\s++ones?$", "", _LEAD.sub("", text)).strip(" .!?\"'[]()")
     places = [str(n) for n in range(1, len(choices) + 1)]
     if bare in places:
@@ -82,13 +83,14 @@ def _one(text: str, choices: Sequence[Choice]) -> str | None:
         [choice.entity for choice in choices],
     ):
         same = [choice.label for choice, name in zip(choices, names, strict=True) if _folded(name) in wanted]
-        # A word that fits several choices selects none of them, so that the person is asked again.
+        # A word that fits several choices selects none of them, so that the user is asked again.
         if len(same) == 1:
             return same[0]
     return None
 
 
 def _folded(text: object) -> str:
+    """Return a text's words in lower case; for an empty one a character that is in no text."""
     return re.sub(r"\W+", " ", str(text or "")).strip().casefold() or "\0"
 
 
@@ -112,5 +114,5 @@ def narrowed(organisation: Organisation, contexts: Sequence[ContextNote], labels
 
 
 def left_out_note(labels: Sequence[str]) -> str:
-    """Return a sentence about the choices that were not selected; "" when there are none."""
+    """Return a sentence about the choices that were not selected; "" if there are none."""
     return f"\n\nNote: left out, as you chose: {'; '.join(labels)}." if labels else ""

@@ -1,9 +1,9 @@
-"""Whether two answers can contradict each other at all: only where both answer the same thing about the same subject.
+"""Whether two answers can contradict each other at all: only if both answer the same thing about the same subject.
 
-An answer is compared within the sentence that it stands in. That sentence may bind it to a time (a year, "at 6 months")
-or to a population (an arm, a sex, an age); where both are bound and differ, the answers stand beside each other and do
-not disagree. So do figures of different dimensions, and a figure and a name. Opposite directions of an effect disagree
-whatever else the words share. English; by rule, no reader.
+An answer is compared within its sentence, which may bind it to a time (a year, "at 6 months") or to a population (an
+arm, a sex, an age); if both are bound and differ, the answers are both valid and do not disagree. The same holds for
+figures of different dimensions, and for a figure and a name. Opposite directions of an effect disagree whatever other
+words they share. English; by rule, no reader.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from preflight_rag.text.values import Amount, Figures, figures_of
 from preflight_rag.text.words import STOP_WORDS
 
 SHORT_ANSWER = 12
-"""Words up to which an answer is a short one that can contradict another; a guess: a name, a figure with its unit."""
+"""Most words of a short answer, which can contradict another one; a guess: a name, a figure with its unit."""
 SURE = 0.9
-"""Least probability of a context's answer at which a contradiction with it is announced. Chosen on pairs
-of the validation part of RAMDocs and half of ConflictQA: 82 of 83 announced at it do contradict, at 0.6 87 of 90."""
+"""Least probability of a context's answer at which a contradiction with it is announced. Chosen on pairs of the
+validation part of RAMDocs and half of ConflictQA: 82 of 83 announced at it do contradict, at 0.6 87 of 90."""
 
 _YEAR = re.compile(r"(?<![\d.,/$€£])(?:1[5-9]|20)\d\d(?![\d/]|[.,]\d|\s?(?:%|mg|ml|g|kg|km|people|patients)\b)")
 _DAYS = {"day": 1, "week": 7, "month": 30, "year": 365, "d": 1, "wk": 7, "mo": 30, "yr": 365}
@@ -44,7 +44,7 @@ _POPULATIONS = (
     {"placebo": "control", "control": "control", "controls": "control", "sham": "control", "untreated": "control",
      "usual": "control", "intervention": "treated", "treated": "treated", "treatment": "treated", "active": "treated"},
 )  # fmt: skip
-"""Words that name a part of a population, by what divides it: sex, age, arm of a study."""
+"""Words that name a part of a population, by the division: sex, age, arm of a study."""
 _ARM = re.compile(
     r"(?<![\w+-])[+-]*+(?P<after>\w[\w+-]{0,39}(?:\s(?:mg|µg|g|ml|%))?)"
     r"[\s-](?:arm|group|cohort|subgroup)s?\b(?!\s(?:(?-i:[A-Z])|\d+)\b)"
@@ -100,7 +100,7 @@ def disagree(a: Statement, b: Statement) -> bool:
 
 def about_different_things(a: Statement, b: Statement) -> bool:
     """Return whether two different answers concern different things: another attribute, unit, time or population."""
-    # The answers themselves first: a share and a dose differ whatever stands around them.
+    # The answers themselves first: a share and a dose differ whatever surrounds them.
     if _unlike(figures_of(a.answer), figures_of(b.answer)):
         return True
     first, second = a.around, b.around
@@ -109,16 +109,20 @@ def about_different_things(a: Statement, b: Statement) -> bool:
     if _disjoint(_arms(first), _arms(second)):
         return True
     # Within one division (sex, age, arm) only: "women" and "children" may be the same people.
-    words = [frozenset(re.findall(r"\w+", text.casefold())) for text in (first, second)]
-    return any(
-        _disjoint(*({names[word] for word in found if word in names} for found in words)) for names in _POPULATIONS
-    )
+    for names in _POPULATIONS:
+        populations = []
+        for text in (first, second):
+            words = re.findall(r"\w+", text.casefold())
+            populations.append({names[word] for word in words if word in names})
+        if _disjoint(*populations):
+            return True
+    return False
 
 
 def direction(text: str) -> int | None:
     """Return the direction of a reported effect: 1 up or good, -1 down or bad, 0 none.
 
-    None where the text reports no effect.
+    None if the text reports no effect.
     """
     if _LEVEL.search(text):
         return 0
@@ -139,14 +143,14 @@ def sure(*, told: bool, confidence: float | None) -> bool:
     """Return whether a context's answer is certain enough for a contradiction with it to be announced.
 
     Args:
-        told: Whether a reader said it; what is read off by rule is never sure.
-        confidence: Its probability, where the reader knows one; a language model's quotes are checked instead.
+        told: Whether a reader gave the answer; one found by rule is never certain.
+        confidence: Its probability, if the reader gives one; a language model's quotes are checked instead.
     """
     return told and (confidence is None or confidence >= SURE)
 
 
 def sentence_around(text: str, start: int, end: int) -> str:
-    """Return the sentence that contains a part of a text; where the part spans several, all of them."""
+    """Return the sentence that contains a part of a text; if the part spans several, all of them."""
     spans = [span for span in sentence_spans(text) if span[0] < end and start < span[1]]
     return text[spans[0][0] : spans[-1][1]] if spans else text[start:end]
 
@@ -163,7 +167,7 @@ def _unlike(a: Figures, b: Figures) -> bool:
 
 
 def _one_dimension(a: Amount, b: Amount) -> bool:
-    """Return whether amounts have one dimension; a percentage and a bare number do not."""
+    """Return whether amounts have the same dimension; a percentage and a bare number do not."""
     if a.dimension and b.dimension:
         return a.dimension == b.dimension
     return "share" not in (a.dimension, b.dimension) or a.dimension == b.dimension

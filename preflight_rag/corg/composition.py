@@ -1,15 +1,15 @@
 """Composing one answer from the groups' drafts.
 
-Each answer has its entity and descriptor; contradictions stand side by side.
+Each answer has its entity and descriptor; contradictions are shown side by side.
 
-Contexts that answer differently for one name, of which only some say which entity they mean, are shown side by side
-behind the answer. COrg relates such a pair by `none` (appendix C.1); that is no contradiction, since they may mean
-different entities of that name, and it must not pass in silence either. (Two that both do not say which are
-counterfactual: they are about the same one.)
+Contexts that answer differently for one name, of which only some name their entity, are shown side by side after the
+answer. COrg relates such a pair by `none` (appendix C.1); that is no contradiction, since they may mean different
+entities of that name, but it must be mentioned. (Two contexts that both do not name their entity are counterfactual:
+they are about the same one.)
 
-Everything here is pure. Answers are never dropped: what a group's reply leaves out stands as it was noted when the
-contexts were compared. That sources contradict each other is said only of short answers of different documents, to one
-thing, quoted word for word, each surely its document's answer; other answers stand side by side without that word.
+Everything here is pure. Answers are never dropped: an answer that a group's reply omits is taken from the comparison of
+the contexts. A contradiction is announced only between short answers of different documents about the same thing, each
+quoted verbatim and certainly its document's answer; other answers are shown side by side without that word.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ from preflight_rag.text.versions import are_versions, newest_first
 from preflight_rag.text.words import words
 
 EDITED = 0.6
-"""Share of the shorter statement's words from which two with words of their own count as an edit; a guess."""
+"""Least share of the shorter statement's words in the other one at which two with words of their own count as an edit;
+a guess."""
 LONGEST_QUOTE = 300
-"""Characters of a quote beside an answer; a guess: two sentences."""
+"""Most characters of a quote beside an answer; a guess: two sentences."""
 
 _LABEL = re.compile(r"^\W*+([^:\n]{1,90}?)[*_]{0,2}\s*:[*_]{0,2}\s+")
 _DATE = re.compile(r"\d{4}(?:-\d\d){0,2}")
@@ -48,7 +49,7 @@ class ComposedAnswer:
     """One answer of a composed reply: given by context `rank`, and quoted at `span`.
 
     `ranks` are all contexts that give this answer. `noted` is set for answers that come from the comparison of
-    contexts, not from a group's reply. An answer is `verified` when its quote, or else words that state it, are in the
+    contexts, not from a group's reply. An answer is `verified` if its quote, or else words that state it, are in the
     passage, and, if the answer has numbers, one of them with them.
     """
 
@@ -99,7 +100,7 @@ class Groups:
 
 
 def compose(groups: Groups) -> ComposedDraft:
-    """Return the answer of all groups; not found when no group has one."""
+    """Return the answer of all groups; "not found" if no group has one."""
     gaps: list[dict[str, str]] = []
     items = _without_echoes(list(chain.from_iterable(_items(draft, groups, gaps) for draft in groups.drafts)))
     quotes: dict[tuple[int, str], None] = {}
@@ -164,7 +165,7 @@ def _without_echoes(items: Sequence[ComposedAnswer]) -> list[ComposedAnswer]:
 
 
 def _about(draft: GroupDraft, groups: Groups) -> tuple[str, str | None]:
-    """Return the entity and descriptor that all contexts of a group share, as far as they agree."""
+    """Return the entity and descriptor of a group, as far as all of its contexts agree."""
     contexts = [groups.contexts[rank] for rank in draft["ranks"]]
     entities = {context.entity for context in contexts}
     descriptors = {context.descriptor for context in contexts}
@@ -207,9 +208,9 @@ def _without_label(statement: str, context: ContextNote) -> str:
 
 
 def _noted(rank: int, draft: GroupDraft, groups: Groups) -> ComposedAnswer | None:
-    """Return the answer in a context's note as an item; None where the note has none.
+    """Return the answer in a context's note as an item; None if the note has none.
 
-    A note made by rule counts only where the reply was unusable or a relation says that the context answers.
+    A note made by rule counts only if the reply was unusable or a relation says that the context answers.
     """
     context = groups.contexts[rank]
     if not context.answer or not context.relevant:
@@ -228,11 +229,13 @@ def _noted(rank: int, draft: GroupDraft, groups: Groups) -> ComposedAnswer | Non
 
 
 def _on_subject(rank: int, groups: Groups) -> bool:
+    """Return whether a passage speaks of the question's subject; true if the passage is unknown."""
     passage = groups.sources.get(rank)
     return passage is None or speaks_of(surface_name(groups.question), passage.title, passage.text)
 
 
 def _verify(item: ComposedAnswer, groups: Groups) -> None:
+    """Find the quote that states an answer, and note whether quote and figures confirm it."""
     quotes = []
     for draft in groups.drafts:
         for rank, quote in draft["quotes"]:
@@ -243,7 +246,7 @@ def _verify(item: ComposedAnswer, groups: Groups) -> None:
     if item.span:
         text = groups.text(item.rank)
         quoted, wanted = numbers_of(text[slice(*item.span)]), numbers_of(item.answer)
-        # A quote that the model gave and that stands nowhere speaks against the answer; no quote says nothing.
+        # A quote from the model that is nowhere in the text speaks against the answer; a missing quote says nothing.
         given = not quotes or any(locate(quote, text) for quote in quotes)
         item.verified = given and (not wanted or bool(wanted & quoted))
 
@@ -320,6 +323,7 @@ def _sides(items: Sequence[ComposedAnswer], groups: Groups, *, least: int) -> li
 
 
 def _against(a: ComposedAnswer, b: ComposedAnswer, groups: Groups) -> bool:
+    """Return whether two answers contradict each other: related so, unlike, and about the same thing."""
     if frozenset((a.rank, b.rank)) not in groups.counterfactual:
         return False
     return not _agree(a, b, groups) and not about_different_things(_statement(a, groups), _statement(b, groups))
@@ -334,9 +338,8 @@ def _statement(item: ComposedAnswer, groups: Groups) -> Statement:
 def _agree(a: ComposedAnswer, b: ComposedAnswer, groups: Groups) -> bool:
     """Return whether two answers are equal, judged by their contexts' short answers.
 
-    Whole statements share many other words.
-
-    Two statements that are alike but for some words, where each has words of its own, are an edit and not one answer.
+    Whole statements share many other words. Two statements that are similar except for some words, where each has words
+    of its own, are an edit and not one answer.
     """
     if a.answer.casefold() == b.answer.casefold():
         return True
@@ -344,7 +347,7 @@ def _agree(a: ComposedAnswer, b: ComposedAnswer, groups: Groups) -> bool:
     shared = terms[0] & terms[1]
     if terms[0] - shared and terms[1] - shared and len(shared) >= EDITED * min(map(len, terms)):
         return False
-    # Where both contexts have a short answer, these are compared: sentences share words that say nothing of it.
+    # If both contexts have a short answer, these are compared: sentences share words that say nothing about it.
     noted = [context.answer for rank in (a.rank, b.rank) if (context := groups.contexts.get(rank))]
     first, second = noted if len(noted) == 2 and all(noted) else (a.answer, b.answer)
     return same_answer(first or "", second or "")
@@ -352,7 +355,7 @@ def _agree(a: ComposedAnswer, b: ComposedAnswer, groups: Groups) -> bool:
 
 def _contradiction(items: Sequence[ComposedAnswer], groups: Groups) -> list[str]:
     """Return the sides, newest first; sides that contradict each other for certain are announced as such."""
-    # The second sort is stable: of one date, the better-ranked answer stays first.
+    # The second sort is stable: with equal dates, the better-ranked answer stays first.
     ordered = sorted(items, key=lambda item: item.rank)
     ordered.sort(key=lambda item: _date(item, groups), reverse=True)
     place = {source.n: i for i, source in enumerate(newest_first(list(groups.sources.values())))}
@@ -377,8 +380,8 @@ def _contradiction(items: Sequence[ComposedAnswer], groups: Groups) -> list[str]
 def _announced(a: ComposedAnswer, b: ComposedAnswer, groups: Groups) -> bool:
     """Return whether the answer announces that these two contradict each other.
 
-    Both are short, verified, of different documents, and surely the answer that their document gives; and what their
-    documents say of which one they mean has some word in common, where both say it.
+    Both must be short, verified, of different documents, and certainly the answer of their document; and if both
+    documents describe the entity that they mean, the descriptions must share a word.
     """
     described = [frozenset(words(item.descriptor)) for item in (a, b) if item.descriptor]
     documents = [groups.sources[item.rank].document_id for item in (a, b) if item.rank in groups.sources]
@@ -398,6 +401,7 @@ def _are_versions(a: ComposedAnswer, b: ComposedAnswer, groups: Groups) -> bool:
 
 
 def _sure(item: ComposedAnswer, groups: Groups) -> bool:
+    """Return whether the answer of a context is certain."""
     context = groups.contexts.get(item.rank)
     return context is not None and sure(told=context.told, confidence=context.confidence)
 
@@ -409,6 +413,7 @@ def _doubted(item: ComposedAnswer, groups: Groups) -> bool:
 
 
 def _side(item: ComposedAnswer, groups: Groups) -> str:
+    """Return the line of one side of a contradiction: answer, place, date, number of sources and quote."""
     passage = groups.sources.get(item.rank)
     place = [part for part in ((passage.title or passage.source, passage.date) if passage else ()) if part]
     count = _count(item.ranks, groups)
@@ -419,6 +424,7 @@ def _side(item: ComposedAnswer, groups: Groups) -> str:
 
 
 def _line(item: ComposedAnswer, groups: Groups) -> str:
+    """Return the line of an answer with its label, marks and number of sources."""
     count = _count(item.ranks, groups)
     agreed = f" ({count} sources)" if count > 1 else ""
     name = f"**{label(item)}**: " if item.entity else ""
@@ -438,8 +444,8 @@ def undescribed_answers(contexts: Mapping[int, ContextNote], relations: Sequence
     Contexts that contradict these are included.
 
     Args:
-        contexts: What is known of each context, by rank; only what a reader said counts.
-        relations: How they relate.
+        contexts: The note of each context, by rank; only a reader's notes count.
+        relations: Their relations.
     """
     notes = {rank: context for rank, context in contexts.items() if context.told and context.relevant}
     known = [relation for relation in relations if {relation.a, relation.b} <= notes.keys()]
@@ -465,26 +471,31 @@ def _paragraph(notes: Sequence[ContextNote]) -> str:
             alike.append([note])
         else:
             same.append(note)
-    answers = [f"{_answer_of(same[0])} {''.join(f'[{note.rank}]' for note in same)}" for same in alike]
+    answers = []
+    for same in alike:
+        marks = "".join(f"[{note.rank}]" for note in same)
+        answers.append(f"{_answer_of(same[0])} {marks}")
     return f"**{plain(notes[0].entity)}**: {UNDESCRIBED} {'; '.join(answers)}."
 
 
 def _answer_of(note: ContextNote) -> str:
+    """Return a note's answer with its descriptor in parentheses."""
     answer = plain(note.answer or "")
     return f"{answer} ({plain(note.descriptor)})" if note.descriptor else answer
 
 
 def _one_answer(a: ContextNote, b: ContextNote) -> bool:
+    """Return whether two notes have the same descriptor and the same answer."""
     return a.descriptor == b.descriptor and same_answer(a.answer or "", b.answer or "")
 
 
 def label(item: ComposedAnswer) -> str:
-    """Return the words that say what an answer is about."""
+    """Return the label that says what an answer is about."""
     return labelled(item.entity, item.descriptor)
 
 
 def _marks(ranks: Sequence[int], item: ComposedAnswer, groups: Groups) -> str:
-    """Return the citation marks of an item: its own contexts, and others in which its words were found."""
+    """Return the citation marks of an item: its own contexts, and others that contain its words."""
     cited = [r for r in ranks if r == item.rank or not item.rank or _quote(r, item.answer, [], groups, noted=True)]
     return "".join(f"[{rank}]" for rank in cited)
 
@@ -495,14 +506,17 @@ def _count(ranks: Sequence[int], groups: Groups) -> int:
 
 
 def _date(item: ComposedAnswer, groups: Groups) -> str:
+    """Return the latest date of the sources of an answer; empty if none is dated."""
     dates = [_DATE.match(groups.sources[r].date or "") for r in item.ranks if r in groups.sources]
     return max((date.group() for date in dates if date), default="")
 
 
 def _shown(quote: str) -> str:
+    """Return a quote as plain text, cut at `LONGEST_QUOTE`."""
     shown = plain(quote)
     return shown if len(shown) <= LONGEST_QUOTE else shown[:LONGEST_QUOTE].rsplit(" ", 1)[0] + " …"
 
 
 def _gap(draft: GroupDraft, error: str) -> dict[str, str]:
+    """Return the entry for the state's list of failures of a group without an answer."""
     return {"stage": "aggregate_groups", "item": str(draft["group"]), "error": error}

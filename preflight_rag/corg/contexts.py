@@ -1,12 +1,12 @@
-"""Contexts: all that one document says.
+"""Contexts: all retrieved text of one document.
 
 COrg relates contexts, not passages (section 2.1: a context has several sentences).
 
-The retrieved passages of a document are put together in the document's order; what two neighbours both hold stands
-once. So a document is never held against itself for having a table, several study arms or a history. Of a list of
-records (a table's rows) each is a context of its own, as if it were a document. Prompts, notes, relations and drafts
-name a context by the rank of its best-ranked passage; `in_passages` gives the words of a finished draft back to the
-passages that they stand in.
+The retrieved passages of a document are joined in the document's order; text that two neighbours share is kept once.
+So a document never contradicts itself because it has a table, several study arms or a history. In a list of records (a
+table's rows) each is a context of its own, as if it were a document. Prompts, notes, relations and drafts refer to a
+context by the rank of its best-ranked passage; `in_passages` maps the words of a finished draft back to the passages
+that contain them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 BETWEEN = "\n\n"
 """Text between passages that do not overlap."""
 OF_PROMPT = 2
-"""Contexts of the greatest length that fit one relation prompt: a pivot and one that it is compared with."""
+"""Number of contexts of the greatest length that fit one relation prompt: a pivot and one that is compared with it."""
 _REPEATED = re.compile(r"(\[\d+\])(?:\s*\1)+")
 
 
@@ -37,15 +37,15 @@ def contexts_of(sources: Sequence[Source], tokens: Mapping[int, int] | None = No
 
     Args:
         sources: The passages.
-        tokens: What each takes in a prompt, by number.
-        most: Tokens of a context; of a document with more, the best-ranked passages that fit are taken. 0: any number.
+        tokens: Length of each in a prompt, by number.
+        most: Most tokens of a context; of a longer document, the best-ranked passages that fit are taken. 0: no limit.
     """
     spoken: dict[str, list[Source]] = {}
     for source in sorted(sources, key=lambda source: source.n):
         spoken.setdefault(source.record or source.document_id or f"\0{source.n}", []).append(source)
     found = []
     for parts in spoken.values():
-        # In order of rank, so that the best passages stay where the document is too long for a prompt.
+        # In order of rank, so that the best passages are kept if the document is too long for a prompt.
         first, left = parts[0], most
         kept: list[Source] = []
         for part in parts:
@@ -62,8 +62,8 @@ def _joined(first: Source, parts: Sequence[Source]) -> Source:
         return replace(first, parts=(first,))
     text, end, own = "", 0, []
     for part in parts:
-        # Neighbouring passages overlap; the words that both hold are taken once. Places alone do not tell: text that
-        # was normalised differently is kept twice rather than cut.
+        # Neighbouring passages overlap; the words that both contain are taken once. Offsets alone do not decide: text
+        # that was normalised differently is kept twice rather than cut.
         lap = part.text[: max(0, end - part.start)]
         shared = len(lap) if text.endswith(lap) else 0
         added = part.text[shared:]
@@ -93,7 +93,8 @@ def in_passages(
         for mark in MARK.finditer(line):
             n = int(mark[1])
             texts = quoted.get(n) or [(part.n, part.text) for part in contexts[n].parts] if n in contexts else [(n, "")]
-            # A mark names a context; it goes to the passage whose words are nearest to the line before the mark.
+            # A mark names a context; it is changed to the passage whose words are most similar to the line before the
+            # mark.
             wanted = set(words(without_marks(line[: mark.start()])))
             part = max(texts, key=lambda item: len(wanted & set(words(item[1]))))[0]
             marked.setdefault(n, {})[part] = None
@@ -106,7 +107,7 @@ def in_passages(
 
 
 def _holder(n: int, quote: str, contexts: Mapping[int, Source]) -> int:
-    """Return the passage of a context that contains a quote; where none does, the context's own number."""
+    """Return the passage of a context that contains a quote; if none does, the context's own number."""
     parts = contexts[n].parts if n in contexts else ()
     exact = next((part.n for part in parts if quote in part.text), None)
     return exact or next((part.n for part in parts if locate(quote, part.text)), n)

@@ -1,7 +1,7 @@
-"""The subject of a context, by rule: its entity, the descriptor that sets it apart from others of its name, its answer.
+"""The subject of a context, by rule: its entity, the descriptor that distinguishes it from others, its answer.
 
 "Broken Bow, Oklahoma", "Bobby Carpenter (American football)" and "Araki Station is a railway station in Abiko" each
-hold a surface name and a descriptor (COrg, section 2.1).
+contain a surface name and a descriptor (COrg, section 2.1).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _APPOSITION = re.compile(r"\s?,\s(?:(?:in|near) )?((?:[^\W\d_a-zß-ÿ][\w'’.-]
 _DESCRIBING = re.compile(r"(?=[^a-z]*[A-Za-z]?[a-z]{2})[\w\s,.'’&/-]{3,60}")
 _CAPITALISED = re.compile(r"(?:(?:[^\W\d_a-zß-ÿ][\w'’.-]*|\d+(?:st|nd|rd|th)?|of|the) ){1,4}")
 _MOST_TERMS = 4
-"""Index terms up to which words before a name describe it; a guess: more make a sentence."""
+"""Most index terms of words before a name that describe it; a guess: more make a sentence."""
 _ABBREVIATION = 5
-"""Letters up to which a parenthesis may abbreviate the name before it; a guess."""
+"""Most letters of a parenthesis that may abbreviate the name before it; a guess."""
 _RELATING = frozenset(
     {"for", "with", "and", "or", "by", "from", "on", "at", "to", "after", "during", "among", "between", "as", "vs"}
     | {"versus", "is", "are", "was", "how"}
@@ -38,7 +38,7 @@ _SAME_THING = re.compile(
 _TITLE_END = re.compile(r"[(,|:]|\s[-–—]\s")
 _LEAD_END = re.compile(r"\s?[(,:]|\s(?:is|was|are|were)\s")
 _LEAD = 60
-"""Characters at a text's beginning that may hold its subject; a guess: half a line."""
+"""Characters at a text's beginning that may contain its subject; a guess: half a line."""
 _SITE = frozenset(words("wikipedia britannica encyclopedia free edit redirect disambiguation born pronounced com org"))
 _PLACE = re.compile(rf"\bin (?:the )?(?P<place>{CAPITAL}(?:,? (?:of )?{CAPITAL})*)")
 _NEXT_SENTENCE = re.compile(r"[\s.](?:As|The|In|It|At|On|He|She|For)$|\.$")
@@ -46,14 +46,14 @@ _LIFE_DATES = re.compile(r"\d{3,4}\s?[-–—]|^\s*(?:born|b\.|c\.|died|/|\d{1,2
 _OPENING = 240
 """Characters of a text's opening, about its first sentence; a guess."""
 _MAX_NAME_WORDS = 7
-"""Words up to which a heading, or a run of capitalised words, may be a name; a guess."""
+"""Most words of a heading, or of a run of capitalised words, that may be a name; a guess."""
 _MAX_WORDS = 10
-"""Words of a heading that shares none with the name, up to which it is read at all; a guess."""
+"""Most words of a heading that shares none with the name and is read at all; a guess."""
 
 
 @dataclass(frozen=True)
 class NamedEntity:
-    """An entity that a passage sets apart from others of its name: the descriptor's index terms and words."""
+    """An entity that a passage distinguishes from others of its name: the descriptor's index terms and words."""
 
     words: frozenset[str]
     shown: str
@@ -63,7 +63,7 @@ def note_by_rule(question: str, source: Source) -> ContextNote:
     """Return the note of a context, from its title, opening and nearest sentence; it always has an answer."""
     name = surface_name(question)
     title = " ".join(source.title.split())
-    # A context that never says the question's name is about something else, whose name its title tells.
+    # A context without the question's name is about something else, which its title names.
     holds = bool(name) and name.casefold() in f"{title} {source.text}".casefold()
     entity = own_name(name, title or heading_of(source.text)) if holds else _head(title) or name
     named = title if entity.casefold() in title.casefold() else ""
@@ -102,6 +102,7 @@ def nearest_sentence(question: str, text: str) -> str:
 
 
 def _head(title: str) -> str:
+    """Return a title up to its first bracket, comma, colon, bar or dash."""
     return re.split(r"\s?[(,:|]|\s[-–—]\s", title, maxsplit=1)[0].strip()
 
 
@@ -111,7 +112,7 @@ def heading_of(text: str) -> str:
     Return "" for any other text.
     """
     tokens = list(re.finditer(r"\S+", text[:_OPENING]))
-    # "Mercury The planet Mercury is …": text that lost its line breaks; its heading ends where the first word returns.
+    # "Mercury The planet Mercury is …" is text that lost its line breaks; its heading ends where the first word recurs.
     for i, token in enumerate(tokens[1:13], 1):
         after = tokens[i + 1].group() if i + 1 < len(tokens) else ""
         if token.group().strip(",") == tokens[0].group().strip(",") and len(token.group()) > 2:
@@ -140,7 +141,8 @@ def descriptor_of(name: str, title: str, text: str) -> str | None:
 
 
 def _from_heading(head: str, name: str, heading: str) -> str | None:
-    # "Mercury (planet)" is the plainest form; "(1912–1954)" in the same place are the dates of a life.
+    # "Mercury (planet)" is the plainest form; "(1912–1954)" in the same place are dates of a life.
+    """Return what a heading adds to a name, e.g. `planet` of "Mercury (planet)"; None if it adds nothing."""
     parentheses = re.search(r"\(([^()]{2,60})\)", heading)
     if parentheses and not _LIFE_DATES.search(parentheses[1]):
         return parentheses[1]
@@ -194,7 +196,7 @@ def leading_names(title: str, text: str, question: Name) -> list[Name]:
 
 
 def named_entity(name: Name, title: str, text: str, asked: frozenset[str]) -> NamedEntity | None:
-    """Return the entity of this name that the passage describes; None where the passage does not disambiguate it.
+    """Return the entity of this name that the passage describes; None if the passage does not disambiguate it.
 
     Args:
         name: The surface name.
@@ -224,11 +226,12 @@ def named_entity(name: Name, title: str, text: str, asked: frozenset[str]) -> Na
 
 
 def _pattern(name: Name) -> re.Pattern[str]:
+    """Return a pattern that finds a name as whole words."""
     return re.compile(r"(?<!\w)" + r"\W{1,2}".join(map(re.escape, name)) + r"(?!\w)", re.I)
 
 
 def _describes(aside: str, name: Name) -> bool:
-    """Return whether a parenthesis holds a descriptor, and not dates of life, figures, or a synonym."""
+    """Return whether a parenthesis contains a descriptor, and not dates of life, figures, or a synonym."""
     if re.fullmatch(r"[12]\d{3}", aside):
         return True
     if not _DESCRIBING.fullmatch(aside) or len(re.findall(r"\d{3,4}", aside)) > 1 or _SAME_THING.match(aside):
@@ -240,6 +243,6 @@ def _describes(aside: str, name: Name) -> bool:
 def _terms(descriptor: str, name: Name, asked: frozenset[str]) -> frozenset[str]:
     """Return the index terms of a descriptor.
 
-    The name, the question's words and what web sites add to titles are left out.
+    Without the name, the question's words and words that web sites add to titles.
     """
     return frozenset(words(descriptor)) - asked - _SITE - frozenset(words(" ".join(name)))

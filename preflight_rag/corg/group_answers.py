@@ -1,4 +1,4 @@
-"""The answer of one group of contexts: whether to ask in the plural, and what is kept of the reply."""
+"""The answer of one group of contexts: whether to ask in the plural, and which parts of the reply are kept."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from preflight_rag.text.headers import CLOSEST, SEVERAL, why_unclaimed
 from preflight_rag.text.versions import newest_first, supersedes, version_name, versions_lead
 
 MAX_SHOWN = 8
-"""Quotes that are shown beside each other; set by hand, as many as a graph of relations shows."""
+"""Most quotes that are shown beside each other; set by hand, as many as a graph of relations shows."""
 
 
 def asked_in_plural(sources: Sequence[Source], settings: Settings) -> bool:
@@ -55,20 +55,21 @@ def as_evidence(
         quotes.setdefault(n, quote)
     ordered = newest_first([sources[n] for n in quotes if n in sources])
     if any(supersedes(a, b) for a in ordered for b in ordered):
-        # Groups come in no order of the search: versions of what it ranks first would stand behind other documents.
+        # Groups are not in the order of the search: versions of its first result could otherwise come after other
+        # documents.
         ordered = newest_first([sources[n] for n in sorted(quotes) if n in sources])
-    quotes = {n: quotes[n] for n in dict.fromkeys([*(source.n for source in ordered), *quotes])}
+    quotes = {source.n: quotes[source.n] for source in ordered} | quotes  # in the order of `ordered`
     replaced = [other for other in ordered[1:] if supersedes(ordered[0], other)]
     lead = SEVERAL if len(quotes) > 1 else CLOSEST
     if not replaced:
         in_order, lead = by_year(question, sources, list(quotes.items()), lead)
         quotes = dict(in_order)
-    shown = [
-        EntryState(**{**entry, "answer": quotes[n], "ranks": [n]})
-        for entry in entries
-        for n in [next((rank for rank in entry["ranks"] if rank in quotes), 0)]
-        if n
-    ]
+    shown = []
+    for entry in entries:
+        quoted_ranks = [rank for rank in entry["ranks"] if rank in quotes]
+        if quoted_ranks:
+            first = quoted_ranks[0]
+            shown.append(EntryState(**{**entry, "answer": quotes[first], "ranks": [first]}))
     labels = {entry["ranks"][0]: labelled(entry["entity"], entry["descriptor"]) for entry in shown}
     if replaced:
         labels = {n: _of_version(label, sources.get(n)) for n, label in labels.items()}
@@ -105,7 +106,7 @@ def group_draft(
 
 
 def chosen(drafts: Sequence[GroupDraft], organisation: Organisation) -> str | None:
-    """Return the option that the groups with the most contexts chose; None where no group chose any.
+    """Return the option that the groups with the most contexts chose; None if no group chose any.
 
     Contexts that are represented by another context count too. On a tie, the option of the earliest group wins.
     """

@@ -1,8 +1,8 @@
 """COrg's organiser (section 4): which contexts represent others, and which form a group. Pure functions, no model.
 
-Of ambiguous contexts those without descriptor go, of duplicated ones all but one; what goes is remembered as a further
-source of the one that stays. Contexts that are counterfactual to each other go to different groups: a colouring of the
-counterfactual graph with as few colours as possible, evened out.
+Of ambiguous contexts those without descriptor are dropped, of duplicated ones all but one; a dropped context is
+recorded as a further source of the one that stays. Contexts that are counterfactual to each other go to different
+groups: a colouring of the counterfactual graph with as few colours as possible, with groups of similar size.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 EXACT_CONTEXTS = 24
-"""Contexts up to which fewer groups than DSATUR's are searched for exhaustively; a guess that takes milliseconds."""
+"""Most contexts for which fewer groups than DSATUR's are searched for exhaustively; a guess that takes milliseconds."""
 
 
 def organise(
@@ -39,8 +39,8 @@ def organise(
         relations: Relations between the relevant contexts.
         relevant: Contexts with an answer.
         described: Contexts with a descriptor.
-        keep_duplicates: Leave duplicated contexts in (ablation).
-        keep_undescribed: Leave ambiguous contexts without descriptor in (ablation).
+        keep_duplicates: Keep duplicated contexts (ablation).
+        keep_undescribed: Keep ambiguous contexts without descriptor (ablation).
         no_grouping: Put all contexts into one group (ablation).
         seed: Keep a random one of duplicated contexts, as the paper does, instead of the best-ranked one.
     """
@@ -100,6 +100,7 @@ def _standing(
 
 
 def _groups(kept: Sequence[int], apart: Sequence[tuple[int, int]]) -> list[list[int]]:
+    """Return the contexts in groups such that no two of a pair in `apart` are together."""
     if not kept:
         return []
     if not apart:
@@ -134,7 +135,7 @@ def _fewest_colours(graph: nx.Graph) -> dict[int, int]:
 
 
 def _colouring(graph: nx.Graph, count: int) -> dict[int, int] | None:
-    """Return a colouring with at most `count` colours, searched in the order of degrees; None where there is none."""
+    """Return a colouring with at most `count` colours, searched in the order of degrees; None if there is none."""
     order = sorted(graph, key=lambda n: -graph.degree[n])
     colours: dict[int, int] = {}
 

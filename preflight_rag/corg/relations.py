@@ -1,33 +1,33 @@
 """COrg's Algorithm 1 as a state machine: which contexts to compare next, and what follows from the replies.
 
-A relation between two relevant contexts rests on their descriptors and answers (COrg, section 2.1 and appendix C.1):
+A relation between two relevant contexts depends on their descriptors and answers (COrg, section 2.1 and appendix C.1):
 
                         same answer    different answers
     same descriptor     duplicated     counterfactual
     two different ones  distracting    distracting
     one alone           ambiguous      none
 
-Two contexts that both lack a descriptor have the same one. Counterfactual ones are the contradictions; which of them
-the person is told of, `composition` decides. What a reader says of two contexts comes from a language model
+Two contexts without descriptors count as having the same one. Counterfactual ones are the contradictions; `composition`
+decides which of them the user is told about. The comparison of two contexts comes from a language model
 (`prompts/relate_contexts.py`) or from `offline/relations.py`.
 
 One call compares a pivot with every context whose relation to it is open, and has the reader note what each context is
 about. There are three ways to go on:
 
-- `notes`: the notes of one prompt name the same thing in the same words, so every relation among its contexts is read
-  off them by the table above. One call does where all contexts fit one prompt and all are noted; what is not noted is
-  asked about as in `careful`.
+- `notes`: the notes of one prompt name the same thing in the same words, so every relation among its contexts is
+  derived from them by the table above. One call suffices if all contexts fit one prompt and all are noted; missing ones
+  are requested as in `careful`.
 - `careful`: Algorithm 1, which infers only what the table makes certain; contexts that are both counterfactual to the
-  pivot may be duplicates of each other, so they are settled by the notes or, where a note is missing, asked about.
+  pivot may be duplicates of each other, so they are settled by the notes or, if a note is missing, by another call.
 - `faithful`: Algorithm 1 in its loop order and until no context is left, with the edges of two lines as the text
   describes them, and Figure 9's prompt; see `PrintedGraph`.
 
-In the first two, for contexts of c descriptors, no descriptor being one of them, there are at most c + 1 calls,
+In the first two, for contexts of c descriptors, where no descriptor counts as one, there are at most c + 1 calls,
 whatever the replies say. A pivot relates its class (contexts of one descriptor) to all others, and each further pivot
 is taken from a class without one, so classes cost one call each. One more call is for the rest: a first pivot that
 turns out irrelevant, or the pairs that are left open, most at once. `next` counts the classes that the replies have
-shown to exist and stops when the calls exceed them; what is open then is read off the notes. Repairs of a reply, and a
-list that is cut because its contexts do not fit one prompt, come on top.
+shown to exist and stops when the calls exceed them; pairs that are still open are then derived from the notes.
+Repairs of a reply, and a list that is split because its contexts do not fit one prompt, come on top.
 """
 
 from __future__ import annotations
@@ -79,10 +79,10 @@ class RelatedContexts:
     """The contexts of a question with their relations.
 
     Attributes:
-        contexts: What each is about, in the order given.
-        relations: Of every two relevant ones, by their numbers.
-        gaps: `(context, what could not be read of it)`.
-        spent: What each call cost.
+        contexts: The note of each context, in the order given.
+        relations: The relation of every two relevant ones, by their numbers.
+        gaps: `(context, what could not be read about it)`.
+        spent: The cost of each call.
     """
 
     contexts: list[ContextNote]
@@ -104,13 +104,14 @@ async def relate_all(
     A failed call becomes a gap.
 
     Args:
-        reader: What compares; a step's prompts are asked at once, up to `max_concurrency` of them.
+        reader: The reader; a step's prompts are sent at once, up to `max_concurrency` of them.
         question: The standalone question.
         sources: The contexts by number, best-ranked first.
-        tokens: What each takes in a prompt, by number.
-        settings: `corg_mode` and `relation_prompt_tokens` are read. A reader by rule relates by more than its notes, so
-            what would be `notes` is `careful` there.
-        settled: Called after each step with the number of contexts that have no relation left open.
+        tokens: Length of each in a prompt, by number.
+        settings: `corg_mode` and `relation_prompt_tokens` are used. For a reader by rule, which relates by more than
+            its
+            notes, the mode `notes` becomes `careful`.
+        settled: Called after each step with the number of contexts without an open relation.
     """
     graph = _graph(list(sources), settings.corg_mode, by_rule=reader.by_rule)
     at_once = asyncio.Semaphore(settings.max_concurrency)
@@ -137,7 +138,7 @@ async def relate_all(
         graph.absorb(pivot, others, reply, parts)
         settled(graph.settled())
         if not reply.kinds and not reply.notes and settings.corg_mode != "faithful":
-            # A reader that says nothing at all would be asked once a class, in vain each time.
+            # A reader whose replies are all empty would be called once for each class, each time in vain.
             break
     by_rule = await asyncio.to_thread(_notes_by_rule, question, sources)
     found.relations.extend(graph.relations(by_rule))
@@ -146,6 +147,7 @@ async def relate_all(
 
 
 def _graph(contexts: Sequence[int], mode: CorgMode, *, by_rule: bool) -> RelationGraph:
+    """Return an empty graph of relations for a mode; notes by rule are always treated with care."""
     if mode == "faithful":
         return PrintedGraph(contexts)
     return RelationGraph(contexts, mode="careful" if by_rule else mode)
@@ -154,11 +156,11 @@ def _graph(contexts: Sequence[int], mode: CorgMode, *, by_rule: bool) -> Relatio
 async def _compare(
     reader: Reader, question: str, pivot: Source, others: Sequence[Source], *, printed: bool
 ) -> Reply[RelationReply]:
-    """Return the reader's reply about a pivot; a failed call gives an empty reply that keeps its cost and error.
+    """Return the reader's reply about a pivot; a failed call gives an empty reply with its cost and error.
 
     Raises:
         ReadsTooSlowly: The model has no time for the contexts. It would answer from some of them, as if no other
-            contradicted these; so the turn goes on without it, over all of them.
+            contradicted these; so the turn continues without the model, over all of them.
     """
     try:
         return await reader.relate(question=question, pivot=pivot, others=others, printed=printed)
@@ -169,13 +171,14 @@ async def _compare(
 
 
 def _notes_by_rule(question: str, sources: Mapping[int, Source]) -> dict[int, ContextNote]:
+    """Return the note by rule of each source."""
     return {n: note_by_rule(question, source) for n, source in sources.items()}
 
 
 def cut(pivot: int, others: Sequence[int], tokens: Mapping[int, int], most: int) -> Iterator[list[int]]:
-    """Yield the other contexts in runs that fit, with the pivot, into one prompt of `most` tokens.
+    """Yield the other contexts in groups that fit, with the pivot, into one prompt of `most` tokens.
 
-    Each run has at least one context.
+    Each group has at least one context.
     """
     run: list[int] = []
     left = most - tokens[pivot]
@@ -208,12 +211,12 @@ class RelationGraph:
     """The state of Algorithm 1: call `next`, `absorb` the reader's reply, and finally read `relations`.
 
     Args:
-        contexts: Their numbers, best-ranked first.
+        contexts: The contexts' numbers, best-ranked first.
         mode: "notes" or "careful".
 
     Attributes:
-        notes: What the replies said of each context.
-        pivots: Those compared so far, in order.
+        notes: The replies' notes on each context.
+        pivots: The pivots compared so far, in order.
         relevant: The contexts that have an answer, as far as is known.
     """
 
@@ -231,7 +234,7 @@ class RelationGraph:
 
     def next(self) -> tuple[int, list[int]] | None:
         """Return the next pivot and the contexts to compare it with; None when all relations are known."""
-        # Algorithm 1 needs one pivot for each descriptor; more comparisons than that would only confirm.
+        # Algorithm 1 needs one pivot for each descriptor; further comparisons would only confirm.
         if len(self.pivots) > max(1, self._classes_shown()):
             return None
         return self._next_class() or self._most_open()
@@ -241,23 +244,23 @@ class RelationGraph:
     ) -> None:
         """Record a reply; a context without a kind is unreadable, and unrequested numbers are ignored.
 
-        A context that relates to another by its answer has one, whatever its note says.
+        A context that relates to another by its answer has an answer, whatever its note says.
 
         Args:
             pivot: The context that was compared.
-            others: Those that it was compared with.
-            reply: What was said of them.
-            parts: The others of each prompt, where there were several: only notes of one prompt use the same words.
+            others: The contexts with which it was compared.
+            reply: The reply about them.
+            parts: The others of each prompt, if there were several: only notes of one prompt use the same words.
         """
         self.pivots.append(pivot)
         kinds = {n: reply.kinds[n] for n in others if n in reply.kinds}
         answered = {n for n, kind in kinds.items() if kind in _ANSWERED}
         if answered:
-            # A relation by answers holds of both of its ends.
+            # A relation by answers means that both contexts have one.
             answered.add(pivot)
         for n in (pivot, *others):
             note = reply.notes.get(n)
-            # The note of a context that relates by its answer and is said to have none contradicts the reply itself.
+            # The note of a context that relates by its answer but is noted without one contradicts the reply itself.
             if note is not None and (note.answer is not None or n not in answered):
                 self.notes.setdefault(n, note)
         for part in parts or [list(others)]:
@@ -304,18 +307,21 @@ class RelationGraph:
         return by_rule[n].descriptor is not None if known is None else known
 
     def _relation(self, a: int, b: int, by_rule: Mapping[int, ContextNote]) -> Relation[int]:
+        """Return the relation of two contexts: as replied, else by their notes and the other relations."""
         if b in self._asked[a]:
             return Relation[int](a=a, b=b, kind=self._asked[a][b])
         if self._read_off(a, b):
             return Relation[int](a=a, b=b, kind=related(self.notes[a], self.notes[b]), inferred=True)
         possible = self._possible(a, b)
         unreadable = frozenset({a, b}) in self._unreadable and len(possible) > 1
-        # Notes by rule are guesses: they may choose between what replies leave possible, and decide nothing alone.
+        # Notes by rule are guesses: they may choose among the relations that replies leave possible, and decide nothing
+        # alone.
         unknown = possible == ANY and not (a in self.notes and b in self.notes)
         kind = "none" if unreadable or unknown else _settled(possible, self._note(a, by_rule), self._note(b, by_rule))
         return Relation[int](a=a, b=b, kind=kind, inferred=True)
 
     def _note(self, n: int, by_rule: Mapping[int, ContextNote]) -> ContextNote:
+        """Return the note of a context; if no reply gave one, that by rule."""
         return self.notes.get(n) or by_rule[n]
 
     def _possible(self, a: int, b: int) -> Kinds:
@@ -326,7 +332,7 @@ class RelationGraph:
             if to_a is None or to_b is None or pivot not in self._live:
                 continue
             allowed = follows(to_a, to_b, described=known.get(pivot))
-            # Replies that contradict each other leave nothing possible: the earlier pivots count.
+            # If replies contradict each other and leave nothing possible, those of earlier pivots count.
             possible = possible & allowed or possible
             if len(possible) == 1:
                 break
@@ -380,9 +386,8 @@ class RelationGraph:
     def _classes_shown(self) -> int:
         """Return a lower bound of the number of descriptors.
 
-        Each pivot's class counts one, and one more counts if a context shows another.
-
-        `none` shows nothing, since it is also said of what does not answer.
+        Each pivot's class counts as one, and one more is added if some context shows another descriptor. `none` shows
+        nothing, since it is also said of contexts without an answer.
         """
         of = self._classes()
         had = {of[n] for n in self.pivots if n in of}
@@ -393,6 +398,7 @@ class RelationGraph:
         return len({of[n] for n in shown if of[n] in had}) + another
 
     def _descriptor(self, n: int) -> str | None:
+        """Return the descriptor of a context with single spaces in lower case; None if it has none."""
         descriptor = self.notes[n].descriptor if n in self.notes else None
         return " ".join(descriptor.casefold().split()) if descriptor else None
 
@@ -402,11 +408,14 @@ class RelationGraph:
     def _descriptors_known(self) -> dict[int, bool]:
         """Return whether contexts have a descriptor, for those whose relations decide it.
 
-        Only two that have one are distracting; of two that are ambiguous or none one has it and the other has not.
+        Only two contexts with descriptors are distracting; of two that are ambiguous or none, exactly one has a
+        descriptor.
         """
         known: dict[int, bool] = {}
         answered = [(a, b, kind) for a in self.relevant for b, kind in self._asked[a].items() if b in self._live]
-        known.update((n, True) for a, b, kind in answered if kind == "distracting" for n in (a, b))
+        for a, b, kind in answered:
+            if kind == "distracting":
+                known[a] = known[b] = True
         # Knowledge spreads along relations until nothing changes: each step may decide a neighbour.
         spread = bool(known)
         while spread:
@@ -424,10 +433,10 @@ class PrintedGraph(RelationGraph):
     `C`, the pivot `C[0]`, and the edges are in its order, until `C` is empty.
 
     A context that is counterfactual to or duplicated with the pivot takes over the pivot's other relations (lines 8 to
-    11); to it, every other context relates as to the pivot (lines 13 to 15). Whatever else was compared is in the next
+    11); every other context relates to it as to the pivot (lines 13 to 15). All other compared contexts are in the next
     `C` (line 17: for c_j = c_i the condition fails, so no such context is left out). Lines 10 and 15 are printed with
-    the pivot's edge in place of the one between c_i and c_j, which the text describes. An edge that is there stays.
-    Contexts that turn out to have no answer leave `C`: the paper is given relevant ones alone.
+    the pivot's edge in place of the one between c_i and c_j, which the text describes. An existing edge stays. Contexts
+    that turn out to have no answer leave `C`: the paper assumes relevant ones only.
     """
 
     def __init__(self, contexts: Sequence[int]) -> None:
@@ -463,11 +472,13 @@ class PrintedGraph(RelationGraph):
         return len(self.contexts) - sum(n in self._live for n in self._open_contexts)
 
     def _add(self, a: int, b: int, kind: RelationKind) -> None:
+        """Add an edge between two contexts, unless they have one."""
         if a != b:
             self._edges[a].setdefault(b, kind)
             self._edges[b].setdefault(a, kind)
 
     def _relation(self, a: int, b: int, by_rule: Mapping[int, ContextNote]) -> Relation[int]:
+        """Return the relation of two contexts by their edge; none without one."""
         return Relation[int](a=a, b=b, kind=self._edges[a].get(b, "none"), inferred=b not in self._asked[a])
 
 

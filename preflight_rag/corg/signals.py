@@ -1,19 +1,18 @@
-"""Signals that the retrieved passages need COrg, read without a language model: the router's third way.
+"""Signals that the retrieved passages need COrg, computed without a language model: the router's third way.
 
-A question needs COrg when its passages speak of several things of one name, or contradict each other (COrg, section
-2.1). Signs of that, each a score in [0, 1]:
+A question needs COrg if its passages are about several things of one name, or contradict each other (COrg, section
+2.1). Passages of one document count together (`corg.contexts`): a document does not disagree with itself. The signals,
+each a score in [0, 1]:
 
-Passages of one document count together (`corg.contexts`): a document does not disagree with itself.
-
-- names: titles or opening phrases that hold a name of the question with different descriptors;
+- names: titles or opening phrases that contain a name of the question with different descriptors;
 - values: the sentences nearest to the question give different numbers, dates or names, or one text is an edited copy
   of another;
 - duplicates: passages of different documents that say the same in the same words;
 - dates: documents that differ so, or say the same, and were written years apart;
-- answers, where an extractive reader is at hand: how likely the second answer is that it finds, in another document.
+- answers, with an extractive reader: the probability of the second answer that it finds, in another document.
 
-Only passages that bear on the question count. A logistic model makes one score of them, one of four signals and one of
-all five; the weights stand in `signals.json` and are set by `python -m training.routing`,
+Only passages that are relevant to the question count. A logistic model combines the signals into one score: one model
+of four signals and one of all five. The weights are in `signals.json` and are set by `python -m training.signals`,
 the numbers below by hand on the same development questions.
 """
 
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
 
 SIGNALS = ("names", "values", "duplicates", "dates")
 ANSWERS = "answers"
-"""The signal that only a reader gives."""
+"""The signal that needs a reader."""
 WEIGHTS = Path(__file__).with_name("signals.json")
 
 MOST_PASSAGES = 24
@@ -55,27 +54,27 @@ MARGIN = 0.25
 """Greatest difference between the best passage's similarity and another passage's for the latter to count as relevant.
 """
 LEAST_COLLECTION = 100
-"""Number of sentences that document frequencies are taken over at least."""
+"""Least number of sentences over which document frequencies are computed."""
 WITHIN = 0.35
 """Greatest difference, in the share of question words, between a passage's nearest sentence and the one with its
 answer."""
 MOST_SENTENCES = 8
 LONGEST_SENTENCE = 600
 CANDIDATES = 2
-"""Answer candidates of a sentence that are compared: those nearest to the question's words."""
+"""Candidate answers of a sentence that are compared: those nearest to the question's words."""
 NAME_WEIGHT = 0.4
 """Weight of a difference between names, relative to one between numbers or dates: many names are near a question by
-chance.
-"""
+chance."""
 SHINGLE = 3
 COPIED = 0.5
 """Least share of the shorter passage's shingles in the other one at which they are copies."""
 LONGEST_EDIT = 6
 SURE_VERDICT = 0.65
-"""Probability of yes or no that counts as a sure answer: "neither" takes a share of a verdict that it takes of no other
-answer. Set on development questions of PubMedQA, of which 5 % have two abstracts that differ so, and of ConflictQA."""
+"""Least probability of yes or no that counts as a certain answer; it is lower than for other answers because "neither"
+takes a share of a verdict. Set on development questions of PubMedQA, of which 5 % have two abstracts that differ so,
+and of ConflictQA."""
 FAR_YEARS = 5
-"""Years between two documents at which their dates count in full."""
+"""Years between two documents from which on the signal of their dates is 1."""
 
 _EXPLAINING = re.compile(
     r"(?:why|how)\b(?! (?:many|much|old|tall|long|far|fast|large|big|high|deep|heavy|often|wide|hot|cold)\b)", re.I
@@ -130,11 +129,11 @@ class ContextFeatures:
     Attributes:
         source: The context.
         nearness: The mean of its best cosine with the question and of its share of the question's terms.
-        sentences: Its sentences with the share of the question's terms that each holds, the title's counted in; the
+        sentences: Its sentences with the share of the question's terms that each contains, together with the title; the
             largest share first.
         tokens: The words of title and text, casefolded.
         shingles: Its runs of three words.
-        year: When the document was written, where that is known.
+        year: When the document was written, if known.
     """
 
     source: Source
@@ -167,7 +166,7 @@ def read_signals(
         question: The standalone question.
         refs: The passages.
         sources: Their texts, in the same order.
-        extractive: What reads the passages for the signal `answers`; without it the model of the other four judges.
+        extractive: The reader for the signal `answers`; without it the model of the other four signals is used.
     """
     signals = measure(question, refs, sources, extractive)
     model = trained()["none" if extractive is None else "reader"]
@@ -183,7 +182,7 @@ def measure(
 ) -> dict[str, Signal]:
     """Return the signals by name."""
     if comparison_of(question):
-        # Two things are to differ in what is asked of them: that is no sign of a contradiction.
+        # A question that compares two things expects them to differ: that is no sign of a contradiction.
         return dict.fromkeys((*SIGNALS, *([] if extractive is None else [ANSWERS])), Signal())
     read = on_subject(question, bearing(readings(question, refs, sources)))
     pairs = list(combinations(naming(question, read), 2))
@@ -201,7 +200,7 @@ def measure(
 def answering(
     question: str, read: Sequence[ContextFeatures], sources: Sequence[Source], extractive: ExtractiveReader
 ) -> Signal:
-    """Return the signal `answers`: the likelihood of the best answer that differs from the likeliest and is elsewhere.
+    """Return the signal `answers`: the probability of the best answer that differs from the likeliest and is elsewhere.
 
     "Elsewhere" means in another document; passages of a single document are not read at all. Passages are read whole,
     as the answering reader reads them later, so that its cache has them.
@@ -245,7 +244,7 @@ class Wording:
 
     Attributes:
         title: The index terms of its title.
-        sentences: Its sentences, in order, with their index terms; an empty one where there is none.
+        sentences: Its sentences, in order, with their index terms; a single empty one if it has none.
         tokens: The words of title and text, casefolded.
         shingles: Its runs of three words.
     """
@@ -323,7 +322,7 @@ def on_subject(question: str, read: Sequence[ContextFeatures]) -> list[ContextFe
 
 
 def _nearest(read: ContextFeatures) -> list[tuple[float, str]]:
-    """Return the sentences of a passage that share most with the question; several where they tie."""
+    """Return the sentences of a passage that share most with the question; several if they tie."""
     return [(share, sentence) for share, sentence in read.sentences if share == read.sentences[0][0]]
 
 
@@ -337,7 +336,7 @@ def naming(question: str, read: Sequence[ContextFeatures]) -> list[ContextFeatur
 
 
 def distinguished(question: str, read: Sequence[ContextFeatures]) -> Signal:
-    """Return the signal `names`: how many entities of one name the passages tell apart.
+    """Return the signal `names`: how many entities of one name the passages distinguish.
 
     It is weighted by how near the second one is to the question.
     """
@@ -360,9 +359,9 @@ def distinguished(question: str, read: Sequence[ContextFeatures]) -> Signal:
 
 
 def differing(question: str, pairs: Sequence[Pair]) -> tuple[Signal, list[Pair]]:
-    """Return the signal `values` and its passages.
+    """Return the signal `values` and its pairs of passages.
 
-    It tells how near the sentences with differing answer candidates are to the question.
+    It is the nearness to the question of the sentences with differing candidate answers.
     """
     kind = answer_kind(question)
     if kind is None:
@@ -385,14 +384,14 @@ def differing(question: str, pairs: Sequence[Pair]) -> tuple[Signal, list[Pair]]
 def answer_kind(question: str) -> Kind | None:
     """Return the kind of value that can be compared as an answer to the question.
 
-    None where the answer is an explanation or a verdict.
+    None if the answer is an explanation or a verdict.
     """
     kind = asked_kind(question)
     return None if kind == "verdict" or _EXPLAINING.match(question.strip()) else kind
 
 
 def answers_of(read: ContextFeatures, kind: Kind, question: str) -> tuple[float, list[TextValue]]:
-    """Return the candidates in the nearest sentence that has any, and the share of the question's terms in it."""
+    """Return the share of the question's terms in the nearest sentence with candidate answers, and these candidates."""
     for share, sentence in read.sentences[:MOST_SENTENCES]:
         if share < read.sentences[0][0] - WITHIN:
             break
@@ -429,7 +428,7 @@ def first_edit(a: Sequence[str], b: Sequence[str]) -> tuple[str, str] | None:
         if j >= len(b) or a[i] == b[j]:
             continue
         left, right = _until_equal(a[i : i + LONGEST_EDIT + 2], b[j : j + LONGEST_EDIT + 2])
-        if all(any(_is_telling(token) for token in side) for side in (left, right)):
+        if any(map(_is_telling, left)) and any(map(_is_telling, right)):
             return " ".join(left), " ".join(right)
     return None
 
@@ -441,7 +440,7 @@ def far_apart(pairs: Sequence[Pair]) -> Signal:
 
 
 def _until_equal(a: Sequence[str], b: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """Return what stands in each sequence before their first two shared words, or before the end of both."""
+    """Return the parts of two sequences before their first two shared words, or before the end of both."""
     following = {tuple(b[j : j + 2]): j for j in range(len(b) - 2, 0, -1)}
     for i in range(1, len(a) - 1):
         j = following.get(tuple(a[i : i + 2]))
@@ -455,6 +454,7 @@ def _is_telling(token: str) -> bool:
 
 
 def _distinct(a: NamedEntity, b: NamedEntity) -> bool:
+    """Return whether two names differ: neither has all words of the other."""
     return not (a.words <= b.words or b.words <= a.words)
 
 

@@ -1,7 +1,7 @@
 """The collection: the SQLite store, dense and lexical indices, search.
 
-`Collection` is what the application needs of one. `Library`, a folder on disk, keeps it, and so does
-`external.library.ExternalLibrary`, somebody's own retriever or vector store.
+`Collection` is the interface that the application needs. `Library`, a folder on disk, implements it, and so does
+`external.library.ExternalLibrary`, which wraps another program's retriever or vector store.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Collection", "Library", "SemanticOverlapSplitter"]
 
-# Opened when they are asked for: `preflight --help` must not wait for FAISS and tantivy.
+# Imported on first use: `preflight --help` must not wait for FAISS and tantivy.
 _HOMES = {
     "Collection": "preflight_rag.library.collection",
     "Library": "preflight_rag.library.library",
@@ -25,6 +25,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
+    """Import `Library` and its like on first use."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from preflight_rag.models.embedding.embedder import register_with_langchain

@@ -1,7 +1,7 @@
 """The interface of a collection of documents, wherever it is stored.
 
-Kept by `Library` (a folder on disk), by `PostgresLibrary` (a database that many processes share), and by
-`ExternalLibrary` (somebody's own retriever or vector store).
+Implemented by `Library` (a folder on disk), by `PostgresLibrary` (a database that many processes share), and by
+`ExternalLibrary` (another program's retriever or vector store).
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
 
 class Collection(Protocol):
-    """A collection that can be searched, and whose passages are found again by their ids.
+    """A collection that can be searched, and that returns its passages by their ids.
 
     All of it may be called from several threads.
     """
 
     @property
     def name(self) -> str:
-        """The collection's name for people: its folder, or the class of its retriever."""
+        """The collection's name for display: its folder, or the class of its retriever."""
 
     @property
     def path(self) -> Path:
-        """The folder for what belongs to the collection: conversations, calibration."""
+        """The folder for files that belong to the collection: conversations, calibration."""
 
     @property
     def embedder(self) -> Embedder:
@@ -72,10 +72,10 @@ class Collection(Protocol):
         """Its documents and passages for display."""
 
     def search(self, query: SearchQuery | str) -> Rankings:
-        """Return the `k` best passages for a query by vectors, by words, and by both, of those that fit its filter."""
+        """Return the `k` best passages that pass the query's filter: by vectors, by words, and by both."""
 
     def candidates(self, query: SearchQuery | str) -> list[Candidate]:
-        """Return the first `query.candidates` passages of the fused ranking, with their places in the other ones."""
+        """Return the first `query.candidates` passages of the fused ranking, with their ranks in both others."""
 
     def fitting(self, ids: Sequence[str], where: Filter) -> list[str]:
         """Return the ids of those passages that pass a filter, in the order of `ids`."""
@@ -104,13 +104,13 @@ class Collection(Protocol):
         """Return the rows of all documents, ordered by id."""
 
     def mentions(self, phrase: str) -> dict[str, Mention]:
-        """Return the documents whose text or title holds a phrase, by id, counted over all of them."""
+        """Return the documents whose text or title contains a phrase, by id; all documents are looked through."""
 
     def intern(self, documents: Sequence[Document], *, deadline: float = ...) -> InternReport:
-        """Store documents that a turn found elsewhere, such as in PubMed, so that their passages are found by id."""
+        """Store documents that a turn found elsewhere, such as in PubMed, so that their passages can be read by id."""
 
     def delete_document(self, document_id: str) -> bool:
-        """Delete a document, its passages and vectors; false where there is none."""
+        """Delete a document, its passages and vectors; return False if there is none."""
 
     def stats(self) -> dict[str, Any]:
         """Return counts, sizes in bytes, and the settings that the collection was made with."""
@@ -119,7 +119,7 @@ class Collection(Protocol):
         """Return the problems of the stored data, one line each."""
 
     def warm(self) -> None:
-        """Load what the first search needs ahead of it."""
+        """Load what the first search needs before it comes."""
 
     def close(self) -> None:
         """Close the collection's files and connections."""
@@ -127,7 +127,7 @@ class Collection(Protocol):
 
 @runtime_checkable
 class TakesFiles(Protocol):
-    """A collection that files are read into."""
+    """A collection into which files can be read."""
 
     def ingest(
         self,
@@ -142,9 +142,9 @@ class TakesFiles(Protocol):
 
 
 class OwnCollection(Collection, TakesFiles, Protocol):
-    """A collection whose documents are ours: they can be added, changed and deleted.
+    """A collection whose documents this package stores: they can be added, changed and deleted.
 
-    Kept by `Library` (a folder) and `PostgresLibrary` (a database).
+    Implemented by `Library` (a folder) and `PostgresLibrary` (a database).
     """
 
     def ingest_with_ray(
@@ -165,30 +165,31 @@ class OwnCollection(Collection, TakesFiles, Protocol):
         """Replace a document's tags; return False if there is no such document."""
 
     def delete_documents(self, document_ids: Sequence[str]) -> int:
-        """Delete documents, their passages and vectors; how many there were."""
+        """Delete documents, their passages and vectors; return how many existed."""
 
     def rebuild(self) -> None:
-        """Make the indices anew from what is stored, and give back the room of what was deleted."""
+        """Build the indices anew from what is stored, and release the space of deleted documents."""
 
     def lost_documents(self) -> list[str]:
-        """Return the documents that an index was built from and the database no longer holds, one line each."""
+        """Return the documents that an index was built from but that are missing in the database, one line each."""
 
     def __enter__(self) -> Self:
-        """Close it at the end of a block."""
+        """Return the collection, which is closed at the end of the block."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close it."""
+        """Close the collection."""
 
 
 def own_collection(collection: Collection) -> OwnCollection:
     """Return the collection as one whose documents can be changed.
 
     Raises:
-        UsageError: Its documents are somebody else's.
+        UsageError: Its documents belong to an external retriever.
     """
-    if isinstance(collection, TakesFiles):  # of a protocol with properties, asking would read these
+    # `isinstance` with a protocol would read its properties, and so open the embedder
+    if isinstance(collection, TakesFiles):
         return cast("OwnCollection", collection)
     raise UsageError(
         f"this library borrows its documents from {collection.name}",
@@ -198,7 +199,7 @@ def own_collection(collection: Collection) -> OwnCollection:
 
 @runtime_checkable
 class BooleanSearch(Protocol):
-    """A collection that takes Boolean expressions, too."""
+    """A collection that can be searched by Boolean expressions."""
 
     def match(self, expression: str, limit: int = ...) -> tuple[list[str], int]:
         """Return ids of documents that fit an expression in PubMed's syntax, best first, and how many passages fit."""
@@ -206,23 +207,23 @@ class BooleanSearch(Protocol):
 
 @runtime_checkable
 class PhraseSearch(Protocol):
-    """A collection whose index finds passages by phrases."""
+    """A collection whose index can look up phrases."""
 
     def passages_with(self, phrases: Sequence[str], limit: int = ...) -> list[str]:
-        """Return the ids of passages whose words hold one of the phrases, best first by BM25, at most `limit`."""
+        """Return the ids of at most `limit` passages that contain one of the phrases, best first by BM25."""
 
 
 @runtime_checkable
 class IndexedTerms(Protocol):
-    """A collection whose index holds the terms of its passages."""
+    """A collection whose index stores the terms of its passages."""
 
     def indexed_terms(self, ids: Sequence[str]) -> list[PassageTerms] | None:
-        """Return the terms of passages in the order of `ids`; None where the index lacks those of one."""
+        """Return the terms of passages in the order of `ids`; None if the index lacks those of one."""
         ...
 
 
 def indexed_terms(collection: Collection, ids: Sequence[str]) -> list[PassageTerms] | None:
-    """Return the terms of passages in the order of `ids`; None where they have to be read from the texts."""
+    """Return the terms of passages in the order of `ids`; None if they have to be computed from the texts."""
     if not ids or not isinstance(collection, IndexedTerms):
         return None
     return collection.indexed_terms(ids)

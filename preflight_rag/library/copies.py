@@ -1,10 +1,10 @@
-"""Documents that hold the same text twice: found when a library is written, searched once, cited with "also in".
+"""Documents with the same text: found when a library is written, searched once, cited with "also in".
 
-A paper as XML and as text, a report in two folders, a letter that quotes another one. Of two such documents one is
-searched, the one of which more is known (authors, journal, date), else the shorter one, which the longer one quotes,
-else the earlier one. A passage of the other one is not searched where all that it says stands in passages of the first
-word for word (`text.overlap`); all else of it is searched as before. Where two documents differ in a number, a name
-or a "not" they are versions, and both are searched whole.
+Examples are a paper as XML and as text, a report in two folders, a letter that quotes another one. Of two such
+documents one is searched: the one with more known metadata (authors, journal, date), else the shorter one, which the
+longer one quotes, else the earlier one. A passage of the other document is left out of searches if all of its text
+stands word for word in passages of the first (`text.overlap`); its other passages are searched as before. If two
+documents differ in a number, a name or a "not", they are versions, and both are searched whole.
 """
 
 from __future__ import annotations
@@ -36,88 +36,90 @@ if TYPE_CHECKING:
     from preflight_rag.state.values import Citation
 
 LEAST_SHARE = WHOLE
-"""Part of the shorter document's words that the other one has to have. Of 19 papers as XML and as text it is 0.74 to
-1.0; figures, tables and references are what one of the formats leaves out."""
+"""Least share of the shorter document's words that the other one must contain. Among 19 papers as XML and as text it is
+0.74 to 1.0; one of the formats leaves out figures, tables and references."""
 LEAST_MARKS = 0.4
 """Least share of equal marks for two documents to be compared; among those papers it is 0.71 to 0.97."""
 LEAST_PASSAGE = 12
-"""Words below which a passage is always searched: what is so short may be the same by chance."""
+"""Passages of fewer words are always searched: such a short text may be the same by chance."""
 LEAST_VERBATIM = 0.8
-"""Part of a passage's words that have to stand in runs; the rest are names of sections and the like."""
+"""Least share of a passage's words that must stand in the other document in unbroken runs; the rest may be section
+names and the like."""
 QUOTING = 1.3
-"""Least ratio of the length of a document that quotes another to that other's: the text around the quote is its own."""
+"""Least ratio of lengths at which a document is taken to quote another one: the text around the quote is its own."""
 SHORT_DOCUMENT = 60
-"""Words up to which two documents have to have one title, too: of rows and cards the title says whose text it is."""
+"""Up to this many words, two documents must also have the same title: the title of a row or card says what it is about.
+"""
 MOST_COMPARED = 8
-"""Documents that one is compared with, those with the most marks in common first; a guess."""
+"""Most documents with which one is compared, those with the most marks in common first; a guess."""
+# A form letter shares its marks with thousands of documents, so not all pairs can be compared.
 NEIGHBOURS = 3
-"""A document is compared with the first and this many preceding documents of a mark: a form letter's marks are in
-thousands of documents. A guess."""
+"""A document is compared with the first and this many preceding documents that share a mark; a guess."""
 GROUP = 64
 """Documents whose copies are written at once; a guess."""
 
 
 @runtime_checkable
 class KnowsCopies(Protocol):
-    """A collection that knows which of its passages hold the same text."""
+    """A collection that knows which of its passages have the same text."""
 
     def without_copies(self, ids: Sequence[str], where: Filter | None = None) -> list[str]:
-        """Return the passages without those whose text another passage has that is searched and fits the filter."""
+        """Return the passages, without those whose text another searched passage has that passes the filter."""
         ...
 
     def also_in(self, quotes: Mapping[str, str]) -> dict[str, list[CopyPlace]]:
-        """Return, by passage, the documents with the same quote, word for word, that searches leave out."""
+        """Return, for each passage, the other documents with the same quote that are left out of searches."""
         ...
 
 
 class FoundCopyStore(Protocol):
-    """The tables of copies that were found, in a folder's library or in PostgreSQL."""
+    """Read access to the tables of copies, in a folder's library or in PostgreSQL."""
 
     def document_copies(self) -> list[DocumentCopy]:
         """Return all documents that have the text of another one, by id."""
 
     def document_rows(self, document_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Title, source, date, authors, metadata and origin of documents as they are stored, by id."""
+        """Return title, source, date, authors, metadata and origin of documents, by document id."""
 
     def passage_texts(self, document_ids: Sequence[str]) -> dict[str, list[tuple[int, str]]]:
-        """`(row, text)` of the passages of documents in their order, by document."""
+        """Return `(row, text)` of the passages of each document in their order, by document id."""
 
     def documents_of(self, passage_ids: Sequence[str]) -> dict[str, str]:
-        """Return the document of each existing passage, by passage."""
+        """Return the document id of each existing passage, by passage id."""
 
 
 class CopyStore(FoundCopyStore, Protocol):
-    """The tables of copies for the one who writes them."""
+    """Read and write access to the tables of copies."""
 
     def passage_copies(self) -> Mapping[int, tuple[int, ...]]:
-        """Return, by row, the rows of the passages with the same text."""
+        """Return, for each copied passage's row, the rows of the passages with the same text."""
 
     def make_copy_tables(self) -> None:
-        """Make the tables where there are none yet."""
+        """Create the tables if they are missing."""
 
     def forget_changed(self) -> None:
-        """Delete the marks and copies of changed or removed documents; their own copies are compared anew."""
+        """Delete the marks and copies of changed or removed documents; their former copies are compared anew."""
 
     def documents_without_marks(self) -> Iterable[list[tuple[str, int]]]:
-        """`(id, number of the version)` of documents without marks, some at a time, each group to be given them."""
+        """Yield batches of `(id, version number)` of documents without marks; the caller adds marks for each batch."""
 
     def add_marks(self, found: Sequence[tuple[str, int, int, bytes]]) -> None:
-        """Store `(document id, number of the version, words, marks)` of documents that are to be compared."""
+        """Store `(document id, version number, number of words, marks)` of documents to be compared."""
 
     def has_uncompared(self) -> bool:
         """Return whether a document waits to be compared with the others."""
 
     def marked(self) -> Iterable[DocumentMarks]:
-        """Return the marks by which documents are compared, of all documents, the earliest added first."""
+        """Yield the marks by which documents are compared, of all documents, the earliest added first."""
 
     def write_copies(
         self, compared: Sequence[str], documents: Sequence[DocumentCopy], passages: Mapping[int, Sequence[int]]
     ) -> None:
-        """Store what was found of some documents, which are compared by that."""
+        """Store the copies found for the `compared` documents, and record that these have been compared."""
 
 
 def with_copies(library: object, citations: Sequence[Citation]) -> list[Citation]:
-    """Return the citations, each with the documents that hold its quote, too, and are not searched for it."""
+    """Return the citations, each with the other documents that contain its quote but are left out of searches."""
     quotes = {each.passage_id: each.quote for each in citations if each.verified}
     if not quotes or not isinstance(library, KnowsCopies):
         return list(citations)
@@ -127,11 +129,11 @@ def with_copies(library: object, citations: Sequence[Citation]) -> list[Citation
 
 @dataclass
 class _Read:
-    """A document as it is compared.
+    """A document prepared for comparison.
 
     Attributes:
-        rows: Of its passages, in order.
-        words: Of its passages.
+        rows: The rows of its passages, in order.
+        words: The words of each passage.
     """
 
     row: Mapping[str, Any]
@@ -142,22 +144,23 @@ class _Read:
 
     @cached_property
     def tokens(self) -> list[str]:
+        """All words of the document."""
         return list(chain.from_iterable(self.words))
 
     @cached_property
     def starts(self) -> list[int]:
-        """Where each passage begins among the words, and where the last one ends."""
+        """The index of the first word of each passage, followed by the total number of words."""
         return [0, *accumulate(map(len, self.words))]
 
     @cached_property
     def rank(self) -> tuple[int, int, int, str]:
-        """The sort key that decides which of two documents is searched, the lesser one; it is unique."""
+        """The unique sort key by which one of two documents is searched: the one with the smaller key."""
         known = [self.row["authors"] not in ("", "[]"), self.metadata.get("date_from") == "metadata"]
         known += [bool(self.metadata.get(name)) for name in ("journal", "doi", "pmid", "pmcid")]
         return -sum(known), len(self.tokens), min(self.rows), self.row["id"]
 
     def source(self) -> Source:
-        """Return the document for `text.versions`, without its date: of a format that has none it says nothing."""
+        """The document as `text.versions` needs it, without a date if its format has none."""
         metadata = self.metadata
         replaced = [value for name in ("replaces", "supersedes") if (value := metadata.get(name))]
         names = [str(each) for value in replaced for each in (value if isinstance(value, list) else [value])]
@@ -166,10 +169,10 @@ class _Read:
 
 
 def link_copies(store: CopyStore) -> list[DocumentCopy]:
-    """Find the copies among documents that were added or changed since the last time; the caller may write.
+    """Find and store the copies among documents that were added or changed since the last call, within a transaction.
 
     Returns:
-        What was found of these documents, and of those that stood behind one that is gone.
+        The copies among these documents, and among those that were copies of a document that is gone.
     """
     store.make_copy_tables()
     store.forget_changed()
@@ -187,6 +190,7 @@ def link_copies(store: CopyStore) -> list[DocumentCopy]:
 
 
 def _marks_of(store: CopyStore, documents: Sequence[tuple[str, int]]) -> Iterator[tuple[str, int, int, bytes]]:
+    """Yield the marks of documents, as `add_marks` takes them."""
     texts = store.passage_texts([name for name, _ in documents])
     for name, generation in documents:
         tokens = list(chain.from_iterable(compared_words(text) for _, text in texts.get(name, [])))
@@ -194,7 +198,7 @@ def _marks_of(store: CopyStore, documents: Sequence[tuple[str, int]]) -> Iterato
 
 
 def _candidates(store: CopyStore) -> dict[str, list[str]]:
-    """Return, by document waiting for comparison, the documents that share enough marks with it, the most first."""
+    """Return, for each document not yet compared, those that share enough marks with it, the most similar first."""
     import numpy as np
 
     names, lengths, new, blobs = [], [], [], []
@@ -212,7 +216,7 @@ def _candidates(store: CopyStore) -> dict[str, list[str]]:
     if not is_new.all():
         wanted = np.isin(marks, marks[is_new[owners]])
         marks, owners = marks[wanted], owners[wanted]
-    order = np.argsort(marks, kind="stable")  # of one mark the owners stay in the order in which they came
+    order = np.argsort(marks, kind="stable")  # the documents of one mark stay in the order in which they were added
     marks, owners = marks[order], owners[order]
     begins = np.flatnonzero(np.r_[True, marks[1:] != marks[:-1]])
     first = np.repeat(begins, np.diff(np.r_[begins, len(marks)]))
@@ -242,7 +246,7 @@ def _candidates(store: CopyStore) -> dict[str, list[str]]:
 def _compare_group(
     store: CopyStore, group: Sequence[str], candidates: Mapping[str, Sequence[str]], done: set[frozenset[str]]
 ) -> list[DocumentCopy]:
-    """Compare some documents with their candidates, but for pairs that are done, and store what was found."""
+    """Compare some documents with their candidates, except for pairs in `done`, and store the copies found."""
     pairs_of_group = set()
     for one in group:
         for other in candidates.get(one, ()):
@@ -251,7 +255,7 @@ def _compare_group(
     done |= pairs
     read = _read(store, sorted(set(chain.from_iterable(pairs))))
     pairs = {pair for pair in pairs if pair <= read.keys()}
-    # The best of those that are searched comes first: what it covers of a document needs no other.
+    # The best of the searched documents comes first: text that it covers needs no other document.
     by_rank = []
     for pair in pairs:
         by_rank.append(sorted((read[name] for name in pair), key=lambda each: each.rank))
@@ -278,6 +282,7 @@ def _compare_group(
 
 
 def _read(store: CopyStore, names: Sequence[str]) -> dict[str, _Read]:
+    """Return documents prepared for comparison, by id."""
     rows, texts = store.document_rows(names), store.passage_texts(names)
     found = {}
     for name in names:
@@ -290,7 +295,7 @@ def _read(store: CopyStore, names: Sequence[str]) -> dict[str, _Read]:
 
 
 def _are_copies(copy: _Read, kept: _Read, overlap: Overlap) -> bool:
-    """Return whether one document has the text of the other, and nothing else in its place."""
+    """Return whether `kept` contains the text of `copy`, and no different text in its place."""
     if overlap.differs or max(overlap.share, overlap.other_share) < LEAST_SHARE:
         return False
     longer, shorter = max(len(copy.tokens), len(kept.tokens)), min(len(copy.tokens), len(kept.tokens))
@@ -304,14 +309,14 @@ def _are_copies(copy: _Read, kept: _Read, overlap: Overlap) -> bool:
 
 
 def _dated_apart(a: _Read, b: _Read) -> bool:
-    """Return whether two files or records of one kind bear different dates: the same was said again at another time."""
+    """Return whether two files or records of one kind have different dates, so that one is a later repetition."""
     kinds = {PurePath(each.row["origin"]).suffix.casefold() for each in (a, b)}
     own = all(each.metadata.get("date_from") == "metadata" for each in (a, b))
     return len(kinds) == 1 and own and a.row["date"] != b.row["date"]
 
 
 def _covered(copy: _Read, kept: _Read, overlap: Overlap) -> Iterator[tuple[int, list[int]]]:
-    """Rows of passages whose text the other document has, each with the rows of the passages that have it."""
+    """Yield the row of each passage whose text the other document has, with the rows of that document's passages."""
     for row, start, end in zip(copy.rows, copy.starts, copy.starts[1:], strict=False):
         if end - start < LEAST_PASSAGE or not overlap.explained[start:end].all():
             continue
@@ -330,11 +335,11 @@ def _covered(copy: _Read, kept: _Read, overlap: Overlap) -> Iterator[tuple[int, 
 
 @dataclass
 class Copies:
-    """The passages that are not searched because other passages have their text.
+    """The passages that are left out of searches because other passages have their text.
 
     Attributes:
-        of: By row, the rows of the passages with its text, as the database has them.
-        searched: The rows among some given ones that are in the index, and fit the filter if there is one.
+        of: For each copied passage's row, the rows of the passages with its text.
+        searched: Function that selects, from given rows, those that are in the index and pass the filter, if any.
     """
 
     of: Mapping[int, tuple[int, ...]]
@@ -342,13 +347,14 @@ class Copies:
     _is_hidden: dict[int, bool] = field(default_factory=dict)
 
     def hidden(self, rows: Sequence[int]) -> list[bool]:
-        """Return, for each row of the index, whether searches leave its passage out, as others have its text."""
+        """Return, for each row of the index, whether searches leave its passage out because others have its text."""
         import numpy as np
 
         new = [row for row in rows if row not in self._is_hidden]
         behind, left = {row for row in new if row in self.of}, [row for row in new if row in self.of]
         while left:
-            left = [of for row in left for of in self.of[row] if of in self.of and of not in behind]
+            originals = chain.from_iterable(self.of[row] for row in left)
+            left = [row for row in originals if row in self.of and row not in behind]
             behind.update(left)
         wanted = np.array(sorted(set(chain.from_iterable(self.of[row] for row in behind))), np.int64)
         found = set(wanted[self.searched(wanted)].tolist()) if len(wanted) else set()
@@ -364,9 +370,9 @@ class Copies:
         return [self._is_hidden[row] for row in rows]
 
     def search(self, ranked: Callable[[int], ScoredRanking], depth: int) -> ScoredRanking:
-        """Return the first `depth` of a ranking that are searched.
+        """Return the first `depth` entries of a ranking, without passages that are left out.
 
-        `ranked` gives as many as it is asked for, copies too.
+        `ranked(n)` returns the first `n` entries of the ranking, copies included.
         """
         import numpy as np
 
@@ -382,19 +388,20 @@ class Copies:
 
 
 def also_in(store: FoundCopyStore, quotes: Mapping[str, str]) -> dict[str, list[CopyPlace]]:
-    """Return, by passage, the other documents of its text that contain its quote word for word.
+    """Return, for each passage, the other documents with its text that contain its quote word for word.
 
     Args:
         store: The library's database.
-        quotes: The quote of each passage, by passage.
+        quotes: The quote of each passage, by passage id.
     """
     documents = store.documents_of(list(quotes))
     related = {name: _related(name, store.document_copies()) for name in set(documents.values())}
     others = sorted(set(chain.from_iterable(related.values())))
     if not others:
         return {}
-    texts = {name: [word for _, text in passages for word in compared_words(text)]
-             for name, passages in store.passage_texts(others).items()}  # fmt: skip
+    texts: dict[str, list[str]] = {}
+    for name, passages in store.passage_texts(others).items():
+        texts[name] = list(chain.from_iterable(compared_words(text) for _, text in passages))
     rows = store.document_rows(others)
     found = {}
     for id, name in documents.items():
@@ -409,7 +416,7 @@ def also_in(store: FoundCopyStore, quotes: Mapping[str, str]) -> dict[str, list[
 
 
 def _related(name: str, copies: Sequence[DocumentCopy]) -> list[str]:
-    """Return the documents that are copies of one, or that it is a copy of, directly or not; ordered by id."""
+    """Return the ids of all documents connected with one by copies, directly or through others; sorted."""
     found, left = {name}, [name]
     while left:
         one = left.pop()

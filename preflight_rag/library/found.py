@@ -1,7 +1,7 @@
-"""Documents that a turn found elsewhere (PubMed) are stored on the way, without an ingest, and become passages.
+"""Storing documents that a turn found elsewhere (PubMed): without an ingest, they become passages of the library.
 
-One that the library has already, under its id or from a file under the same source (a PMID), is not stored again. What
-cannot be stored never fails the caller: it is reported, and the passages that are there come back.
+A document that the library already has, under its id or from a file with the same source (a PMID), is not stored again.
+Failures never reach the caller: they are reported, and the passages that are there are returned.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from preflight_rag.ingest.run import Ingestion
 
 DEADLINE = 30.0
-"""Seconds that a turn waits for documents found elsewhere to be stored, a guess at what a person waits."""
+"""Seconds that a turn waits for such documents to be stored; a guess at what a person waits."""
 REBUILD_PASSAGES = 20_000
 """Passages up to which the index is rebuilt within a turn, which takes about a second; a guess."""
 GROUP_CHARACTERS = 12_000
-"""Documents found elsewhere are embedded in groups of about so many characters, between two looks at the clock."""
+"""Such documents are embedded in groups of about this many characters, between two checks of the deadline."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class InternReport:
     """The result of storing documents that another source returned.
 
     Attributes:
-        passages: Of all those documents that the library now has, in the order of the documents.
+        passages: Passages of all those documents that the library now has, in the order of the documents.
         problems: What could not be stored, one line each.
         new: Ids of those passages whose documents the library did not have before.
     """
@@ -58,7 +58,7 @@ def known_documents(store: FoundDocumentStore, documents: Sequence[Document]) ->
 
 
 def add_until(run: Ingestion, documents: Sequence[Document], end: float) -> list[str]:
-    """Split, embed and store documents until `end`, as `time.monotonic()` counts; returns what could not be stored."""
+    """Split, embed and store documents until `end` (in `time.monotonic()`); return what could not be stored."""
     done = 0
     for group in _groups(documents):
         if time.monotonic() > end:
@@ -86,7 +86,7 @@ def passages_of(store: PassageReader, document_ids: Sequence[str]) -> tuple[Pass
 
 
 def _groups(documents: Sequence[Document]) -> Iterator[list[Document]]:
-    """Yield runs of documents that are embedded together, each of about as many characters."""
+    """Yield groups of consecutive documents with about the same number of characters, each to be embedded at once."""
     group: list[Document] = []
     size = 0
     for document in documents:

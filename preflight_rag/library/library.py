@@ -1,4 +1,4 @@
-"""The library: one folder that holds a collection, and everything that can be done with it."""
+"""The library in a folder: its documents, and everything that can be done with them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Library(FolderCollection):
         writer = Writer(store, embedder, splitter=splitter, flat_limit=flat_limit, lock_seconds=lock_seconds)
         super().__init__(store, embedder, writer)
         self._index = CurrentIndex(store, self._root, writer.rebuild)
-        # What writes is the writer's own: whoever calls it calls the writer.
+        # The methods for writing are the writer's own, without a wrapper for each.
         self.ingest, self.ingest_with_ray, self.add = writer.ingest, writer.ingest_with_ray, writer.add
         self.intern, self.set_tags, self.set_index_kind = writer.intern, writer.set_tags, writer.set_index_kind
 
@@ -72,12 +72,14 @@ class Library(FolderCollection):
 
         Args:
             path: The folder.
-            embedder: What `open_embedder` takes; None for the one that the library was made with, and the default one
+            embedder: An argument of `open_embedder`; None for the one that the library was made with, and the default
+                one
                 for a new library.
-            create: Make the library where there is none.
-            index: Kind of dense index (see `index/dense.py`), which the library remembers; another one than before
-                rebuilds the index. None for the library's own, `auto` in a new one.
-            splitter: How documents are split, which the library remembers. From the next ingest on; documents that
+            create: Make the library if there is none.
+            index: Kind of dense index (see `index/dense.py`), which the library remembers; a change rebuilds the index.
+                None for the library's own, `auto` in a new one.
+            splitter: How documents are split, which the library remembers. It holds from the next ingest on: documents
+                that
                 are read again are split anew, the others keep their passages. None for the library's own, `sentence`
                 in a new one.
             flat_limit: Up to how many passages an `auto` index is exhaustive.
@@ -113,20 +115,20 @@ class Library(FolderCollection):
 
     @property
     def notes(self) -> list[str]:
-        """Notes on the index: that it was rebuilt, or that documents wait for the next ingest."""
+        """Return notes on the index: that it was rebuilt, or that documents wait for the next ingest."""
         return [*self._index.notes(), *self._store.notes()]
 
     def rebuild(self) -> None:
-        """Rebuild the index from the database, whose file gives back the room of what was deleted."""
+        """Rebuild the index from the database, and shrink the database by the space of deleted rows."""
         self._writer.rebuild(compact=True)
 
     @property
     def index_kind(self) -> IndexKind:
-        """The kind of dense index that the library has chosen; small libraries may have a flat one all the same."""
+        """The kind of dense index that the library is set to; a small library may have a flat one all the same."""
         return self._writer.index_kind
 
     def warm(self) -> None:
-        """Load the embedder and the index ahead of the first search; errors are left for the search to raise."""
+        """Load the embedder and the index before the first search; errors are left for the search to raise."""
         with suppress(PreflightError):
             self.embedder.encode_query("warm")
             self._index.get()
@@ -158,9 +160,9 @@ class Library(FolderCollection):
         return found if query.where is None else replace(found, note=self.filter_note(query.where))
 
     def indexed_terms(self, ids: Sequence[str]) -> list[PassageTerms] | None:
-        """Return the terms of passages in the order of `ids`; None where the index lacks those of one.
+        """Return the terms of passages in the order of `ids`; None if the index lacks those of one.
 
-        That is where an older version built it, and where one was stored since.
+        The index lacks them if an older version built it, or if a passage was stored since.
         """
         try:
             index = self._index.get()
@@ -179,7 +181,7 @@ class Library(FolderCollection):
 
     @property
     def vocabulary(self) -> Vocabulary | None:
-        """The words of the library; None where an older version built the index, until it is built again.
+        """The words of the library; None if an older version built the index, until it is rebuilt.
 
         Raises:
             LibraryEmpty: There is no passage.
@@ -187,14 +189,14 @@ class Library(FolderCollection):
         return self._index.get().vocabulary
 
     def match(self, expression: str, limit: int = ENOUGH) -> tuple[list[str], int]:
-        """Return the documents that fit a Boolean expression, and how many passages fit.
+        """Return the documents that match a Boolean expression, and how many passages match.
 
         Args:
-            expression: In PubMed's syntax, as `text.boolean.parse` takes it; field tags count for nothing.
+            expression: An expression in PubMed's syntax, as `text.boolean.parse` takes it; field tags are ignored.
             limit: Most documents, at least 1.
 
         Returns:
-            Ids of documents by the BM25 of their best passage, best first; the number of passages that fit.
+            Ids of documents by the BM25 of their best passage, best first; the number of matching passages.
 
         Raises:
             UsageError: The expression cannot be read, or `limit` is below 1.
@@ -235,7 +237,7 @@ class Library(FolderCollection):
             return found(self._index.after(error, index))
 
     def without_copies(self, ids: Sequence[str], where: Filter | None = None) -> list[str]:
-        """Return the passages without those whose text another passage has that is searched and fits the filter.
+        """Return the passages, without those whose text another searched passage has that passes the filter.
 
         Raises:
             LibraryEmpty: There is no passage to find.
@@ -250,6 +252,7 @@ class Library(FolderCollection):
         return [name for name in ids if not hidden.get(name, False)]
 
     def _matching(self, index: Index, tree: Expression, limit: int) -> tuple[list[str], int]:
+        """Return up to `limit` documents that match an expression, and the number of matching passages."""
         depth = 4 * limit
         while True:
             rows, hits = index.lexical.match(tree, depth)

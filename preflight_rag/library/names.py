@@ -1,4 +1,4 @@
-"""Documents by their names: what a client over a network is shown in the place of paths of the server's disk."""
+"""Short names of documents, which network clients see instead of paths on the server's disk."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 _PATH = re.compile(r"/|~/|[A-Za-z]:[\\/]|\\\\")
 _BETWEEN = re.compile(r"[/\\]+")
-MOST_NAMED = 5  # documents of one name that an error lists
+MOST_NAMED = 5  # most documents of one name that an error lists
 
 
 class DocumentNames:
-    """Names of a library's documents, and documents by their names. May be used from several threads.
+    """Short names of a library's documents, and the documents by these names. May be used from several threads.
 
-    A document that was read from a file has the file's path as its id. Its name is the end of that path which no other
-    document has: `paper.pdf`, or `2021/paper.pdf` where there are two. Ids of records, PMIDs and addresses are names
-    already. A name belongs to the library as it is now; ids are what is stored.
+    A document that was read from a file has the file's path as its id. Its name is the shortest end of that path that
+    is unique: `paper.pdf`, or `2021/paper.pdf` if there are two. Ids of records, PMIDs and addresses are their own
+    names. A name depends on the library's present documents; ids are what is stored.
     """
 
     def __init__(self, catalogue: Catalogue) -> None:
@@ -35,7 +35,7 @@ class DocumentNames:
         self._paths: dict[str, list[str]] = {}
 
     def name(self, document_id: str) -> str:
-        """Return the name of a document; of one that is gone, its file's own name."""
+        """Return the name of a document; of a deleted document, its file's name."""
         if not is_path(document_id):
             return document_id
         parts = _parts(document_id)
@@ -47,7 +47,7 @@ class DocumentNames:
         return document_id
 
     def document_id(self, name: str) -> str:
-        """Return the id of a document by its name, or by its id; what names none is given back as it is.
+        """Return the id of a document by its name or id; an unknown name is returned unchanged.
 
         Raises:
             UsageError: Several documents have that name.
@@ -62,7 +62,7 @@ class DocumentNames:
         return found[0] if found else name
 
     def shown(self, value: Any) -> Any:
-        """JSON values as a client is shown them: paths of documents are their names, other sources their file's name.
+        """Return JSON values as clients see them: paths of documents replaced by names, other sources by file names.
 
         Only values of keys that hold ids and sources are changed, never text.
         """
@@ -71,6 +71,7 @@ class DocumentNames:
         return [self.shown(each) for each in value] if isinstance(value, list | tuple) else value
 
     def _shown(self, key: str, value: Any) -> Any:
+        """Return a field's value with ids and paths replaced by the names that users see."""
         if key in ("document_id", COPY_OF) and isinstance(value, str):
             return self.name(value)
         if key == "documents" and isinstance(value, list | tuple):
@@ -86,7 +87,7 @@ class DocumentNames:
         return self.name(source) if source in self._called(_parts(source)[-1]) else _parts(source)[-1]
 
     def _called(self, file: str) -> Sequence[str]:
-        """Return the ids that are paths of files of that name."""
+        """Return the ids that are paths of files with that file name."""
         with self._reading:
             generation = self._catalogue.generation()
             if generation != self._generation:
@@ -101,14 +102,15 @@ _KEPT: WeakKeyDictionary[Collection, DocumentNames] = WeakKeyDictionary()
 
 
 def names_of(library: Collection) -> DocumentNames:
-    """Return the names of a library's documents, kept as long as the library is."""
+    """Return the `DocumentNames` of a library, created once and kept as long as the library."""
     return _KEPT.setdefault(library, DocumentNames(library.catalogue))
 
 
 def is_path(text: str) -> bool:
-    """Return whether an id or a source is a path from a disk's root."""
+    """Return whether an id or a source is an absolute path."""
     return _PATH.match(text) is not None and bool(_parts(text))
 
 
 def _parts(path: str) -> list[str]:
+    """Return the parts of a path."""
     return [part for part in _BETWEEN.split(path) if part]

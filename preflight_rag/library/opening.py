@@ -1,6 +1,6 @@
-"""Where a library is, and opening it: a folder, or the address of a database.
+"""Opening a library by its place: a folder, or the address of a database.
 
-Everything that takes `--library` takes either, and goes through here.
+Everything that takes `--library` takes either, and uses this file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 DATABASE = "library.db"
 HOME = "PREFLIGHT_HOME"
-"""The variable that names the folder for what is kept of libraries that are in no folder."""
+"""The environment variable for the folder that holds the files of libraries which are in no folder."""
 DIGITS = 8
 
 
@@ -33,14 +33,14 @@ class LibraryPlace:
     """The place of a library: a folder, or a database.
 
     Attributes:
-        given: What `--library` was given; of a database with its password, so that it is shown nowhere.
+        given: The value of `--library`; an address may contain a password, so it must not be shown.
     """
 
     given: str = field(repr=False)
 
     @classmethod
     def read(cls, given: str | Path | LibraryPlace) -> LibraryPlace:
-        """Return the place that `--library` names; nothing is looked at yet."""
+        """Return the place that `--library` names; nothing is opened."""
         return given if isinstance(given, LibraryPlace) else cls(str(given))
 
     @property
@@ -61,11 +61,12 @@ class LibraryPlace:
             return Path(self.given).expanduser()
         address = self._address()
         home = Path(os.environ.get(HOME) or Path.home() / ".local" / "share" / "preflight-rag").expanduser()
-        # Of no password, so that one which is changed leads to the same folder.
+        # The password is left out, so that changing it leads to the same folder.
         digest = hashlib.sha256(address.identity.encode()).hexdigest()[:DIGITS]
         return home / f"{re.sub(r'[^A-Za-z0-9_.-]', '-', address.database)}-{digest}"
 
     def _address(self) -> Address:
+        """Return the database address that was given."""
         require_extra("postgres", "a library in a database")
         from preflight_rag.databases.postgres import Address
 
@@ -80,7 +81,7 @@ class LibraryPlace:
         return self.given if self.url is None else "URL"
 
     def is_there(self) -> bool:
-        """Return whether a folder holds a library; a database has to be asked, and counts as one here."""
+        """Return whether the folder holds a library; always True for a database, which is not contacted."""
         return self.url is not None or (self.folder / DATABASE).is_file()
 
 
@@ -96,9 +97,9 @@ def open_library(
 
     Args:
         place: Its folder, or the address of its database.
-        embedder: What `open_embedder` takes; None for the one that the library was made with, and the default one for
-            a new library.
-        create: Make the library where there is none.
+        embedder: An argument of `open_embedder`; None for the one that the library was made with, and the default one
+            for a new library.
+        create: Make the library if there is none.
         splitter: How documents are split, which the library remembers; None for its own.
         lock_seconds: How long to wait for another writer; None for the usual time.
 

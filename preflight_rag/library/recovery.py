@@ -1,7 +1,7 @@
-"""Libraries that have lost something: which documents, and how to keep the others.
+"""Recovery of libraries with lost data: which documents are affected, and how to keep the others.
 
-Each index generation writes down which documents it is made of, so that a database which is damaged, or older than its
-index, can be compared with what was there.
+Each index generation stores the list of documents from which it was built, so that a database which is damaged, or
+older than its index, can be compared with that list.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from preflight_rag.state.errors import DatabaseCorrupt, LibraryCorrupt
 from preflight_rag.state.memory import LEAST_MEGABYTES, need_memory
 
 MOST_NAMED = 20
-"""Documents that are named in one line; a guess at what is read."""
+"""Most documents that are named in one line; a guess at what is read."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Recovery:
     """The result of recovering a damaged library.
 
     Attributes:
-        kept: The damaged database, under the name that it has now.
-        whole: How many documents are whole.
-        again: Documents that have lost something, or everything, by source: the next ingest reads them again.
+        kept: Path to which the damaged database was moved.
+        whole: Number of intact documents.
+        again: Sources of the documents that have lost something, or everything: the next ingest reads them again.
     """
 
     kept: Path
@@ -43,7 +43,7 @@ class Recovery:
 
 
 def lost_documents(store: Store, root: Path) -> list[str]:
-    """Return the documents that the current index was built from and the database lacks, one line each."""
+    """Return the documents from which the current index was built but which the database lacks, one line each."""
     _, known = read_contents(root)
     if not known or (manifest := read_manifest(root)) is None:
         return []
@@ -83,9 +83,9 @@ def recover_if_damaged(folder: Path) -> Recovery | None:
 
 
 def recover_library(folder: Path) -> Recovery:
-    """Set a damaged `library.db` aside, and keep the documents that are whole in a new one; the caller holds its lock.
+    """Set a damaged `library.db` aside, and copy the intact documents to a new one; the caller holds the write lock.
 
-    Documents that have lost something keep what is whole of them, and are read again by the next ingest.
+    Of damaged documents the intact passages are copied, and the next ingest reads these documents again.
 
     Raises:
         DatabaseCorrupt: Nothing of it can be read; it is set aside all the same.
@@ -122,17 +122,18 @@ def recover_library(folder: Path) -> Recovery:
 
 
 def named(names: Iterable[str], most: int = MOST_NAMED) -> str:
-    """Return the names in one line, the first of them where there are many."""
+    """Return the names on one line; of many, only the first `most` and the number of the others."""
     names = list(names)
     return " ".join(names[:most]) + (f" … ({len(names)} in all)" if len(names) > most else "")
 
 
 def _name(document: dict[str, Any]) -> str:
+    """Return the name of a document for messages: its file, else its source or id."""
     return str(document["origin"] or document["source"] or document["id"])
 
 
 def _check_settings(connection: sqlite3.Connection, path: Path, folder: Path, known: dict[str, Any]) -> None:
-    """Keep the readable settings, and take others from the index: without an embedder's name vectors are useless."""
+    """Keep the readable settings, and restore others from the index: vectors are useless without an embedder's name."""
     for key, value in connection.execute("SELECT key, value FROM meta").fetchall():
         try:
             json.loads(value)
@@ -151,14 +152,14 @@ def _check_settings(connection: sqlite3.Connection, path: Path, folder: Path, kn
         manifest = read_manifest(folder / FOLDER)
         used.append(manifest.generation if manifest else 0)
     newest = max(number for number in (*used, 0) if isinstance(number, int))
-    # Of a number that no index has: the next one is built of what is here now.
+    # A generation number that no index has, so that the next index is built from what is here now.
     for key, value in (("schema_version", SCHEMA_VERSION), ("generation", newest + 1)):
         connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(value)))
     connection.execute("DELETE FROM meta WHERE key = 'damaged_log'")
 
 
 def _drop_damaged(connection: sqlite3.Connection, known: list[dict[str, Any]]) -> list[str]:
-    """Delete damaged rows, and return the sources of the documents that lost something by it."""
+    """Delete damaged rows, and return the sources of the documents to which they belonged."""
     settings = connection.execute("SELECT value FROM meta WHERE key = 'embedder'").fetchone()
     dimension = int(json.loads(settings[0])["dimension"])
     damaged = set()
@@ -172,7 +173,8 @@ def _drop_damaged(connection: sqlite3.Connection, known: list[dict[str, Any]]) -
     texts = " || ".join(f"coalesce({name}, '')" for name in TEXTS_OF_DOCUMENTS)
     sql = f"SELECT id, metadata, authors, {texts} FROM documents"  # noqa: S608  # constants
     for id, metadata, authors, text in connection.execute(sql).fetchall():
-        if "\ufffd" in text:  # what stands for bytes that were no text; a document that has it itself is read again
+        # the replacement character marks undecodable bytes; a document that really contains it is read again, too
+        if "\ufffd" in text:
             damaged.add(id)
         if not _is_object(metadata) or not isinstance(_read(authors), list):
             damaged.add(id)
@@ -190,7 +192,7 @@ def _drop_damaged(connection: sqlite3.Connection, known: list[dict[str, Any]]) -
 
 
 def _gaps(connection: sqlite3.Connection, known: list[dict[str, Any]]) -> set[str]:
-    """Return documents of whose passages some are missing, by their numbers or by how many the index knew."""
+    """Return documents with missing passages, judged by gaps in their numbers or by the count that the index stored."""
     sql = """SELECT d.id, d.content_hash, count(p.row), coalesce(max(p.position), -1) + 1 FROM documents d
         LEFT JOIN passages p ON p.document_id = d.id AND p.retired IS NULL WHERE d.retired IS NULL GROUP BY d.id"""
     counts = {(document["id"], document["content_hash"]): document["passages"] for document in known}
@@ -202,6 +204,7 @@ def _gaps(connection: sqlite3.Connection, known: list[dict[str, Any]]) -> set[st
 
 
 def _read(text: object) -> object:
+    """Return a JSON text's value; None if it cannot be read."""
     try:
         return json.loads(text) if isinstance(text, str) else None
     except ValueError:

@@ -1,4 +1,4 @@
-"""What every collection can do whose passages we keep, in a folder or in a database: reading by id, filters, counts."""
+"""Methods shared by all collections whose passages this package stores: reading by id, filters, counts."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ class ReadStore(EmbedderStore, PassageReader, Protocol):
         """Return the row of each passage that exists."""
 
     def vectors(self, ids: Sequence[str]) -> dict[str, np.ndarray]:
-        """Return the vectors of those of the passages that exist, by id."""
+        """Return the vectors of those passages that exist, by id."""
 
     def passages_like(self, pattern: str) -> Iterator[tuple[str, str, str]]:
-        """`(id, document id, text)` of the passages whose text is LIKE a pattern, of each document in its order."""
+        """Yield `(id, document id, text)` of the passages whose text is LIKE a pattern, by document."""
 
     def titles(self) -> list[tuple[str, str]]:
         """Return `(id, title)` of all documents."""
@@ -64,11 +64,11 @@ class DocumentRemover(Protocol):
     """The interface for removing documents."""
 
     def delete_documents(self, document_ids: Sequence[str]) -> int:
-        """Delete documents, their passages and vectors; how many there were."""
+        """Delete documents, their passages and vectors; return how many existed."""
 
 
 class StoredCollection(ABC):
-    """A collection over a store; subclasses define how it is searched and what is added to it.
+    """A collection over a store; subclasses define how it is searched and written.
 
     Args:
         store: The store to read.
@@ -95,6 +95,7 @@ class StoredCollection(ABC):
 
     @cached_property
     def _filters(self) -> FilterIndex:
+        """The index of metadata for filters, opened at its first use."""
         return self._open_filters()
 
     def close(self) -> None:
@@ -118,7 +119,7 @@ class StoredCollection(ABC):
         """The library's embedder, opened at the first use.
 
         Raises:
-            EmbedderMismatch: It is an object that only the caller has, or its weights have changed.
+            EmbedderMismatch: It is an object that the caller must pass again, or its weights have changed.
         """
         return self._embedder.get()
 
@@ -128,13 +129,13 @@ class StoredCollection(ABC):
         return str(self._store.meta("embedder")["revision"])
 
     def delete_document(self, document_id: str) -> bool:
-        """Delete a document, its passages and vectors; false where there is none."""
+        """Delete a document, its passages and vectors; return False if there is none."""
         return self.delete_documents([document_id]) > 0
 
     def candidates(self, query: SearchQuery | str) -> list[Candidate]:
         """Return the first `query.candidates` passages of the fused ranking, with their places in the other rankings.
 
-        With a filter, of the passages that fit it: none where none does, which `filter_note` then says.
+        With a filter, only passages that pass it are returned; `filter_note` explains an empty result.
 
         Raises:
             UsageError, LibraryEmpty: As `search`.
@@ -159,7 +160,7 @@ class StoredCollection(ABC):
         return [name for name in ids if found.get(name) in rows]
 
     def filter_note(self, where: Filter) -> str:
-        """Return how many passages fit a filter, and how many documents it leaves out for want of a date.
+        """Return a sentence on how many passages pass a filter, and how many documents lack a date for it.
 
         Raises:
             UsageError: No document has a field of the filter.
@@ -175,7 +176,7 @@ class StoredCollection(ABC):
         return self._filters.fields()
 
     def vectors(self, ids: Sequence[str]) -> np.ndarray:
-        """Stored vectors (n, d) float32 of passages, in the order of `ids`.
+        """Return stored vectors (n, d) float32 of passages, in the order of `ids`.
 
         Raises:
             PassageGone: One of them is not in the library.
@@ -219,20 +220,20 @@ class StoredCollection(ABC):
         return self._store.documents()
 
     def mentions(self, phrase: str) -> dict[str, Mention]:
-        """Return the documents whose text or title holds a phrase, by id; see `search/mentions.py`."""
+        """Return the documents whose text or title contains a phrase, by id; see `search/mentions.py`."""
         from preflight_rag.library.search.mentions import find_mentions
 
         return find_mentions(phrase, self._store.passages_like, self._store.titles())
 
 
 class FolderCollection(StoredCollection):
-    """A collection whose passages are kept in a folder.
+    """A collection whose passages are stored in a folder.
 
     Args:
         store: Its database.
-        embedder: The one that made the vectors.
-        writer: Writes it.
-        name: What people call it; None for the folder's name.
+        embedder: The embedder that made the vectors.
+        writer: The writer of the database.
+        name: The name shown to users; None for the folder's name.
     """
 
     _store: Store
@@ -251,23 +252,23 @@ class FolderCollection(StoredCollection):
 
     @property
     def catalogue(self) -> Catalogue:
-        """Its documents and passages for display."""
+        """The documents and passages of the library for display."""
         from preflight_rag.library.storage.catalogue import Catalogue
 
         return Catalogue(self._store, self.path)
 
     def also_in(self, quotes: Mapping[str, str]) -> dict[str, list[CopyPlace]]:
-        """Return, by passage, the documents with the same quote, word for word, that searches leave out.
+        """Return, for each passage, the other documents with the same quote that are left out of searches.
 
         Args:
-            quotes: By passage, what is quoted of it.
+            quotes: The quoted text of each passage, by passage id.
         """
         from preflight_rag.library.copies import also_in
 
         return also_in(self._store, quotes)
 
     def stats(self) -> dict[str, Any]:
-        """Return the counts, sizes in bytes, and what the library was made with."""
+        """Return counts, sizes in bytes, and the settings that the library was made with."""
         store = self._store
         manifest = read_manifest(self._root)
         index = None
@@ -293,13 +294,13 @@ class FolderCollection(StoredCollection):
         }
 
     def lost_documents(self) -> list[str]:
-        """Return the documents that the index was built from and the database lacks, one line each."""
+        """Return the documents from which the index was built but which the database lacks, one line each."""
         from preflight_rag.library.recovery import lost_documents
 
         return lost_documents(self._store, self._root)
 
     def verify(self) -> list[str]:
-        """Check the database and every index file; one line per problem, none for a sound library."""
+        """Check the database and every index file, and return the problems, one line each; none for a sound library."""
         from preflight_rag.library.recovery import lost_documents
 
         store = self._store

@@ -1,4 +1,4 @@
-"""Tags that people give documents."""
+"""Tags that users give documents."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from collections.abc import Sequence
 
 from preflight_rag.state.errors import UsageError
 
-MOST_TAGS, TAG_CHARACTERS = 30, 60  # of one document: guesses, far above what people give
+MOST_TAGS, TAG_CHARACTERS = 30, 60  # for one document: guesses, far above what people give
 
 
 def check_tags(tags: Sequence[str]) -> list[str]:
-    """Return the tags as they are kept: in one line each, none twice.
+    """Return the tags as they are stored: each on one line, none twice.
 
     Raises:
-        UsageError: There are too many, one is too long, or one holds a comma or a quote, which filters give a meaning.
+        UsageError: There are too many, one is too long, or one contains a comma or a quote, which filters give a
+            meaning.
     """
     found = {" ".join(tag.split()).casefold(): " ".join(tag.split()) for tag in tags if tag.strip()}
     if len(found) > MOST_TAGS:

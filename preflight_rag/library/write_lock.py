@@ -1,4 +1,4 @@
-"""The write lock of a library's folder, which writers take in turns, across processes."""
+"""The write lock of a library's folder: one writer at a time, across processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SILENT_SECONDS = 2.0
 
 @contextmanager
 def write_lock(folder: Path, seconds: float = BUSY_SECONDS, progress: Progress | None = None) -> Iterator[None]:
-    """Hold a library's write lock, across processes; `progress` learns that another writer is waited for.
+    """Hold a library's write lock, across processes; a wait for another writer is reported to `progress`.
 
     Raises:
         LibraryBusy: Another writer did not finish in `seconds`.
@@ -50,5 +50,5 @@ def write_lock(folder: Path, seconds: float = BUSY_SECONDS, progress: Progress |
 
 
 def removed(folder: Path) -> LibraryError:
-    """Return the error where a library is no longer where it was opened."""
+    """Return the error for a library whose folder was removed or replaced since it was opened."""
     return LibraryError(f"The library at {folder} was removed meanwhile", help="Try again.")

@@ -1,6 +1,6 @@
 """The writing side of a library: documents into the store, then a new index swapped in, under the write lock.
 
-What reads and splits files is imported where it is used: a question opens a library, too.
+Modules that read and split files are imported on use, because a question opens a library, too.
 """
 
 from __future__ import annotations
@@ -83,18 +83,19 @@ class Writer:
     ) -> IngestReport:
         """Add or update the documents of files and folders, then swap in a new index.
 
-        A document is one file, or one record of a record file. Unchanged ones are skipped. An id that another file's
-        document has is refused, unless that file is gone.
+        A document is one file, or one record of a record file. Unchanged ones are skipped. A document with the id of
+        another file's document is refused, unless that file is gone.
 
         Args:
             paths: Files and folders, or one of them.
-            prune: Remove documents from under `paths` that are gone.
+            prune: Remove documents from under `paths` whose files are gone.
             progress: Called for each document, then for each step of the index.
             max_bytes: Larger files are refused.
-            stop: Asked again and again; once it is true the run ends, and what was done by then is kept and indexed.
+            stop: Called again and again; once it returns true the run ends, and what was done by then is kept and
+                indexed.
 
         Raises:
-            LibraryError: Another process holds the library, or it cannot be written.
+            LibraryError: Another process has the write lock, or the library cannot be written.
         """
         from preflight_rag.ingest.given import given_paths
         from preflight_rag.ingest.run import ingest_files
@@ -125,19 +126,20 @@ class Writer:
     ) -> IngestReport:
         """Ingest with many workers, on this machine or on a Ray cluster (`RAY_ADDRESS`), for very many files.
 
-        A file that was stored whole by such a run is passed by as long as it does not change, without reading it.
+        A file that such a run has stored completely is skipped as long as it does not change, without reading it.
 
         Args:
             paths: Files and folders, or one of them; each worker must find them under the same path.
-            workers: How many; None for one for each GPU of the cluster, or each core where it has none.
+            workers: How many; None for one for each GPU of the cluster, or each core if it has none.
             progress: Called for each document, then for each step of the index.
             max_bytes: Larger files are refused.
-            stop: Asked again and again; once it is true the run ends, and what was stored by then is kept and indexed.
+            stop: Called again and again; once it returns true the run ends, and what was stored by then is kept and
+                indexed.
 
         Raises:
             UsageError: Ray is not installed.
             EmbedderMismatch: The library's embedder is an object, or a worker has another one.
-            LibraryError: Another process holds the library, it cannot be written, or there is no cluster.
+            LibraryError: Another process has the write lock, the library cannot be written, or there is no cluster.
         """
         from preflight_rag.ingest.cluster import ClusterIngest
         from preflight_rag.ingest.given import given_paths
@@ -161,18 +163,19 @@ class Writer:
     def intern(self, documents: Sequence[Document], *, deadline: float = DEADLINE, index: bool = True) -> InternReport:
         """Store documents that a turn found elsewhere; in a read-only library, use those that it already has.
 
-        The index is rebuilt at once while it is small; a large one learns of them at the next ingest
-        (`Library.notes`). Until then their passages are found by id only.
+        A small index is rebuilt at once; a large one includes them from the next ingest on (`Library.notes`). Until
+        then their passages can be read by id only.
 
         Args:
-            documents: Their ids name them for good, such as "PMID 12345".
+            documents: Documents with permanent ids, such as "PMID 12345".
             deadline: Seconds after which no further document is embedded, waiting for other writers included.
             index: Whether there is an index to rebuild.
         """
         from preflight_rag.ingest.prepare import storable
 
         end = time.monotonic() + deadline
-        documents = [storable(document) for document in {document.id: document for document in documents}.values()]
+        last_by_id = {document.id: document for document in documents}
+        documents = [storable(document) for document in last_by_id.values()]
         known = known_documents(self._store, documents)
         problems: list[str] = []
         if new := [document for document in documents if document.id not in known]:
@@ -190,7 +193,7 @@ class Writer:
         return InternReport(passages, tuple(problems), fresh)
 
     def delete_documents(self, document_ids: Sequence[str]) -> int:
-        """Delete documents, their passages and vectors, then make the index anew, once; how many there were."""
+        """Delete documents, their passages and vectors, then rebuild the index once; return how many existed."""
         with self.writing():
             found = sum(self._store.retire_document(name) for name in document_ids)
             if found:
@@ -204,15 +207,15 @@ class Writer:
         They stay when the document is read again.
 
         Raises:
-            UsageError: A tag cannot be one.
-            LibraryError: Another process holds the library, or it cannot be written.
+            UsageError: A tag is not allowed.
+            LibraryError: Another process has the write lock, or the library cannot be written.
         """
         tags = check_tags(tags)
         with self.writing():
             return self._store.set_tags(document_id, tags)
 
     def rebuild(self, *, compact: bool = False) -> None:
-        """Rebuild the index from the database; with `compact` the database's file is written anew, too."""
+        """Rebuild the index from the database; with `compact`, the database's file is rewritten, too."""
         with self.writing():
             self._link()
             self._build()
@@ -220,11 +223,11 @@ class Writer:
                 self._store.vacuum()
 
     def set_index_kind(self, kind: IndexKind) -> None:
-        """Choose another kind of dense index; the index is rebuilt unless it is of this kind, the vectors stay.
+        """Choose another kind of dense index; the index is rebuilt if its kind changes, the vectors stay.
 
         Raises:
             UsageError: There is no such kind.
-            LibraryError: Another process holds the library, or it cannot be written.
+            LibraryError: Another process has the write lock, or the library cannot be written.
         """
         check_kind(kind)
         built = None
@@ -239,7 +242,7 @@ class Writer:
 
     @contextmanager
     def writing(self, seconds: float | None = None, progress: Progress | None = None) -> Iterator[None]:
-        """Hold the write lock, for which `seconds` are waited, else as long as the writer was told to.
+        """Hold the write lock, waiting for it at most `seconds`, or the writer's own time if None.
 
         Raises:
             LibraryBusy: Another writer did not finish in time.
@@ -263,6 +266,7 @@ class Writer:
                 self._store.skip_to(manifest.generation + 1)
 
     def _ingestion(self, progress: Progress | None, total: int | None) -> Ingestion:
+        """Return an ingestion with the library's embedder and splitter."""
         from preflight_rag.ingest.run import Ingestion
 
         return Ingestion(self._store, self._embedder.get(), self._open_splitter(), progress, total)
@@ -271,7 +275,7 @@ class Writer:
         return recorded_splitter(self._store, self._embedder.get(), self._splitter)
 
     def _link(self, report: IngestReport | None = None) -> None:
-        """Find copies among the documents that are new since the last time."""
+        """Find copies among the documents that are new since the last call."""
         from preflight_rag.library.copies import link_copies
 
         found = link_copies(self._store)
@@ -279,7 +283,7 @@ class Writer:
             report.copies += found
 
     def _refresh(self, progress: Progress | None, report: IngestReport | None = None) -> None:
-        """Build a new index unless the current one is whole and up to date."""
+        """Build a new index unless the current one is intact and up to date."""
         try:
             index = open_index(self._root)
         except LibraryCorrupt:
@@ -291,7 +295,7 @@ class Writer:
         if index is None or (index.manifest.generation, index.manifest.kind) != current:
             self._build(progress, grows=True)
             return
-        # A run that was killed after its index had been swapped in has not come to this.
+        # A run that was killed after swapping in its index has not reached this.
         remove_others(self._root, index.manifest.folder)
         self._store.purge(index.manifest.generation)
 

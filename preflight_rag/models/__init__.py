@@ -1,4 +1,4 @@
-"""What runs weights or calls a model: chat models, embedders, extractive readers, rerankers.
+"""Models and the code that runs them: chat models, embedders, extractive readers, rerankers.
 
-By their names, chat models are opened in `chat/chat_models.py`, and the three others in `opening.py`.
+Chat models are opened by name in `chat/chat_models.py`, the three others in `opening.py`.
 """

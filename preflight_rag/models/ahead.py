@@ -1,4 +1,4 @@
-"""The default models, loaded in threads while the rest of a command is still being imported."""
+"""Loading of the default models in threads while the rest of a command is still being imported."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from preflight_rag.state.memory import begin_no_blas_threads, need_memory
 
 log = logging.getLogger(__name__)
 MEGABYTES = 1500
-"""Below that nothing is loaded ahead: threads that find no memory end the process in native code. A guess."""
+"""Least free memory in megabytes for loading ahead: native code in threads ends the process if it runs out. A guess."""
 
 
 def may_load_ahead() -> bool:
-    """Return whether there is memory for it; where not, NumPy is kept to one thread, too."""
+    """Return whether there is memory for loading ahead; if not, NumPy is limited to one thread, too."""
     try:
         need_memory(MEGABYTES, "to load what a turn needs ahead of it")
     except OutOfMemory:
@@ -26,14 +26,16 @@ def may_load_ahead() -> bool:
 
 
 def load_models_ahead() -> None:
-    """Begin to load the default embedder and the bundled reader, which a process has once, whoever uses them.
+    """Start loading the default embedder and the bundled reader, which all parts of a process share.
 
-    Where imports of two threads cross, one of them can fail: so what loading needs is imported here, before the
-    threads begin. The interpreter waits for them at its end, as native code must not go on beyond it.
+    If two threads import modules that need each other, one of them can fail, so the modules for loading are imported
+    here, before the threads start. The interpreter waits for the threads at its end, since native code must not run on
+    after it.
     """
     if not may_load_ahead():
         return
-    with suppress(Exception):  # such as a package that finds no memory: whoever needs the models says so in one line
+    # such as a package that runs out of memory: the code that needs the model reports it in one line
+    with suppress(Exception):
         import numpy  # noqa: F401
         import tokenizers  # noqa: F401
 
@@ -43,7 +45,7 @@ def load_models_ahead() -> None:
 
         quiet_onnxruntime()
 
-        # Side by side, since a search that has its embedder is done before the reader is there.
+        # In parallel, since a search can begin with the embedder before the reader is loaded.
         for name, load in (
             ("preflight-embedder", lambda: MiniLM().encode_query("warm")),
             ("preflight-reader", lambda: BundledReader().read([("warm", "", "warm")])),
@@ -52,6 +54,7 @@ def load_models_ahead() -> None:
 
 
 def _tried(load: Callable[[], object]) -> None:
+    """Load a model; an error is only logged, since the model's first use reports it."""
     try:
         load()
     except Exception:

@@ -1,4 +1,4 @@
-"""What a turn may spend on its language model: calls, tokens, seconds; and what people may spend over many turns."""
+"""Limits on the use of a language model: calls, tokens and seconds of a turn, and tokens of a user over many turns."""
 
 from __future__ import annotations
 
@@ -11,33 +11,32 @@ from preflight_rag.state.values import Usage
 
 
 class SharedBudget(Protocol):
-    """Tokens that somebody may spend over many turns."""
+    """A budget of tokens over many turns, such as a user's for a day."""
 
     async def take(self, tokens: int) -> str:
-        """Set tokens aside for a call; why there are none left, or ""."""
+        """Set tokens aside for a call; return why there are too few, or ""."""
         ...
 
     async def settle(self, taken: int, spent: int) -> None:
-        """Replace a call's reserved amount by what the call really spent."""
+        """Replace the tokens set aside for a call by those that it has used."""
         ...
 
 
 class Budget:
     """The limits of one turn. Each call is counted before it is made, so that concurrent calls stay within them.
 
-    A call's tokens are those of its prompt, estimated, until its reply says how many they were: the last replies may
-    go over the limit of tokens by their own length, and no call is made after that.
+    A call counts with the estimated tokens of its prompt until its reply reports the real number: the last replies may
+    exceed the limit of tokens by their own length, and no call is made after that.
 
     Args:
         calls: Most calls of the model.
         tokens: Most tokens, of prompts and replies.
         seconds: Seconds from now in which calls may be made; a call that still runs then is ended.
-        spent: What the turn spent before it was cut off and resumed.
+        spent: The cost of the turn before it was cut off and resumed.
         purses: Other budgets that the same calls count against.
         time_setting: The setting that the seconds come from.
-        slow_seconds: How long calls of a model on this machine may be made that turns out to be slow; 0: as long as
-            those of any other.
-        reply_tokens: Least limit of a reply's tokens; a prompt that asks for more has its own.
+        slow_seconds: The same limit for a model on this machine that turns out to be slow; 0: the same as `seconds`.
+        reply_tokens: Least limit of a reply's tokens; a prompt that needs more has its own.
 
     Attributes:
         used_up: The first refusal; None as long as nothing was refused.
@@ -67,10 +66,10 @@ class Budget:
         self.used_up: BudgetUsedUp | None = None
 
     async def begin(self, tokens: int) -> None:
-        """Count a call with so many tokens in its prompt.
+        """Count a call with `tokens` tokens in its prompt.
 
         Raises:
-            BudgetUsedUp: It must not be made.
+            BudgetUsedUp: The call must not be made.
         """
         if self._made >= self._calls:
             raise self._refused(f"the turn's {self._calls:,} model calls are used up", "PREFLIGHT_TURN_CALLS")
@@ -78,7 +77,7 @@ class Budget:
             raise self._refused(f"the turn's {self._tokens:,} tokens are used up", "PREFLIGHT_TURN_TOKENS")
         if self.seconds_left() <= 0:
             raise self.out_of_time()
-        # Counted before anything is awaited: other calls of the turn begin meanwhile.
+        # Counted before anything is awaited: other calls of the turn may begin meanwhile.
         self._made += 1
         self._used += tokens
         try:
@@ -89,7 +88,7 @@ class Budget:
             raise
 
     async def _pay(self, tokens: int) -> None:
-        """Take tokens from all who pay, or from nobody."""
+        """Take tokens from all purses, or from none if one has too few."""
         for place, purse in enumerate(self._purses):
             if why := await purse.take(tokens):
                 for paid in self._purses[:place]:
@@ -97,30 +96,31 @@ class Budget:
                 raise self._refused(why, "")
 
     async def end(self, tokens: int, spent: int) -> None:
-        """Count what a call has really spent."""
+        """Replace the tokens counted for a call by those that it has used."""
         self._used += spent - tokens
         for purse in self._purses:
             await purse.settle(tokens, spent)
 
     def seconds_left(self) -> float:
-        """Return how long the turn may still call its model."""
+        """Return how many seconds the turn may still call its model."""
         return self._end - time.monotonic()
 
     def seconds_if_slow(self) -> float | None:
-        """Return how long a slow model may still be called; None where that is as long as any other."""
+        """Return how many seconds a slow model may still be called; None if there is no special limit for it."""
         return self._began + self._slow_seconds - time.monotonic() if self._slow_seconds else None
 
     def hurry(self) -> None:
-        """End with what a slow model's turn may take, since this is one."""
+        """Apply the limit for slow models to this turn."""
         if self._slow_seconds and self._began + self._slow_seconds < self._end:
             self._seconds, self._end = self._slow_seconds, self._began + self._slow_seconds
             self._time_setting = "PREFLIGHT_ANSWER_SECONDS"
 
     def out_of_time(self) -> BudgetUsedUp:
-        """Return the error of a call for which no time is left."""
+        """Return the error for a call for which no time is left."""
         return self._refused(f"the turn's {self._seconds:g} s for its model are used up", self._time_setting)
 
     def _refused(self, why: str, setting: str) -> BudgetUsedUp:
+        """Return the error for a call beyond the budget, and record the first of them."""
         help = f"Ask for less at once; the limit is {setting}." if setting else "Ask again later."
         error = BudgetUsedUp(why, help=help)
         error.spent = Usage().model_dump()

@@ -1,4 +1,4 @@
-"""Caches whose presence cannot change a result: each value is made of its key alone."""
+"""Caches that cannot change a result: each value depends on its key alone."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class PureCache(Generic[K, V]):
         """Return the value of each key, in order.
 
         Args:
-            keys: What the values are made of.
-            make: Makes those that are new, in order and in one call; a value must depend on nothing but its key. It
-                must not ask this cache.
+            keys: The keys.
+            make: Computes the values of new keys, in order and in one call; a value must depend on nothing but its key.
+                It must not use this cache.
         """
         done: Future[Mapping[K, V]] = Future()
         with self._lock:
@@ -52,14 +52,15 @@ class PureCache(Generic[K, V]):
             found |= self._make(new, make, done)
         for key, making in awaited.items():
             found |= making.result()
-            if key not in found:  # the other thread failed; this one tries, and meets the error itself
+            # the other thread failed; this one computes the value itself, and gets the error if it recurs
+            if key not in found:
                 found[key] = self.get([key], make)[0]
         return [found[key] for key in keys]
 
     def _make(
         self, new: Sequence[K], make: Callable[[Sequence[K]], Sequence[V]], done: Future[Mapping[K, V]]
     ) -> Mapping[K, V]:
-        """Make and keep the values of new keys, without the lock, so that who wants others does not wait."""
+        """Compute and store the values of new keys, without the lock, so that callers for other keys need not wait."""
         made: dict[K, V] = {}
         try:
             made = dict(zip(new, make(new), strict=True))
@@ -77,8 +78,8 @@ class PureCache(Generic[K, V]):
 class SharedModels(Generic[K, V]):
     """Loaded models that everything in this process shares, so that each is in memory once. Thread-safe.
 
-    The last one stays loaded when nobody uses it any more: loading it for each application that a process opens took
-    half a second each time, and what the C library keeps of freed weights grew to hundreds of megabytes.
+    The last one stays loaded when nothing uses it any more: loading it for each application that a process opens took
+    half a second each time, and memory of freed weights that the C library kept grew to hundreds of megabytes.
     """
 
     def __init__(self) -> None:
@@ -87,11 +88,11 @@ class SharedModels(Generic[K, V]):
         self._last: V | None = None
 
     def get(self, key: K, load: Callable[[], V]) -> V:
-        """Return the model of a key, loaded by whichever thread comes first.
+        """Return the model for a key, loaded by the thread that comes first.
 
         Args:
-            key: What the model is made of: its files (`file_identity`), and what it is loaded with.
-            load: Loads it.
+            key: Everything on which the model depends: its files (`file_identity`), and the settings for loading.
+            load: Loads the model.
         """
         with self._lock:
             found = self._used.get(key)
@@ -103,7 +104,7 @@ class SharedModels(Generic[K, V]):
 
 
 def file_identity(path: Path) -> tuple[str, int, int, int, int]:
-    """Return a key that differs between two files, and between a file and its later version.
+    """Return a key that differs between two files, and between two versions of a file.
 
     Raises:
         OSError: There is no such file.

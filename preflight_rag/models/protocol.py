@@ -1,7 +1,7 @@
-"""The seam to language models: one method per prompting stage.
+"""The interface to language models: one method per prompting stage.
 
-Nodes know only `Reader`. Everything a reader returns is wrapped in a `Reply`, so that what a stage spent and what had
-to be assumed about a reply are recorded with its value.
+Nodes know only `Reader`. Every result of a reader is wrapped in a `Reply`, which also records the cost and any
+assumptions made in parsing.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ __all__ = ["Draft", "Earlier", "Extract", "Message", "Reader", "RelationReply", 
 
 @runtime_checkable
 class Reader(Protocol):
-    """A language model, or something that stands in for one.
+    """A language model, or something that replaces one.
 
     Attributes:
-        name: What receipts call it.
+        name: Its name in receipts.
         by_rule: Whether it answers with the passages' own words, so that nothing need be pruned before it, checked
-            behind it, or rewritten by it.
-        extractive: What it reads passages with, or None.
+            after it, or rewritten by it.
+        extractive: The extractive reader that it uses, or None.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Reader(Protocol):
         ...
 
     async def reduce(self, *, question: str, extracts: Sequence[Extract], options: Sequence[str] = ()) -> Reply[Draft]:
-        """Make one answer of the partitions' extracts; quotes are those of the extracts."""
+        """Make one answer from the partitions' extracts; its quotes are those of the extracts."""
         ...
 
     async def relate(
@@ -69,21 +69,21 @@ class Reader(Protocol):
         ...
 
     async def converse(self, *, message: str, talk: Talk, history: Sequence[Message], earlier: Earlier) -> Reply[Draft]:
-        """Reply to a message that asks nothing of the documents; it may point back to the last answer."""
+        """Reply to a message that is not about the documents; it may refer to the last answer."""
         ...
 
     async def condense(self, *, summary: str, messages: Sequence[Message]) -> Reply[str]:
-        """Condense messages of a conversation and the summary of those before them."""
+        """Condense messages of a conversation together with the summary of earlier ones."""
         ...
 
     def count_tokens(self, text: str) -> int:
-        """Return the tokens of a text in a prompt, by the reader's own tokenizer or an estimate of it."""
+        """Return the number of tokens of a text in a prompt, by the reader's own tokenizer or an estimate."""
         ...
 
 
 @runtime_checkable
 class HasContextWindow(Protocol):
-    """A reader that may know how many tokens go into one call, the reply's included."""
+    """A reader that may know how many tokens fit into one call, including the reply's."""
 
     def context_window(self) -> int | None:
         """Return the context window in tokens, or None if unknown."""
@@ -92,7 +92,7 @@ class HasContextWindow(Protocol):
 
 @runtime_checkable
 class GoesOffline(Protocol):
-    """A reader that can go on without its model."""
+    """A reader that can continue without its model."""
 
     def go_offline(self, error: ModelError) -> None:
         """Read without the model from now on."""
@@ -101,25 +101,25 @@ class GoesOffline(Protocol):
 
 @runtime_checkable
 class TakesInstructions(Protocol):
-    """A reader that can be told how to write: tone, language, length, format."""
+    """A reader that accepts instructions on how to write: tone, language, length, format."""
 
     def instructed(self, instructions: str) -> Reader:
-        """Return the same reader, whose answers are written so."""
+        """Return the same reader with these instructions for its answers."""
         ...
 
 
 @runtime_checkable
 class TakesSampling(Protocol):
-    """A reader whose model can be told how to choose its words."""
+    """A reader whose model accepts sampling options."""
 
     def sampled(self, options: Mapping[str, Any]) -> Reader:
-        """Return the same reader, whose model's calls have these options, such as `temperature`."""
+        """Return the same reader with these options, such as `temperature`, for its model's calls."""
         ...
 
 
 @runtime_checkable
 class TakesBudget(Protocol):
-    """A reader whose calls can be counted, and end with what may be spent."""
+    """A reader whose calls can be counted against a budget and ended by it."""
 
     def limited(self, budget: Budget) -> Reader:
         """Return the same reader, whose calls are counted against the budget."""
@@ -127,36 +127,37 @@ class TakesBudget(Protocol):
 
 
 def limited(reader: Reader, budget: Budget) -> Reader:
-    """Return the reader within a budget; itself where it makes no calls, or counts none."""
+    """Return the reader with a budget; the reader itself if it makes no calls, or cannot count them."""
     return reader.limited(budget) if isinstance(reader, TakesBudget) else reader
 
 
 def sampled(reader: Reader, options: Mapping[str, Any]) -> Reader:
-    """Return the reader whose model samples so; itself where nothing is said, or it has no model."""
+    """Return the reader with sampling options; the reader itself if there are none, or it has no model."""
     return reader.sampled(options) if options and isinstance(reader, TakesSampling) else reader
 
 
 def instructed(reader: Reader, instructions: str) -> Reader:
-    """Return the reader that writes as the instructions say; itself where there are none, or it takes none."""
+    """Return the reader with instructions; the reader itself if there are none, or it accepts none."""
     return reader.instructed(instructions) if instructions and isinstance(reader, TakesInstructions) else reader
 
 
 REPLY_TOKENS = 1024
-"""Room that is left for a reply; of a small window a quarter. Set by hand: an answer with quotes takes 200 to 400."""
+"""Tokens reserved for a reply, at most a quarter of the window. Set by hand: an answer with quotes takes 200 to 400."""
 PROMPT_TOKENS = 400
-"""Tokens of instructions and question: those of the longest of the product's prompts, at four characters a token."""
+"""Tokens of instructions and question in the longest of the product's prompts, at four characters a token."""
 COUNTED_SHARE = 0.85
-"""Tokens of passages are counted by the embedder's tokenizer, and not by the model's; a guess."""
+"""Share of the room that is used, since tokens of passages are counted by the embedder's tokenizer, not the model's; a
+guess."""
 TAG_TOKENS = 30
 """Tokens of a passage's title, date and tags in a prompt, at four characters a token, by the demo's documents."""
 LEAST_ROOM = 512
-"""Room for the longest passage, however small a window is said to be."""
+"""Least room, enough for the longest passage, however small a window is reported."""
 
 
 def within_window(settings: Settings, reader: object, instructions: str = "") -> Settings:
-    """Return the settings of a turn whose prompts fit into the reader's context window, as far as that is known.
+    """Return the settings of a turn whose prompts fit into the reader's context window, if that is known.
 
-    `k`, `budget_tokens` and `relation_prompt_tokens` become no larger than what a prompt has room for.
+    `k`, `budget_tokens` and `relation_prompt_tokens` are reduced to what a prompt has room for.
     """
     window = reader.context_window() if isinstance(reader, HasContextWindow) else None
     if window is None:

@@ -1,7 +1,7 @@
-"""Runs of a small model side by side: each on one core, as many at once as there are cores to use.
+"""Parallel runs of a small model: each on one core, as many at once as there are cores to use.
 
-One run over two cores leaves both waiting for each other most of the time: the reader over 16 passages of whole
-documents took twice the processor time that way, and longer than two runs at once of one core each.
+A single run over two cores mostly waits for synchronisation: the reader over 16 passages of whole documents took twice
+the processor time that way, and longer than two runs at once of one core each.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ R = TypeVar("R")
 
 
 def side_by_side(run: Callable[[T], R], items: Sequence[T], at_once: int) -> Iterator[R]:
-    """Return what `run` makes of each item, in order; it must not call this function itself.
+    """Return the result of `run` for each item, in order; `run` must not call this function itself.
 
     Args:
         run: Called from several threads at once.
-        items: What it is called with.
-        at_once: Number of threads; they are kept for the next call.
+        items: Its arguments.
+        at_once: Number of threads; they are reused by the next call.
     """
     if at_once < 2 or len(items) < 2:
         return map(run, items)

@@ -1,4 +1,4 @@
-"""A reply that did not come to its end, as a draft: its beginning is shown and marked, rather than thrown away."""
+"""Incomplete replies as drafts: the beginning is shown and marked, instead of being discarded."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ SENTENCES = {
 
 
 def unfinished(error: ModelError, options: Sequence[str] = ()) -> Reply[Draft]:
-    """Return the usable part of a reply that broke off.
+    """Return the usable part of a reply that was cut off.
 
-    If the reply broke off among its quotes, the answer above the quotes is whole. With options, the part has to name
-    one.
+    If the cut is among its quotes, the answer above the quotes is complete. With options, the part has to name one.
 
     Raises:
         ModelError: The original error, if there is no beginning, or none that may be shown.
@@ -40,13 +39,13 @@ def unfinished(error: ModelError, options: Sequence[str] = ()) -> Reply[Draft]:
 
 
 FELL_SHORT = ("length", "deadline", "unfinished", "repetition", "empty")
-"""Ways in which a reply falls short of one that can be used, though its model is there and was not kept from it."""
+"""Ways in which a reply can be unusable although its model was reached and allowed to answer."""
 
 
 def may_be_spared(error: ModelError) -> bool:
     """Return whether a turn may go on without a reply that failed or cannot be used.
 
-    Errors of the model itself (server, key, name) end the turn, since the user has to learn of them. So does a refusal,
+    Errors of the model itself (server, key, name) end the turn, since the user has to know of them. So does a refusal,
     which is an answer.
     """
     late = isinstance(error, ModelTimeout | BudgetUsedUp)
@@ -54,7 +53,7 @@ def may_be_spared(error: ModelError) -> bool:
 
 
 def incomplete_note(draft: Draft) -> str:
-    """Return the line below an incomplete answer, with the reason; else ""."""
+    """Return the line below an incomplete answer, with the reason; "" for a complete one."""
     if not draft.incomplete:
         return ""
     return f"\n\nNote: this answer is not complete: {SENTENCES[draft.incomplete]}."

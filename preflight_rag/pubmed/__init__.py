@@ -1,7 +1,8 @@
-"""Real-time search of NCBI's PubMed and PMC, beside the library's own (CPQA, section III.B).
+"""Live search of NCBI's PubMed and PMC, in addition to the library's own (CPQA, section III.B).
 
-`EntrezClient` speaks E-utilities, and `fetch_documents` tries a ladder of expressions in both databases.
-`Library.intern` stores what came back, and `search.merging.merge` ranks it together with what the library itself found:
+`EntrezClient` calls E-utilities, and `fetch_documents` tries a ladder of expressions in both databases.
+`Library.intern` stores the found documents, and `search.merging.merge` ranks them together with the library's own
+results:
 
     with EntrezClient(email="you@example.org") as client:
         fetched = fetch_documents(client, ['"heart failure" AND metformin', "heart failure OR metformin"])

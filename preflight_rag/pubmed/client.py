@@ -1,7 +1,7 @@
 """A client of NCBI's E-utilities: `esearch` and `efetch` of PubMed and PMC, within NCBI's limits.
 
-NCBI counts the requests of a whole machine, so one clock (`Spacing`) serves all threads and clients of a process, and
-through a file in the user's cache all of the user's processes. Other users of the machine have clocks of their own.
+NCBI counts the requests of a whole machine, so one clock (`Spacing`) serves all threads and clients of a process, and,
+through a file in the user's cache, all of the user's processes. Other users of the machine have clocks of their own.
 """
 
 from __future__ import annotations
@@ -43,32 +43,34 @@ PER_SECOND, PER_SECOND_WITH_KEY = 3, 10
 TIMEOUT = 10.0
 """Seconds that NCBI may be silent; a guess."""
 PATIENCE = 30.0
-"""Seconds that a request may take with all its repetitions; a guess."""
+"""Timeout of a request including all retries, in seconds; a guess."""
 ATTEMPTS = 3
 
 Database = Literal["pubmed", "pmc"]
 T = TypeVar("T")
 
 ALLOWANCE = 1.05
-"""Requests start this much further apart than the limit asks for, since their ways to the server differ in length."""
+"""Factor by which requests start further apart than the limit requires, since their latencies differ."""
 
 _LONGEST_QUERY = 1_500
-"""Longer parameters are sent by POST: servers cut long addresses off."""
+"""Longer queries are sent by POST: servers truncate long URLs."""
 _MAX_BYTES = 64 * 1024 * 1024
-"""A larger reply is refused; a guess, far above 100 abstracts or 10 articles."""
+"""Largest reply that is accepted; a guess, far above 100 abstracts or 10 articles."""
 _POLL = 0.01
-"""Seconds between two looks at another process's lock; a guess, far below the interval."""
+"""Seconds between two tries of another process's lock; a guess, far below the interval."""
 _FIRST_PAUSE = 0.5
-"""Seconds before the first repetition, twice as many before each further one; a guess."""
+"""Seconds before the first retry, doubled for each further one; a guess."""
 _TOLD_WITHIN = 0.5
-"""Seconds in which other processes are told to pause; a guess: they find out themselves otherwise."""
+"""Seconds that writing a pause for other processes may take; a guess: without it, they get the server's refusal
+themselves."""
 _LONGEST_PAUSE = 3600.0
-"""Seconds that all processes wait at most because one was told to: what is damaged must not keep them out for good."""
+"""Longest pause in seconds that is read from the shared file, so that a damaged file cannot block all processes
+forever."""
 _TOO_FAST_PAUSE = 1.0
-"""NCBI counts the requests of a second."""
+"""Seconds to pause after "too many requests": NCBI counts the requests of a second."""
 _PASSING_STATUS = (408, 500, 502, 503, 504)
 _OPEN_END = "3000"
-"""The year that NCBI's own pages take for "until now"."""
+"""The year that NCBI's own pages use for "until now"."""
 _HELP = "Try again later, or ask without PubMed"
 
 
@@ -76,11 +78,11 @@ class Spacing:
     """Lets requests start one after another, each at least an interval after the last.
 
     Threads wait for their turn under one lock, processes under the lock of a file that holds when the last request
-    started, and until when the server asked all to wait; the interval counts from when a request really started.
+    started, and until when the server told all to wait; the interval counts from when a request really started.
 
     Args:
-        file: Where processes of this machine meet; None for this process alone. Where it cannot be written, that is a
-            file of the user's own in the system's folder for temporary ones.
+        file: Returns the file that the processes of this machine share; None for this process alone. If it cannot be
+            written, a file of the user's own in the system's folder for temporary files is used.
     """
 
     def __init__(self, file: Callable[[], Path] | None = None) -> None:
@@ -90,14 +92,14 @@ class Spacing:
         self._file = file
 
     def wait(self, per_second: float, deadline: float) -> float:
-        """Block until the next request may start, and return that time as `time.monotonic()` counts.
+        """Block until the next request may start, and return that time in `time.monotonic()`.
 
         Args:
             per_second: Most requests that may start in a second.
             deadline: The latest start, in the same clock.
 
         Raises:
-            TimeoutError: No start is free before the deadline; nothing was taken from others.
+            TimeoutError: No start is free before the deadline; none was reserved.
         """
         left = deadline - time.monotonic()
         if left < 0 or not self._turn.acquire(timeout=left):
@@ -117,15 +119,15 @@ class Spacing:
             self._turn.release()
 
     def pause(self, seconds: float) -> None:
-        """Let no request of any process start for so long, because the server said that they come too fast."""
+        """Let no request of any process start for `seconds`, because the server said that they come too fast."""
         self._resume = max(self._resume, time.monotonic() + min(seconds, _LONGEST_PAUSE))
         with suppress(TimeoutError), self._among_processes(time.monotonic() + _TOLD_WITHIN) as shared:
             last, resume = shared.read()
-            # Which start of the machine the pause belongs to is known by the other time.
+            # The other time tells since which start of the machine the pause is valid.
             shared.write(max(last, time.monotonic() - 1), max(resume, self._resume))
 
     def paused(self, deadline: float) -> float:
-        """Return the seconds that the server still asks all clients to wait, if longer than a deadline; else 0."""
+        """Return the seconds that all clients have to wait, if the wait ends after the deadline; else 0."""
         return self._resume - time.monotonic() if self._resume > deadline else 0.0
 
     def _next(self, per_second: float) -> float:
@@ -133,7 +135,7 @@ class Spacing:
 
     @contextmanager
     def _among_processes(self, deadline: float) -> Iterator[_LastStart]:
-        """Lock and yield the shared clock file's time; without a usable file, yield a time of this process alone."""
+        """Lock the shared file and yield its times; without a usable file, yield times of this process alone."""
         if self._file is None:
             yield _LastStart(None)
             return
@@ -147,47 +149,47 @@ class Spacing:
                 lock.acquire(timeout=max(deadline - time.monotonic(), 0), poll_interval=_POLL)
             except Timeout:
                 raise TimeoutError from None
-            except OSError:  # it cannot be written, as in a home that is read-only
+            except OSError:  # it cannot be written, e.g. in a read-only home
                 continue
             try:
                 yield _LastStart(path)
             finally:
                 lock.release()
             return
-        # Where nothing can be written, nobody is kept from asking.
+        # If nothing can be written, requests are still allowed.
         yield _LastStart(None)
 
 
 @dataclass(frozen=True)
 class _LastStart:
-    """When the last request of any process started, and from when on the next may, in a file."""
+    """The start of the last request of any process, and the earliest start of the next, in a file."""
 
     path: Path | None
 
     def read(self) -> tuple[float, float]:
-        """Return a time by `time.monotonic()`, which all processes share until the machine restarts."""
+        """Return both times in `time.monotonic()`, which all processes share until the machine restarts."""
         never = float("-inf")
         try:
             written = self.path.read_text("ascii").split() if self.path else []
             last, resume = [*map(float, written), never, never][:2]
         except (OSError, ValueError):
             return never, never
-        # A time that lies ahead was written before the machine was started anew.
+        # A time in the future was written before the machine was restarted.
         now = time.monotonic()
         return (last, min(resume, now + _LONGEST_PAUSE)) if last <= now else (never, never)
 
     def write(self, last: float, resume: float) -> None:
-        """Keep the times; where that fails, requests of other processes are only not waited for."""
+        """Write both times; if that fails, requests of other processes are not waited for."""
         if self.path is not None:
             with suppress(OSError):
                 self.path.write_text(f"{last!r} {resume!r}", "ascii")
 
 
 def _own_temporary_file() -> Path:
-    """Return a file in a folder for temporary ones that belongs to the user alone.
+    """Return a file in a folder for temporary files that belongs to the user alone.
 
     Raises:
-        PermissionError: What has the folder's name is somebody else's.
+        PermissionError: Another user owns the folder of that name.
     """
     folder = Path(tempfile.gettempdir()) / f"preflight-rag-{getpass.getuser()}"
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -198,29 +200,30 @@ def _own_temporary_file() -> Path:
 
 
 def _shared_file() -> Path:
+    """Return the file by which all processes of the machine keep to NCBI's rate limit."""
     return cache_dir() / "ncbi" / "last-request"
 
 
 PROCESS = Spacing(_shared_file)
-"""The spacing that all clients of the process share, and with it all processes of the user."""
+"""The spacing that all clients of the process share, and with it all of the user's processes."""
 
 
 class EntrezClient:
     """Searches and fetches; may be used by several threads at once. Close it, or use it as a context manager.
 
-    Requests start at least a third of a second apart, over all clients of the machine's user, a tenth with a key: NCBI
-    blocks whoever is faster. A key is sent by POST alone, since addresses stand in the logs of servers between. A
-    request that fails in passing is repeated, as late as the server asks for.
+    Requests of all clients of the machine's user start at least a third of a second apart, a tenth with a key: NCBI
+    blocks faster clients. A key is sent only by POST, since URLs are logged by servers on the way. After a temporary
+    failure a request is retried, after the wait that the server requests.
 
     Args:
-        url: Where E-utilities are.
-        email: Whom NCBI writes to before it blocks a program.
+        url: The address of E-utilities.
+        email: The address to which NCBI writes before it blocks a program.
         api_key: A key of NCBI's, which allows 10 requests a second instead of 3.
         tool: The program's name.
         timeout: Seconds that the server may be silent.
-        attempts: How often a request is made at most.
+        attempts: Most attempts of a request.
         per_second: A mirror's own limit of requests a second; None for NCBI's.
-        spacing: What requests take turns under.
+        spacing: The spacing of the requests.
     """
 
     def __init__(
@@ -280,17 +283,17 @@ class EntrezClient:
 
         Args:
             database: "pubmed" or "pmc".
-            expression: In PubMed's syntax.
-            limit: Most ids that come back.
-            since: Publication date, a year, month or day, from which on documents count.
-            until: The last one that counts.
-            deadline: When to give up, as `time.monotonic()` counts; half a minute from now where there is none.
+            expression: The search expression, in PubMed's syntax.
+            limit: Most ids that are returned.
+            since: First publication date: a year, month or day.
+            until: Last publication date.
+            deadline: When to give up, in `time.monotonic()`; None for half a minute from now.
 
         Raises:
             UsageError: The expression is empty, or a date is in no known form.
-            ExpressionRefused: NCBI does not take the expression.
+            ExpressionRefused: NCBI does not accept the expression.
             PubMedUnavailable: NCBI cannot be reached, is too slow, or its replies cannot be read.
-            PubMedRefused: It does not accept the key, the address or the amount.
+            PubMedRefused: It does not accept the key, the address or the number of requests.
         """
         if not expression.strip():
             raise UsageError(f"The search expression is empty: {expression!r}", help="Name at least one term")
@@ -302,13 +305,13 @@ class EntrezClient:
         """Return the records of documents as XML: a PubmedArticleSet, or a pmc-articleset in JATS.
 
         Raises:
-            PubMedUnavailable, PubMedRefused: As `search`, or NCBI has none of them.
+            PubMedUnavailable, PubMedRefused: As for `search`, or NCBI has none of them.
         """
         asked = {"db": database, "id": ",".join(ids), "retmode": "xml"}
         return self._ask("efetch", asked, check_records, deadline)
 
     def _ask(self, utility: str, asked: dict[str, str], read: Callable[[bytes], T], deadline: float | None) -> T:
-        """Request a reply and return what `read` makes of it; repeat the request after a temporary failure."""
+        """Send a request and return its reply as parsed by `read`; retry after a temporary failure."""
         deadline = time.monotonic() + PATIENCE if deadline is None else deadline
         sent = asked | {name: value for name, value in self._identity.items() if value}
         reason = ""
@@ -337,8 +340,8 @@ class EntrezClient:
         """Return the body of one reply.
 
         Raises:
-            PubMedError: It says no for good.
-            PassingFailure: It does not come, or says no for now.
+            PubMedError: A permanent failure.
+            PassingFailure: A temporary failure.
             TimeoutError: The deadline has passed.
         """
         import httpx
@@ -365,7 +368,7 @@ class EntrezClient:
 
 
 def _read(response: httpx.Response, deadline: float) -> bytes:
-    """Return the body, unless it comes too slowly or is too large."""
+    """Return the body, or raise an error if it arrives too slowly or is too large."""
     parts, size = [], 0
     for part in response.iter_bytes():
         parts.append(part)
@@ -378,7 +381,7 @@ def _read(response: httpx.Response, deadline: float) -> bytes:
 
 
 def _check_status(response: httpx.Response, body: bytes, utility: str, expression: str) -> None:
-    """Raise what a reply's status means, unless it is 200."""
+    """Raise the error that a reply's status means, unless it is 200."""
     status = response.status_code
     wait = retry_after(response.headers.get("Retry-After"))
     if status == 200:
@@ -398,7 +401,7 @@ def _check_status(response: httpx.Response, body: bytes, utility: str, expressio
 
 
 def date_window(since: str | None, until: str | None) -> dict[str, str]:
-    """Parameters that limit a search to publication dates; E-utilities take both ends or none.
+    """Return the parameters that limit a search to publication dates; E-utilities need both ends or none.
 
     Raises:
         UsageError: A date is in no known form.
@@ -420,10 +423,12 @@ def retry_after(value: str | None) -> float | None:
 
 
 def _seconds_until(value: str) -> float:
+    """Return the seconds until an HTTP date."""
     return parsedate_to_datetime(value).timestamp() - time.time()
 
 
 def _date(given: str) -> str:
+    """Return a date as E-utilities write it, e.g. `2020/06/01`."""
     found = iso_date(given)
     if found is None:
         raise UsageError(f"{given!r} is no date", help="Write it like 2020, 2020-03 or 2020-03-31")

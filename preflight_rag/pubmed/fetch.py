@@ -1,10 +1,9 @@
 """From a ladder of expressions to documents: PubMed's abstracts (D1), PMC's reviews (D2), PMC's other articles (D3).
 
-The three are searched at once, within one deadline. What fails is reported, and what was found until then is kept.
-Reviews are taken in full, other articles by their abstract: reviews tell what many studies together found, while the
-body of a single study is mostly method. Whether an article is a review is what its own record says, whatever search
-found it. A paper counts once: its review text before its abstract, PubMed's abstract before PMC's; retracted ones come
-last.
+The three are searched at once, within one deadline. Failures are reported, and the documents found so far are kept.
+Reviews are fetched in full, other articles as abstracts: reviews report what many studies together found, while the
+body of a single study is mostly method. An article's own record decides whether it is a review, whatever search found
+it. A paper counts once: its review text before its abstract, PubMed's abstract before PMC's; retracted ones come last.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ PER_DATABASE = 20
 
 @dataclass(frozen=True)
 class _Source:
-    """A kind of document, with the filter that restricts an expression to it, and the number fetched by one request."""
+    """A kind of documents, with the filter that limits an expression to it, and the number fetched by one request."""
 
     origin: str
     database: Database
@@ -40,7 +39,7 @@ class _Source:
     batch: int
 
 
-# PMC hands out full texts of its open-access subset only; of the others there is no more than the abstract.
+# PMC gives full texts only of its open-access subset; of others there is no more than the abstract.
 _OPEN_ACCESS = " AND open access[filter]"
 _SOURCES = (
     _Source(PUBMED_ABSTRACT, "pubmed", "({}) AND hasabstract", 100),
@@ -57,7 +56,7 @@ class FetchResult:
         documents: Abstracts first, then reviews, each in the order of relevance, retracted ones last;
             `metadata["origin"]` is "D1" for an abstract of PubMed's, "D2" for a review of PMC's, "D3" for another
             article of PMC's.
-        rungs: Every expression that was tried, with the filter that it was given.
+        rungs: Every expression that was tried, including its filter.
         problems: What went wrong, one line each.
     """
 
@@ -86,21 +85,21 @@ def fetch_documents(
     full_text: bool = False,
     sources: PubMedSources = "D1+D2",
 ) -> FetchResult:
-    """Return the documents that a ladder finds in PubMed and PMC.
+    """Return the documents that a ladder of expressions finds in PubMed and PMC.
 
-    NCBI's failures are among its problems and raise nothing.
+    Failures of NCBI are listed in the result's problems and not raised.
 
     Args:
-        client: Asks NCBI.
+        client: The client of NCBI.
         expressions: Most specific first; more general ones are tried until there are enough documents.
-        enough: Documents of one kind that are enough; where one kind has them, the others try one more expression.
+        enough: Documents of one kind that are enough; if one kind has them, the others try one more expression.
         per_database: Most documents of one kind that are fetched.
-        since: Publication date, a year, month or day, from which on documents count.
-        until: The last one that counts.
-        deadline: Seconds for all of it. The last reply may overrun it by the client's `timeout`.
-        full_text: Articles that are no reviews, too, in full: open-access ones.
-        sources: Which kinds are asked for: abstracts, and reviews, and other articles; the default is what CPQA calls
-            best (section IV.A.1; by its Table III all three kinds together are as accurate).
+        since: First publication date: a year, month or day.
+        until: Last publication date.
+        deadline: Seconds for all of it. The last reply may exceed it by the client's `timeout`.
+        full_text: Whether open-access articles that are not reviews are fetched in full, too.
+        sources: The kinds of documents: abstracts, and reviews, and other articles; the default is what CPQA calls best
+            (section IV.A.1; by its Table III all three kinds together are as accurate).
 
     Raises:
         UsageError: A date is in no known form, or there are no such kinds of documents.
@@ -129,7 +128,7 @@ def fetch_documents(
         found = search_together(ladder, searches, enough=enough, ask=threads.map)
         list(threads.map(harvest, asked, [each.ids for each in found]))
     problems = list(chain.from_iterable(harvest.problems for harvest in harvests.values()))
-    # Where NCBI fails, all kinds fail for one reason, whatever each was told of it: one sentence says so.
+    # If NCBI fails, all kinds fail for the same reason, whatever error each got: one sentence reports it.
     down = [harvest.down for harvest in harvests.values() if harvest.down]
     return FetchResult(
         documents=tuple(_papers(harvests)),
@@ -139,7 +138,7 @@ def fetch_documents(
 
 
 class _Search:
-    """A search of one source; it records each rung, and skips later rungs after NCBI's first failure."""
+    """A search of one source, which records each rung, and skips later rungs after NCBI's first failure."""
 
     def __init__(
         self,
@@ -167,6 +166,7 @@ class _Search:
         return ids, hits, note
 
     def _asked(self, expression: str) -> tuple[Sequence[str], int, str]:
+        """Search NCBI for an expression; return the ids, the number of hits, and a note."""
         try:
             found = self._client.search(
                 self._database,
@@ -189,7 +189,7 @@ class _Search:
 def _take(
     client: EntrezClient, source: _Source, ids: Sequence[str], full_text: bool, end: float, found: _Harvest
 ) -> bool:
-    """Fetch documents and add them to what was found; false when NCBI failed."""
+    """Fetch documents and add them to the found ones; return False if NCBI failed."""
     name = {"pubmed": "PubMed", "pmc": "PMC"}[source.database]
     try:
         data = client.fetch(source.database, ids, deadline=end)
@@ -207,6 +207,7 @@ def _take(
 
 
 def _read(source: _Source, data: bytes, full_text: bool) -> Iterator[Document | DocumentError]:
+    """Yield the documents in a reply of NCBI."""
     from preflight_rag.ingest.loaders.jats import read_jats
     from preflight_rag.ingest.loaders.pubmed import read_pubmed
 
@@ -221,9 +222,9 @@ def _read(source: _Source, data: bytes, full_text: bool) -> Iterator[Document | 
 
 
 def _papers(harvests: Mapping[str, _Harvest]) -> list[Document]:
-    """Return each paper once: a review's text stands for its abstract, PubMed's abstract for PMC's.
+    """Return each paper once: a review's text replaces its abstract, PubMed's abstract replaces PMC's.
 
-    Retracted ones last.
+    Retracted ones come last.
     """
     documents = list(chain.from_iterable(harvest.documents for harvest in harvests.values()))
     reviews = [document for document in documents if document.metadata.get("origin") == PMC_REVIEW]
@@ -244,6 +245,6 @@ def _papers(harvests: Mapping[str, _Harvest]) -> list[Document]:
 
 
 def _names(document: Document) -> set[str]:
-    """Everything that a paper is known by."""
+    """Return all ids by which a paper is known."""
     fields = ("pmid", "pmcid", "doi")
     return {f"{name}:{str(value).lower()}" for name in fields if (value := document.metadata.get(name))}

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from preflight_rag.state.values import SearchExpression
 
 ENOUGH = 20
-"""Documents that are enough; a guess, never tuned."""
+"""Number of documents that are enough; a guess, never tuned."""
 
 Search = Callable[[str], tuple[Sequence[str], int, str]]
-"""From an expression to ids of documents, best first, the number of hits, and a note or ""."""
+"""Maps an expression to ids of documents, best first, the number of hits, and a note or ""."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ def search_until_enough(
 
     Args:
         expressions: Most specific first; repeated ones are tried once.
-        search: What is asked; its errors are the caller's.
-        enough: Documents that are enough.
-        where: Name of what is searched, for the rungs.
-        limit: Most ids that come back; None for all that were found.
+        search: The search function; its errors reach the caller.
+        enough: Number of documents that are enough.
+        where: Name of the searched collection, for the rungs.
+        limit: Most ids that are returned; None for all.
     """
     (found,) = search_together(expressions, {where: search}, enough=enough)
     return LadderSearch(found.ids[:limit], found.rungs)
@@ -59,13 +59,13 @@ def search_together(
 ) -> list[LadderSearch]:
     """Try expressions in several collections, rung by rung, each until it has `enough` different documents.
 
-    What is enough in one of them stops the others one rung later: a more general expression finds there what has less
-    to do with the question than what is there already. Documents count by their ids within a collection.
+    If one of them has enough, the others stop one rung later: a more general expression would find documents there that
+    are less related to the question than those found already. Documents are counted by their ids within a collection.
 
     Args:
         expressions: Most specific first; repeated ones are tried once.
-        searches: What is asked, by its name for the rungs; its errors are the caller's.
-        enough: Documents of one collection that are enough.
+        searches: The search functions, by their names for the rungs; their errors reach the caller.
+        enough: Number of documents of one collection that are enough.
         ask: Calls its first argument with each of its second, such as the `map` of an executor; None: in turn.
     """
     ids: dict[str, dict[str, None]] = {name: {} for name in searches}
@@ -77,7 +77,7 @@ def search_together(
             continue
         if last_round or not wanting:
             break
-        # Another collection has had enough at an earlier rung, so this one is the last.
+        # Another collection had enough at an earlier rung, so this rung is the last.
         last_round = len(wanting) < len(searches)
 
         def try_in(name: str, expression: str = expression) -> None:

@@ -1,7 +1,7 @@
-"""MeSH from NLM's descriptor file (`desc2025.xml` and its like, also `.gz`): synonyms and subtrees.
+"""MeSH from NLM's descriptor file (such as `desc2025.xml`, also `.gz`): synonyms and subtrees.
 
 The file is read once, into a small database in the user's cache. Synonyms are a descriptor's entry terms; a subtree is
-a descriptor with all that its tree numbers are the beginning of, such as all of Neoplasms (CPQA, section III.A).
+a descriptor with all those below its tree numbers, such as all of Neoplasms (CPQA, section III.A).
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 MESH_TAG = "MeSH Terms"
 MOST_SYNONYMS = 8
-"""Synonyms of a term that an expression gets."""
+"""Most synonyms of a term in an expression."""
 LONGEST_TERM = 8
 """Words of the longest term that is looked for in a text."""
 FORMAT = 1
-"""Version of the database in the cache; another one is built anew."""
+"""Version of the database in the cache; a database of another version is built anew."""
 _ENDS = 1 << 20
 _CHUNK = 500
 _WORD = re.compile(r"[^\W_]+")
@@ -74,11 +74,11 @@ class Mesh:
 
     @classmethod
     def open(cls, path: str | Path, *, cache: Path | None = None) -> Mesh:
-        """Open NLM's descriptor file; the first time takes as long as reading all of it.
+        """Open NLM's descriptor file; the first time, the whole file is read.
 
         Args:
             path: `desc20xx.xml`, plain or with gzip.
-            cache: Where the database goes; the user's cache folder when None.
+            cache: Folder of the database; None for the user's cache folder.
 
         Raises:
             UsageError: There is no such file, or it holds no descriptor.
@@ -100,9 +100,7 @@ class Mesh:
     def descriptor(self, term: str) -> Descriptor | None:
         """Return the descriptor of a heading, entry term or unique id, in any case, singular or plural.
 
-        A heading goes first.
-
-        None where there is none.
+        A heading takes precedence over an entry term; None if there is neither.
         """
         rows = self._rows("SELECT ui FROM terms WHERE key = ? ORDER BY heading DESC, ui LIMIT 1", [_key(term)])
         return self._get(rows[0][0] if rows else term.strip().upper())
@@ -117,7 +115,7 @@ class Mesh:
         return tuple(distinct.values())[::-1]
 
     def alternatives(self, term: str) -> list[SearchTerm]:
-        """Return what `ladder.expand` joins to a term by OR: some synonyms, and the heading with its field tag."""
+        """Return the alternatives that `ladder.expand` joins by OR: synonyms, and the heading with its field tag."""
         found = self.descriptor(term)
         if found is None:
             return []
@@ -125,13 +123,13 @@ class Mesh:
         return [*names, SearchTerm(found.name, phrase=True, tag=MESH_TAG)]
 
     def under(self, subtree: str) -> frozenset[str]:
-        """Return the headings of a subtree, its root included.
+        """Return the headings of a subtree, including its root.
 
         Args:
             subtree: A heading or entry term, or a tree number such as C04.
 
         Raises:
-            UsageError: Unknown; the message names headings that are written alike.
+            UsageError: Unknown; the message names similar headings.
         """
         numbers = [subtree.strip().upper()]
         if not _TREE.fullmatch(numbers[0]):
@@ -152,22 +150,23 @@ class Mesh:
         return frozenset(names)
 
     def mentions(self, text: str) -> list[Descriptor]:
-        """Descriptors whose terms stand in a text, in the order of their first mention, longer terms before parts.
+        """Return the descriptors whose terms occur in a text, by their first mention, longer terms before parts.
 
-        A term in capital letters, such as AIDS, has to stand so in the text.
+        A term in capital letters, such as AIDS, must be in capitals in the text, too.
         """
         uis = dict.fromkeys(ui for ui, _ in self._found(text))
         return [descriptor for ui in uis if (descriptor := self._get(ui))]
 
     def stretches(self, text: str) -> list[str]:
-        """Return the stretches of a text that are terms, as written, in order, longer terms before their parts."""
+        """Return the parts of a text that are terms, as written, in order, longer terms before their parts."""
         return list(dict.fromkeys(written for _, written in self._found(text)))
 
     def _found(self, text: str) -> Iterator[tuple[str, str]]:
-        """Yield `(ui, as it is written)` of each term in a text; of terms in each other the longest."""
+        """Yield `(ui, as written)` of each term in a text; of nested terms only the longest."""
         tokens = [(match[0], match.start(), match.end()) for match in _WORD.finditer(text)]
+        singulars = [_singular(token.casefold()) for token, _, _ in tokens]
         spans = {
-            (start, end): " ".join(_singular(token.casefold()) for token, _, _ in tokens[start:end])
+            (start, end): " ".join(singulars[start:end])
             for start in range(len(tokens))
             for end in range(start + 1, min(start + LONGEST_TERM, len(tokens)) + 1)
         }
@@ -184,20 +183,21 @@ class Mesh:
             at += 1
 
     def about(self, text: str, subtree: str) -> bool:
-        """Return whether a text mentions a descriptor of a subtree (see `under`), to choose questions and documents."""
+        """Return whether a text mentions a descriptor of a subtree (see `under`), to select questions and documents."""
         headings = self._subtrees.get(subtree)
         if headings is None:
             headings = self._subtrees[subtree] = self.under(subtree)
         return any(descriptor.name in headings for descriptor in self.mentions(text))
 
     def _get(self, ui: str) -> Descriptor | None:
+        """Return the descriptor with this unique id."""
         rows = self._rows("SELECT ui, name, terms, trees FROM descriptors WHERE ui = ?", [ui])
         return (
             Descriptor(rows[0][0], rows[0][1], *(tuple(json.loads(value)) for value in rows[0][2:])) if rows else None
         )
 
     def _known(self, keys: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
-        """Return `(ui, term)` of those of the keys that are terms, headings first."""
+        """Return `(ui, term)` for those keys that are terms, headings first."""
         found: dict[str, list[tuple[str, str]]] = {}
         for start in range(0, len(keys), _CHUNK):
             chunk = keys[start : start + _CHUNK]
@@ -208,6 +208,7 @@ class Mesh:
         return found
 
     def _alike(self, term: str) -> str:
+        """Return the end of an error message with similar headings."""
         from difflib import get_close_matches
 
         names = {name.casefold(): name for (name,) in self._rows("SELECT name FROM descriptors")}
@@ -215,6 +216,7 @@ class Mesh:
         return f"Did you mean {' or '.join(repr(names[name]) for name in near)}?" if near else "Name a MeSH heading."
 
     def _rows(self, sql: str, parameters: Sequence[str] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a query to the database of descriptors."""
         uri = f"{self._database.absolute().as_uri()}?mode=ro&immutable=1"
         try:
             with closing(sqlite3.connect(uri, uri=True)) as database:
@@ -226,10 +228,10 @@ class Mesh:
 
 
 def read_descriptors(path: Path) -> Iterator[Descriptor]:
-    """Yield the descriptors of NLM's XML, one after another, without holding the file in memory.
+    """Yield the descriptors of NLM's XML one by one, without holding the file in memory.
 
     Raises:
-        UnreadableDocument: It is not well-formed XML, or not gzip where it begins like it.
+        UnreadableDocument: It is not well-formed XML, or begins like gzip without being gzip.
     """
     from lxml import etree
 
@@ -255,25 +257,24 @@ def read_descriptors(path: Path) -> Iterator[Descriptor]:
 
 
 def _descriptor(record: _Element) -> Descriptor | None:
+    """Return the descriptor of an XML record; None if it has no id or name."""
     ui, name = record.findtext("DescriptorUI"), record.findtext("DescriptorName/String")
     if not ui or not name:
         return None
     concepts = record.findall("ConceptList/Concept")
     concepts.sort(key=lambda concept: concept.get("PreferredConceptYN") != "Y")
-    terms = dict.fromkeys(
-        text.strip()
-        for concept in concepts
-        for term in concept.findall("TermList/Term")
-        if (text := term.findtext("String")) and text.strip() != name.strip()
-    )
-    trees = [
-        text.strip() for text in (element.text for element in record.iterfind("TreeNumberList/TreeNumber")) if text
-    ]
+    terms: dict[str, None] = {}
+    for concept in concepts:
+        for term in concept.findall("TermList/Term"):
+            text = term.findtext("String")
+            if text and text.strip() != name.strip():
+                terms[text.strip()] = None
+    trees = [each.text.strip() for each in record.iterfind("TreeNumberList/TreeNumber") if each.text]
     return Descriptor(ui.strip(), name.strip(), tuple(terms), tuple(trees))
 
 
 def _build(path: Path, database: Path) -> None:
-    """Read a descriptor file into a new database, which appears under its name when it is whole."""
+    """Read a descriptor file into a new database, which gets its name when it is complete."""
     database.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=database.parent, suffix=".tmp")
     os.close(handle)
@@ -299,6 +300,7 @@ def _build(path: Path, database: Path) -> None:
 
 
 def _opened(path: Path) -> IO[bytes] | gzip.GzipFile:
+    """Open a file, compressed with gzip or not."""
     with path.open("rb") as file:
         compressed = file.read(2) == b"\x1f\x8b"
     return gzip.open(path, "rb") if compressed else path.open("rb")
@@ -306,7 +308,7 @@ def _opened(path: Path) -> IO[bytes] | gzip.GzipFile:
 
 @lru_cache(maxsize=8)
 def _fingerprint(path: Path, size: int, modified: int) -> str:
-    """Return what changes with the file: its size, its time, and a hash of its beginning and end."""
+    """Return a value that changes with the file: from its size, its time, and a hash of its beginning and end."""
     with path.open("rb") as file:
         head = file.read(_ENDS)
         file.seek(max(size - _ENDS, 0))
@@ -315,15 +317,16 @@ def _fingerprint(path: Path, size: int, modified: int) -> str:
 
 
 def _key(term: str) -> str:
-    """Return a term as it is compared: its words in lower case, without the plural's ending."""
+    """Return a term in the form for comparison: its words in lower case and singular."""
     return " ".join(_singular(word.casefold()) for word in _WORD.findall(term))
 
 
 def _singular(word: str) -> str:
+    """Return a word without a plural s."""
     plural = len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is"))
     return word[:-1] if plural else word
 
 
 def _fits(term: str, written: str) -> bool:
-    """Return whether words of a text can be the term that they form: an abbreviation needs its capitals."""
+    """Return whether words of a text can be this term: an abbreviation must be in capitals."""
     return not (term.isupper() and len(term) > 1) or term in written

@@ -1,4 +1,4 @@
-"""What NCBI's E-utilities reply: result lists, warnings, and the many forms of "no"."""
+"""Parsing of the replies of NCBI's E-utilities: result lists, warnings, and the many forms of refusals."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SHOWN = 200
 
 
 class PassingFailure(Exception):
-    """A reply that the same request may not get again; `wait` is what the server asked for, in seconds."""
+    """A reply that a retry may not get; `wait` is the number of seconds that the server requests."""
 
     def __init__(self, reason: str, *, wait: float | None = None) -> None:
         super().__init__(reason)
@@ -42,7 +42,7 @@ class SearchReply:
     Attributes:
         ids: PMIDs, or PMC's numbers without their prefix, most relevant first.
         hits: How many there are in all.
-        note: What NCBI warned of: terms that it does not know or left out.
+        note: NCBI's warnings: terms that it does not know or left out.
     """
 
     ids: tuple[str, ...]
@@ -54,8 +54,8 @@ def read_search(body: bytes, expression: str) -> SearchReply:
     """Return the result list of an `esearch` reply.
 
     Raises:
-        ExpressionRefused: NCBI does not take the expression.
-        PassingFailure: The reply is none.
+        ExpressionRefused: NCBI does not accept the expression.
+        PassingFailure: The reply is not a result list.
     """
     root = _checked(body, "eSearchResult")
     if message := _text(root, "ERROR"):
@@ -68,11 +68,11 @@ def read_search(body: bytes, expression: str) -> SearchReply:
 
 
 def check_records(body: bytes) -> bytes:
-    """Return the records of an `efetch` reply, as they came, when they are such.
+    """Return the records of an `efetch` reply, unchanged, after checking that they are records.
 
     Raises:
         PubMedRefused: NCBI does not have them.
-        PassingFailure: The reply is none.
+        PassingFailure: The reply contains no records.
     """
     root = _checked(body, "PubmedArticleSet", "pmc-articleset", "eFetchResult")
     message = _text(root, "ERROR")
@@ -84,7 +84,7 @@ def check_records(body: bytes) -> bytes:
 
 
 def raise_refusal(message: str, expression: str) -> NoReturn:
-    """Raise what NCBI's error message on an expression means."""
+    """Raise the error that NCBI's message on an expression means."""
     message = " ".join(message.split())[:_SHOWN]
     if _is_passing(message):
         raise PassingFailure(f"answered {message!r}")
@@ -108,7 +108,7 @@ def _checked(body: bytes, *roots: str) -> _Element:
     """Return the root element of a reply that is XML of the expected kind.
 
     Raises:
-        PassingFailure: It is empty, a web page, JSON, cut off, or other XML.
+        PassingFailure: The reply is empty, a web page, JSON, cut off, or other XML.
     """
     from preflight_rag.ingest.loaders.xml import XMLSyntaxError, local, parse_xml
 
@@ -143,4 +143,5 @@ def _text(root: _Element, name: str) -> str:
 
 
 def _is_passing(message: str) -> bool:
+    """Return whether an error message means a temporary failure."""
     return any(sign in message.lower() for sign in _PASSING)

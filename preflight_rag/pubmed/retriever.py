@@ -26,8 +26,8 @@ MOST = 200
 class PubMedRetriever(BaseRetriever):
     """Live search of PubMed and PMC: abstracts, and reviews in full, as LangChain documents.
 
-    Each document's metadata holds `source` ("PMID …" or "PMC…"), `title`, `date`, `origin` ("D1" an abstract of
-    PubMed's, "D2" a review of PMC's, "D3" another article of PMC's), and what the record says of itself.
+    Each document's metadata has `source` ("PMID …" or "PMC…"), `title`, `date`, `origin` ("D1" an abstract of PubMed's,
+    "D2" a review of PMC's, "D3" another article of PMC's), and the fields of the record itself.
 
     Example:
         with EntrezClient(email="you@example.org") as client:
@@ -55,7 +55,7 @@ class PubMedRetriever(BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun | None = None, k: int | None = None
     ) -> list[Document]:
-        """Search; `k` of one call, as in `invoke(query, k=5)`, stands in the place of the retriever's own."""
+        """Search; `k` of one call, as in `invoke(query, k=5)`, replaces the retriever's own."""
         most = self.k if k is None else k
         if not 1 <= most <= MOST:
             raise UsageError(f"k={most} is out of range", help=f"Use 1 to {MOST}.")
@@ -77,24 +77,21 @@ class PubMedRetriever(BaseRetriever):
             raise PubMedUnavailable(fetched.problems[0])
         for problem in fetched.problems:
             logger.warning(problem)
-        return [
-            Document(
-                id=document.id,
-                page_content=document.text,
-                metadata={key: value for key, value in document.metadata.items() if key != "sections"}
-                | {"source": document.source, "title": document.title, "date": document.date},
-            )
-            for document in fetched.documents
-        ]
+        found = []
+        for document in fetched.documents:
+            metadata = {key: value for key, value in document.metadata.items() if key != "sections"}
+            metadata |= {"source": document.source, "title": document.title, "date": document.date}
+            found.append(Document(id=document.id, page_content=document.text, metadata=metadata))
+        return found
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun | None = None, k: int | None = None
     ) -> list[Document]:
-        """`_get_relevant_documents` in a thread of its own; LangChain's own does not pass the call's `k` on."""
+        """Run `_get_relevant_documents` in a thread; LangChain's own method would not pass the call's `k` on."""
         sync = run_manager.get_sync() if run_manager is not None else None
         return await asyncio.to_thread(self._get_relevant_documents, query, run_manager=sync, k=k)
 
 
 def rules_ladder(query: str) -> Sequence[str]:
-    """Expressions that rules make of a query: AND of all its concepts, of fewer, OR of all."""
+    """Return expressions made by rules: AND of all the query's concepts, of fewer, OR of all."""
     return rewrite_by_rules(query).expressions

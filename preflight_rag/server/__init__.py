@@ -1,17 +1,17 @@
 """The HTTP server over one library: the web page, the API under `/api`, and OpenAI's API under `/v1`.
 
-`create_app` gives the ASGI application, `serve` runs it. What is here, in the order of a request's way:
+`create_app` returns the ASGI application, `serve` runs it. The files, in the order in which a request meets them:
 
     gate.py        every request: host, origin, user, rate, size of the body; headers, metrics and the access log
-    access.py      who may: keys, users, addresses
-    shared.py      what several servers share: sessions of the page, buckets of requests and tokens
+    access.py      permissions: keys, users, addresses
+    shared.py      state that several servers share: sessions of the page, buckets of requests and tokens
     turns.py, threads.py, library.py, uploads.py, info.py    routes under /api
-    overviews.py, web_fetch.py    what documents are and answer; documents by their web address
+    overviews.py, web_fetch.py    overviews of documents and questions they answer; documents by their web address
     several.py     several libraries behind one address
     openai.py      routes under /v1
-    service.py     what one server is made of; dependencies.py gives it to the routes, with who asks
+    service.py     the parts of one server; dependencies.py passes them, and the user, to the routes
     options.py, metrics.py, running_turns.py, conversations.py    its limits, numbers, turns, OpenAI clients' threads
-    errors.py      errors as responses; markdown.py answers as HTML
+    errors.py      errors as responses; markdown.py renders answers as HTML
     page/          the web page
 """
 

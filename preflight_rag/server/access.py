@@ -1,9 +1,9 @@
-"""Who may use a library over the network: addresses, API keys, and users.
+"""Access to a library over the network: addresses, API keys, and users.
 
 `keys.db` holds the keys' SHA-256, never the keys. A key is `pf_ID_SECRET`. The row is found by its id, and the hash of
-the whole is compared in constant time. A key has a name; who shows it sees that name's conversations and no others.
-Only keys made with `write` may change documents, and only those made with `admin` may connect a language model. Without
-keys only this machine is served, and everybody on it is the local user.
+the whole is compared in constant time. A key has a name; a request with the key sees that name's conversations and no
+others. Only keys made with `write` may change documents, and only those made with `admin` may connect a language
+model. Without keys only this machine is served, and everybody on it is the local user.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ THREAD_ID_CHARACTERS = 200  # as `validate_thread_id` allows
 LOCKED_SECONDS = 2.0
 """Timeout for another program that keeps the keys' file locked, after which requests are refused; a guess."""
 TICK_NANOSECONDS = 100_000_000
-"""Longer than a tick of any file system's clock here (4 ms), shorter than what passes between two changes by hand."""
+"""Longer than the clock tick of any file system here (4 ms), shorter than the time between two changes by hand."""
 _State = tuple[tuple[int, int, int, int] | None, tuple[int, int, int, int] | None]
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _KEY = re.compile(r"pf_([0-9a-f]{12})_[A-Za-z0-9_-]{43}")
@@ -59,7 +59,7 @@ def is_local(host: str) -> bool:
 
 
 def check_bind(host: str, keys: KeyRing) -> None:
-    """Refuse to let a network in without a key.
+    """Raise an error if a network address is to be served without a key.
 
     Raises:
         UsageError: The address is not this machine's own, and there is no key.
@@ -103,13 +103,13 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def url_of(host: str, listening: socket.socket) -> str:
-    """Return the address of the page at a socket that `bind` has made."""
+    """Return the page's URL at a socket that `bind` has opened."""
     port = listening.getsockname()[1]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def host_name(host: str) -> str:
-    """Return the name in a `Host` header, without the port; "" where there is none."""
+    """Return the name in a `Host` header, without the port; "" if there is none."""
     try:
         return (urlsplit(f"//{host}").hostname or "").lower()
     except ValueError:
@@ -136,7 +136,7 @@ class Keys:
     """The keys of a library at one moment.
 
     Args:
-        rows: Of the table, by id.
+        rows: Rows of the table, by id.
     """
 
     def __init__(self, rows: Mapping[str, sqlite3.Row]) -> None:
@@ -151,23 +151,23 @@ class Keys:
         return sorted(map(_key, self._rows.values()), key=lambda key: key.name)
 
     def find(self, key: str) -> Key | None:
-        """Return the key that this is, or None."""
+        """Return the stored key that a secret belongs to, or None."""
         parts = _KEY.fullmatch(key)
         row = self._rows.get(parts[1]) if parts else None
         stored = row["hash"] if row else "0" * 64
         return _key(row) if hmac.compare_digest(stored, _hash(key)) and row else None
 
     def by_id(self, id: str) -> Key | None:
-        """Return the key of an id, as long as it is not revoked."""
+        """Return the key with an id, unless it was revoked."""
         row = self._rows.get(id)
         return _key(row) if row else None
 
 
 class KeyRing:
-    """The keys of one library; may be used from any thread. Changes of another process count at once.
+    """The keys of one library; may be used from any thread. Changes by other processes take effect at once.
 
-    The file is read when it is another one than it was, which its place and times say; so a lock that another program
-    holds on it keeps nobody waiting while nothing is changed.
+    The file is read only if its inode, size or times have changed, so a lock that another program holds on it delays
+    nobody while nothing is changed.
 
     Args:
         folder: The library's folder. Nothing is written to it before the first key is made.
@@ -184,7 +184,7 @@ class KeyRing:
         self._read = None
 
     def known(self) -> Keys | None:
-        """Return the keys without reading the file; None where it has to be read."""
+        """Return the cached keys; None if the file has to be read."""
         read = self._read
         try:
             return read[1] if read is not None and read[0] == self._state() else None
@@ -192,7 +192,7 @@ class KeyRing:
             return None
 
     def now(self) -> Keys:
-        """Return the keys; waits up to `LOCKED_SECONDS` for a program that has locked the file.
+        """Return the present keys; waits up to `LOCKED_SECONDS` for a program that has locked the file.
 
         Raises:
             LibraryError: The file cannot be read, or is damaged.
@@ -202,13 +202,14 @@ class KeyRing:
         with self._lock, self._guard():
             before = self._state()
             keys = Keys(self._rows() if before[0] else {})
-            # A file that has just been written may be written again within the same tick of the file system's clock.
+            # A file written within the last clock tick may be written again without a new time, so its keys are not
+            # cached.
             settled = all(time.time_ns() - changed > TICK_NANOSECONDS for _, _, changed, _ in filter(None, before))
             self._read = (before, keys) if settled and self._state() == before else None
             return keys
 
     async def read(self) -> Keys:
-        """`now` for asynchronous code: the file is read in a thread, once for all who wait for it.
+        """Return the present keys without blocking: the file is read in a thread, once for all callers that wait.
 
         Raises:
             LibraryError: The file cannot be read, or is damaged.
@@ -221,10 +222,10 @@ class KeyRing:
         return await asyncio.shield(self._reading)
 
     def add(self, name: str, *, write: bool = False, admin: bool = False) -> str:
-        """Make a key and return it; it cannot be read again. Who may connect a model may change documents, too.
+        """Create a key and return it; it cannot be read again. An `admin` key may change documents, too.
 
         Raises:
-            UsageError: The name cannot be one, or has a key.
+            UsageError: The name is not allowed, or has a key already.
             LibraryError: The database cannot be written.
         """
         if not _NAME.fullmatch(name) or name == LOCAL:
@@ -252,7 +253,7 @@ class KeyRing:
         return self.now().all()
 
     def revoke(self, name: str) -> bool:
-        """Revoke a key, at once; false where there is none of that name. The conversations stay."""
+        """Revoke a key at once, and keep its conversations; return False if there is none of that name."""
         if not self.path.exists():
             return False
         with self._guard(), closing(sqlite3.connect(self.path, timeout=30)) as connection, connection:
@@ -264,7 +265,7 @@ class KeyRing:
         return self.now().any()
 
     def find(self, key: str) -> Key | None:
-        """Return the key that this is, or None."""
+        """Return the stored key that a secret belongs to, or None."""
         return self.now().find(key)
 
     def _state(self) -> _State:
@@ -278,13 +279,13 @@ class KeyRing:
             connection.row_factory = sqlite3.Row
             check_version(self.path, connection.execute("PRAGMA user_version").fetchone()[0], len(MIGRATIONS))
             if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'keys'").fetchone():
-                # An empty file is what is left of a damaged one, not a server that needs no key.
+                # An empty file is the rest of a damaged one, not a sign that no key is needed.
                 raise sqlite3.DatabaseError("the file has no table of keys")
             return {row["id"]: row for row in connection.execute("SELECT * FROM keys")}
 
     @contextmanager
     def _guard(self) -> Iterator[None]:
-        """Raise what goes wrong with the file of keys in the block as an error that says what to do."""
+        """Raise errors of the keys' file as errors that say what to do."""
         try:
             yield
         except (sqlite3.Error, OSError) as error:
@@ -294,13 +295,13 @@ class KeyRing:
 
 
 def _seen(reading: asyncio.Task[Keys]) -> None:
-    """Whoever waited has seen what went wrong, and nobody may have waited to the end."""
+    """Mark the error of a reading as seen, so that asyncio does not report it if every waiting caller was cancelled."""
     if not reading.cancelled():
         reading.exception()
 
 
 def _changed(path: Path) -> tuple[int, int, int, int] | None:
-    """Return what differs between two states of a file; None where there is none."""
+    """Return inode, size and times of a file, which change when it is written or replaced; None if there is none."""
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -309,11 +310,12 @@ def _changed(path: Path) -> tuple[int, int, int, int] | None:
 
 
 def _key(row: sqlite3.Row) -> Key:
+    """Return a key from its row in the database."""
     return Key(row["id"], row["name"], bool(row["write"]), row["created"], bool(dict(row).get("admin")))
 
 
 def _make_table(connection: sqlite3.Connection) -> None:
-    """Make the table, or the column that the first version's lacks."""
+    """Create the table, or add the column that the first version lacks."""
     connection.execute(_TABLE)
     if not connection.execute("SELECT 1 FROM pragma_table_info('keys') WHERE name = 'admin'").fetchone():
         connection.execute("ALTER TABLE keys ADD COLUMN admin INTEGER NOT NULL DEFAULT 0")
@@ -325,7 +327,7 @@ MIGRATIONS = (_make_table,)
 
 @dataclass(frozen=True)
 class User:
-    """Somebody who may ask. `prefix` stands before the ids of the user's threads in the ledger."""
+    """A user of the API. `prefix` stands before the ids of the user's threads in the ledger."""
 
     name: str
     prefix: str
@@ -334,10 +336,10 @@ class User:
     admin: bool = False
 
     def thread(self, thread_id: str) -> str:
-        """Return the id that one of the user's threads has in the ledger.
+        """Return a thread's id in the ledger, from its id as the user knows it.
 
         Raises:
-            UsageError: That is no thread's id.
+            UsageError: The text is not a valid thread id.
         """
         validate_thread_id(thread_id)
         if self.prefix and len(thread_id) > THREAD_ID_CHARACTERS - len(self.prefix):
@@ -345,7 +347,7 @@ class User:
         return self.prefix + thread_id
 
     def shown(self, thread_id: str) -> str:
-        """Return the id of a thread as the user knows it."""
+        """Return a thread's id as the user knows it, from its id in the ledger."""
         return thread_id.removeprefix(self.prefix)
 
 
@@ -353,5 +355,5 @@ LOCAL_USER = User(LOCAL, "", write=True)
 
 
 def _hash(secret: str) -> str:
-    """Return a key as it is stored."""
+    """Return a key's hash, the form in which it is stored."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()

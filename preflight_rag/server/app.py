@@ -1,4 +1,4 @@
-"""The ASGI application, and how it is run: Ctrl-C stops every turn in such a way that it can be resumed."""
+"""The ASGI application, and how it is run: Ctrl-C stops every turn so that it can be resumed."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def create_app(preflight: Preflight, options: ServerOptions | None = None) -> Fa
     """Return the web page, the API and OpenAI's API over one open library.
 
     Args:
-        preflight: The application; it stays the caller's, to be closed after the server has ended.
-        options: Limits, and who may use it.
+        preflight: The application; the caller closes it after the server has ended.
+        options: Limits and access.
     """
     from preflight_rag import __version__
 
@@ -79,7 +79,7 @@ def create_app(preflight: Preflight, options: ServerOptions | None = None) -> Fa
         openapi_url="/api/openapi.json",
         docs_url=None,
         redoc_url=None,
-        redirect_slashes=False,  # a redirect is no reply that the document describes
+        redirect_slashes=False,  # a redirect would be a reply that the OpenAPI document does not describe
         lifespan=lifespan,
     )
     app.state.service = service
@@ -113,17 +113,17 @@ def create_app(preflight: Preflight, options: ServerOptions | None = None) -> Fa
 
 
 def create_app_of_several(libraries: Mapping[str, Preflight], options: ServerOptions | None = None) -> Several:
-    """Return one application over several open libraries, of which people choose on the page.
+    """Return one application over several open libraries, among which users choose on the page.
 
     Args:
-        libraries: By name; they stay the caller's.
-        options: Of each of them.
+        libraries: Applications by name; the caller closes them.
+        options: Limits and access, for each of them.
     """
     own = replace(options or ServerOptions(), libraries=tuple(libraries))
     return Several({name: create_app(preflight, own) for name, preflight in libraries.items()})
 
 
-# How long Ctrl-C waits for open connections; stopping a turn takes up to a second or two.
+# Seconds that Ctrl-C waits for open connections; stopping a turn takes up to a second or two.
 GRACE_SECONDS = 4
 
 
@@ -139,10 +139,10 @@ def serve(
     """Serve a library until Ctrl-C.
 
     Args:
-        preflight: The application, or several by name, of which people choose on the page.
-        host: An address of this machine; any other than its own needs a key.
+        preflight: The application, or several by name, among which users choose on the page.
+        host: An address of this machine; any but the loopback address needs a key.
         port: 0 for a free one.
-        options: Limits, and who may use it.
+        options: Limits and access.
         access_log: Whether each request is a line on standard error.
         started: Called with the address once it is open.
 
@@ -165,7 +165,8 @@ def serve(
             else create_app(preflight, options),
             log_config=None,
             access_log=False,
-            # Who asks is who connects: a header is believed only of the proxies that the operator names.
+            # The client's address is that of the connection: a forwarding header is trusted only from proxies that the
+            # operator names.
             proxy_headers="FORWARDED_ALLOW_IPS" in os.environ,
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
@@ -175,7 +176,7 @@ def serve(
 
 
 class _Server(EndingServer):
-    """Stops running turns before it waits for their connections."""
+    """A server that stops running turns before it waits for their connections."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the turns, then the connections."""
@@ -186,7 +187,7 @@ class _Server(EndingServer):
 
 
 def _set_up_logging(access: bool) -> None:
-    """Write warnings of uvicorn and our own logs to the terminal; requests only where `access` is set."""
+    """Write uvicorn's warnings and our own logs to the terminal; requests only if `access` is set."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
     for name, level in (("preflight.access", logging.INFO), ("preflight.server", logging.INFO), ("uvicorn", "WARNING")):

@@ -1,9 +1,9 @@
-"""Tasks that chat clients set beside a conversation: a title, tags, follow-ups, a search query, an emoji and the like.
+"""Tasks that chat clients send beside a conversation: a title, tags, follow-ups, a search query, an emoji and the like.
 
-They ask nothing of the documents. A language model answers each directly, in one call; without one a rule does. They
-are known by the clients' own word for it (`metadata.task`) or by their prompts' shape: Open WebUI's begin with
+They need no documents. A language model answers each directly, in one call; without a model a rule does. They are
+recognised by the client's name for the task (`metadata.task`) or by the form of the prompt: Open WebUI's begin with
 `### Task:`, hold the conversation between `<chat_history>` tags and name the JSON key of the reply; LibreChat,
-NextChat, Chatbox and others ask in a sentence for a title of the conversation.
+NextChat, Chatbox and others request a title of the conversation in one sentence.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NAMED: Mapping[str, Kind] = {
     "function_calling": "tools",
     "moa_response_generation": "merge",
 }
-"""Open WebUI's names, as its `metadata` has them."""
+"""Open WebUI's names of tasks in its `metadata`."""
 KEYS: Mapping[str, Kind] = {
     "title": "title",
     "tags": "tags",
@@ -46,9 +46,9 @@ KEYS: Mapping[str, Kind] = {
     "prompt": "image_prompt",
     "text": "completion",
 }
-"""Kinds by the key of the JSON object that is asked for."""
-OPENING = 600  # characters in which a prompt says what it wants; a guess, twice Open WebUI's longest
-TITLE_WORDS, MOST_TAGS = 6, 3  # as the clients' prompts ask
+"""Kinds of tasks by the key of the requested JSON object."""
+OPENING = 600  # characters within which a prompt states its task; a guess, twice Open WebUI's longest
+TITLE_WORDS, MOST_TAGS = 6, 3  # the numbers that the clients' prompts request
 
 _TASK, _HISTORY, _HISTORY_ENDS = "### Task:", "<chat_history>", "</chat_history>"
 _EMOJI = "your task is to reflect the speaker's likely facial expression through a fitting emoji"
@@ -70,7 +70,7 @@ _RESPONSES = "Responses from models:"
 REPLY_TOKENS: dict[Kind, int] = {
     "title": 256, "emoji": 64, "tags": 256, "follow_ups": 512, "queries": 512, "image_prompt": 512, "completion": 512
 }  # fmt: skip
-"""Room for the reply to a task, by its kind, in any language; others have none of ours. Set by hand."""
+"""Most tokens of the reply to a task, by its kind, in any language; other kinds have no limit. Set by hand."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Task:
         return next((text for role, text in reversed(self.messages) if role == "user"), "")
 
     def user_messages(self) -> list[str]:
-        """Return the messages of the user in the conversation that the task is about, the first thing first."""
+        """Return the user's messages in the conversation that the task is about, in order."""
         if (history := _history(self.prompt)) is not None:
             return _users(history)
         if (headed := _CONVERSATION.search(self.prompt)) is not None:
@@ -105,7 +105,7 @@ class Task:
 
 @dataclass(frozen=True)
 class TaskReply:
-    """The reply to a task; `model` is None where a rule made it, and `problem` says why no model did."""
+    """The reply to a task; `model` is None if a rule made it, and `problem` says why no model did."""
 
     text: str
     usage: Usage
@@ -115,7 +115,7 @@ class TaskReply:
 
 
 def task_of(messages: Sequence[tuple[str, str]], metadata: Mapping[str, Any] | None = None) -> Task | None:
-    """Return the task that messages set, or None where they are a conversation with the documents."""
+    """Return the task that the messages contain, or None if they are a question about the documents."""
     prompt = next((text for role, text in reversed(messages) if role == "user"), "")
     system = "\n".join(text for role, text in messages if role in ("system", "developer"))
     kind = NAMED.get(str((metadata or {}).get("task"))) or _by_shape(prompt, system)
@@ -123,7 +123,7 @@ def task_of(messages: Sequence[tuple[str, str]], metadata: Mapping[str, Any] | N
 
 
 def by_rule(task: Task) -> str:
-    """Return the reply that needs no language model: it says no more than the conversation does."""
+    """Return a reply made without a language model, only of words from the conversation."""
     messages = [text for text in task.user_messages() if text.strip()]
     last = messages[-1].strip() if messages else ""
     if task.kind == "title":
@@ -147,10 +147,10 @@ def by_rule(task: Task) -> str:
 async def answer_task(
     task: Task, watch: ModelWatch, sampling: Mapping[str, Any], purses: Sequence[SharedBudget] = ()
 ) -> TaskReply:
-    """Return the model's reply in one call; without a model, or where it cannot be reached or paid for, a rule's.
+    """Return the model's reply in one call; if there is no model, or it is unreachable or over budget, a rule's.
 
     Raises:
-        ModelError: The model gave nothing that can be used.
+        ModelError: The model's reply cannot be used.
     """
     messages = [_message(role, text) for role, text in task.messages if text.strip()]
     try:
@@ -167,15 +167,16 @@ async def answer_task(
 
 
 def _spent(error: PreflightError) -> Usage:
-    """Return what a failed call cost."""
+    """Return the tokens that a failed call used."""
     return Usage.model_validate((isinstance(error, ModelError) and error.spent) or {"calls": 1})
 
 
 def _by_shape(prompt: str, system: str) -> Kind | None:
-    """Return the kind of task that the wording of a prompt shows; None where it shows none."""
+    """Return the kind of task that the wording of a prompt shows; None if it shows none."""
     opening, role = prompt.lstrip()[:OPENING].lower(), system.lstrip()[:OPENING].lower()
     if prompt.lstrip().startswith(_TASK) and (spoken := _history(prompt)) is not None:
-        key = _KEY.search(prompt.replace(spoken, "", 1))  # what people said there may look like JSON
+        # the conversation itself may contain text that looks like JSON
+        key = _KEY.search(prompt.replace(spoken, "", 1))
         return KEYS[key[1]] if key else None
     if opening.startswith(_EMOJI):
         return "emoji"
@@ -187,7 +188,7 @@ def _by_shape(prompt: str, system: str) -> Kind | None:
 
 
 def _wants_title(opening: str, role: str) -> bool:
-    """Return whether a title of the conversation is asked for; one of anything else is a question like any other."""
+    """Return whether a title of the conversation is requested; a title of anything else is an ordinary question."""
     if opening.startswith(_NAME) or _INTO_TITLE.match(opening) or _TITLER.match(role):
         return True
     if _ANALYSED.match(opening):
@@ -197,27 +198,29 @@ def _wants_title(opening: str, role: str) -> bool:
 
 
 def _history(prompt: str) -> str | None:
-    """Return what stands between the tags of the conversation."""
+    """Return the text between the `<chat_history>` tags; None without them."""
     start, end = prompt.find(_HISTORY), prompt.rfind(_HISTORY_ENDS)
     return prompt[start + len(_HISTORY) : end] if 0 <= start < end else None
 
 
 def _wants_json(prompt: str, kind: Kind) -> bool:
+    """Return whether a client's task wants its reply as JSON."""
     return kind not in ("emoji", "merge") and (kind != "title" or _KEY.search(prompt) is not None)
 
 
 def _as_asked(task: Task, value: dict[str, str]) -> str:
+    """Return a task's result in the form that it asks for: JSON, or only the text."""
     return json.dumps(value, ensure_ascii=False) if task.as_json else next(iter(value.values()))
 
 
 def _title(messages: Sequence[str]) -> str:
-    """Return the first words of what was asked first."""
+    """Return the first words of the first question."""
     words = (messages[0] if messages else "Conversation").split("\n")[0].strip().rstrip("?!.,;: ").split()
     return " ".join(words[:TITLE_WORDS]) + ("…" if len(words) > TITLE_WORDS else "")
 
 
 def _users(text: str) -> list[str]:
-    """Return what the user says in a conversation that is written down as `USER: …`, `ASSISTANT: …`."""
+    """Return the user's messages in a conversation written as `USER: …`, `ASSISTANT: …`."""
     parts = _SPEAKER.split(text)
     pairs = zip(parts[1::2], parts[2::2], strict=True)
     return [text.strip() for speaker, text in pairs if speaker.lower() in ("user", "human")] or (
@@ -226,5 +229,6 @@ def _users(text: str) -> list[str]:
 
 
 def _message(role: str, text: str) -> BaseMessage:
+    """Return a LangChain message for a role; other roles are the user's."""
     kinds: dict[str, type[BaseMessage]] = {"system": SystemMessage, "developer": SystemMessage, "assistant": AIMessage}
     return kinds.get(role, HumanMessage)(text)

@@ -1,6 +1,6 @@
-"""A language model that an operator connects on the page: its address, its name and its key, kept on this server.
+"""A language model that an operator connects on the page: its address, name and key, stored on this server.
 
-They lie in `LIBRARY/model.json`, which only its owner can read, and the key is never sent anywhere but to that address.
+They are stored in `LIBRARY/model.json`, which only its owner can read, and the key is sent only to that address.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FILE = "model.json"
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """A model as entered by a user; `repr` hides the key."""
+    """A model as entered by an operator; `repr` hides the key."""
 
     base_url: str
     model: str
@@ -35,7 +35,7 @@ class ModelEntry:
 
     @classmethod
     def read(cls, folder: Path) -> ModelEntry | None:
-        """Return the model that a library's folder names, or None where there is no file that can be read."""
+        """Return the model stored in a library's folder, or None if there is no readable file."""
         try:
             found = json.loads((folder / FILE).read_text(encoding="utf-8"))
             return cls(str(found["base_url"]), str(found["model"]), SecretStr(str(found["key"])))
@@ -43,7 +43,7 @@ class ModelEntry:
             return None
 
     def write(self, folder: Path) -> None:
-        """Keep it in a library's folder, in a file for its owner's eyes alone from its first byte on."""
+        """Store the model in a library's folder, in a file that is created readable only for its owner."""
         values = {"base_url": self.base_url, "model": self.model, "key": self.key.get_secret_value()}
         new = folder / f".{FILE}.{secrets.token_hex(4)}"
         try:
@@ -61,7 +61,7 @@ class ModelEntry:
         """Return a reader with this model, for the settings and the library of an application.
 
         Raises:
-            ModelError: The server cannot be asked for its models.
+            ModelError: The list of the server's models cannot be read.
         """
         settings, library = preflight.settings, preflight.library
         chat_model = open_chat_model(

@@ -1,4 +1,4 @@
-"""The conversations of OpenAI clients, which send each one as a whole each time."""
+"""The conversations of OpenAI clients, which send the whole conversation with each request."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import hashlib
 import json
 from collections.abc import Sequence
 
-REMEMBERED = 10_000  # conversations: a guess, about 2 MB
+REMEMBERED = 10_000  # most conversations: a guess, about 2 MB
 
 
 class Conversations:
-    """The threads of conversations that an OpenAI client sends as a whole each time; in memory.
+    """Maps conversations, which an OpenAI client sends whole each time, to threads; in memory.
 
     After each answer the conversation so far is stored by its hash, with its thread's id. When a client sends it again
     with one more question, that thread continues, so that follow-ups know its citations, and a clarifying question can
@@ -22,14 +22,14 @@ class Conversations:
         self._threads: dict[str, tuple[str, int]] = {}
 
     def take(self, user: str, history: Sequence[tuple[str, str]]) -> tuple[str, int] | None:
-        """Return the thread of a history, and how many turns it has.
+        """Remove and return the thread of a conversation, and its number of turns; None if it is unknown.
 
-        Nobody else gets it until it is remembered again.
+        No other request gets the thread until it is remembered again.
         """
         return self._threads.pop(_hash(user, history), None)
 
     def remember(self, user: str, history: Sequence[tuple[str, str]], thread_id: str, turns: int) -> None:
-        """Remember the messages of a thread."""
+        """Remember the thread of a conversation."""
         self._threads[_hash(user, history)] = (thread_id, turns)
         if len(self._threads) > REMEMBERED:
             self._threads.pop(next(iter(self._threads)))

@@ -1,4 +1,4 @@
-"""What the routes take from a request: the server's parts, and who asks."""
+"""Arguments that FastAPI passes to the routes: the server's parts, and the user who sends the request."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def service_of(request: Request) -> Service:
 
 
 def user_of(request: Request) -> User:
-    """Return the user who sends the request, as `gate.py` has recognised them."""
+    """Return the user who sends the request, as identified by `gate.py`."""
     found: User = request.state.user
     return found
 
@@ -38,11 +38,12 @@ def writer_of(request: Request) -> User:
 
 
 async def _service(request: Request) -> Service:
-    """`service_of` for FastAPI, which calls what is not asynchronous in another thread."""
+    """Return the service behind a route; asynchronous, because FastAPI calls other functions in a thread."""
     return service_of(request)
 
 
 async def _user(request: Request) -> User:
+    """Return the user who sends the request; asynchronous for the same reason."""
     return user_of(request)
 
 

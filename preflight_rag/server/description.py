@@ -1,4 +1,4 @@
-"""The OpenAPI description of the server, as it behaves: errors in this API's form, streams and files of their types."""
+"""The OpenAPI description of the server, corrected: errors in this API's form, streams and files with their types."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ ERRORS = {
     "Error": {"type": "object", "required": ["error"], "properties": {"error": _LINES}},
     "OpenAIError": {"type": "object", "required": ["error"], "properties": {"error": _OPENAI_LINES}},
 }
-"""Bodies of all errors: of this API, and of OpenAI's under `/v1`."""
+"""Schemas of error bodies: of this API, and of OpenAI's under `/v1`."""
 STREAM: Mapping[str, Any] = {"text/event-stream": {}}
 STREAMED: dict[int | str, dict[str, Any]] = {200: {"description": "The answer, or events.", "content": dict(STREAM)}}
-"""For routes that answer with one JSON value or with events."""
+"""Response description of routes that answer with one JSON value or with events."""
 
 
 def describe_as_it_behaves(app: FastAPI) -> None:
@@ -49,9 +49,11 @@ def describe_as_it_behaves(app: FastAPI) -> None:
 
 
 def _describe_errors(responses: dict[str, Any], form: str) -> None:
+    """Describe the errors of a call; the stream's misleading schema and FastAPI's own error are removed."""
     responses.pop("422", None)
     for each in responses.values():
-        each.get("content", {}).get("text/event-stream", {}).pop("schema", None)  # it would be that of each event
+        # FastAPI describes the schema of one event, not of the stream
+        each.get("content", {}).get("text/event-stream", {}).pop("schema", None)
     content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{form}"}}}
     responses["4XX"] = {"description": "The request is refused, in one line.", "content": content}
     responses["5XX"] = {"description": "Busy, or a model or the server failed.", "content": content}

@@ -56,16 +56,16 @@ CODES = {
 
 
 DOCUMENT_FILE = "/api/documents/file"
-"""An address that users open in a tab of its own, so that errors there are pages."""
+"""A URL that users open in a browser tab, so that errors there are pages."""
 
 
 class Refused(HTTPException):
-    """A request that is not served: its status, a code for programs, one line for people, and what they can do.
+    """A refused request: its status, a code for programs, one line for people, and what they can do.
 
     Attributes:
-        param: The field of the body that is wrong, where one is.
+        param: The field of the body that is wrong, if one is.
         retryable: Whether the same request may succeed later.
-        reason: How a model's reply fell short of a whole one; "" for all else.
+        reason: Why a model's reply is incomplete; "" for all other errors.
     """
 
     def __init__(
@@ -89,11 +89,11 @@ class Refused(HTTPException):
 
 
 def refusal_of(error: Exception) -> Refused:
-    """Any error as callers may see it; what is not ours says nothing of the server's inside."""
+    """Return any error as callers may see it; errors that are not ours reveal nothing about the server."""
     if isinstance(error, Refused):
         return error
     if isinstance(error, ours.PassageGone):
-        # Its own message names the library's folder, which is nothing to people elsewhere.
+        # The error's own message names the library's folder, which means nothing to clients.
         message = "a document was changed or deleted while it was read"
         return Refused(409, message, help="Ask again.", code=code_of(error), retryable=True)
     if isinstance(error, PreflightError):
@@ -107,12 +107,12 @@ def refusal_of(error: Exception) -> Refused:
 
 
 def _is_half_a_character(error: UnicodeEncodeError) -> bool:
-    """Return whether text failed that JSON can escape and nothing can store; only requests bring such."""
+    """Return whether encoding failed on a lone surrogate, which JSON can escape and only requests contain."""
     return any("\ud800" <= character <= "\udfff" for character in error.object[error.start : error.end])
 
 
 def code_of(error: PreflightError) -> str:
-    """Return an error's name for programs: `ThreadBusy` is `thread_busy`."""
+    """Return an error's name for programs, e.g. `thread_busy` for `ThreadBusy`."""
     name = type(error).__name__.removesuffix("Error") or "Error"
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
@@ -125,7 +125,7 @@ def status_of(error: PreflightError) -> int:
 def describe(error: Exception) -> dict[str, str]:
     """Return an error as `{code, message, help}`, each on one line and of bounded length.
 
-    Of a model's reply also `reason`.
+    For an incomplete reply of a model, also `reason`.
     """
     refusal = refusal_of(error)
     reason = {"reason": refusal.reason} if refusal.reason else {}
@@ -133,14 +133,14 @@ def describe(error: Exception) -> dict[str, str]:
 
 
 def error_body(error: Exception, path: str) -> dict[str, Any]:
-    """Return the JSON body of an error, for a caller of a path."""
+    """Return the JSON body of an error, in the form of the API to which the path belongs."""
     described = describe(error)
     if not path.startswith("/v1"):
         return {"error": described}
     refusal = refusal_of(error)
     kind = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}.get(refusal.status_code)
     kind = kind or ("server_error" if refusal.status_code >= 500 else "invalid_request_error")
-    # OpenAI's clients know these two by their own names.
+    # OpenAI's clients expect their own names for these two errors.
     code = {"invalid_key": "invalid_api_key", "unknown_model": "model_not_found"}.get(refusal.code, refusal.code)
     line = f"{described['message']}. {described['help']}" if described["help"] else described["message"]
     return {"error": {"message": line, "type": kind, "param": refusal.param, "code": code}}
@@ -173,7 +173,7 @@ def error_page(error: Exception) -> HTMLResponse:
 
 
 def register(app: FastAPI) -> None:
-    """Answer every error of the application in one form."""
+    """Register handlers so that every error of the application is answered in one form."""
 
     async def of_ours(request: Request, error: Exception) -> JSONResponse:
         return error_response(error, request.url.path)
@@ -199,7 +199,7 @@ def register(app: FastAPI) -> None:
 
 
 def _of_framework(error: HTTPException, request: Request) -> Refused:
-    """Return an error of the web framework in our words."""
+    """Convert an error of the web framework into one of ours."""
     if error.status_code == 404:
         return Refused(404, f"there is no {request.url.path[:100]!r} here", help="See /api/docs.")
     if error.status_code == 405:
@@ -210,7 +210,7 @@ def _of_framework(error: HTTPException, request: Request) -> Refused:
 
 
 def _of_validation(error: RequestValidationError) -> Refused:
-    """Return the first thing that is wrong with a request's body or parameters, by the name of its field."""
+    """Return the first problem of a request's body or parameters, with the name of its field."""
     first = error.errors()[0]
     if first["type"] == "json_invalid":
         return Refused(400, "the body is not valid JSON", help="Send a JSON object.")
@@ -220,9 +220,11 @@ def _of_validation(error: RequestValidationError) -> Refused:
 
 
 def _sentence(text: str) -> str:
+    """Return a text with a capital at its beginning and a full stop at its end."""
     return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "!", "?")) else ".")
 
 
 def _line(text: str) -> str:
+    """Return a text as one line of at most `MESSAGE_CHARACTERS`."""
     line = " ".join(text.encode("utf-8", "replace").decode("utf-8").split())
     return line if len(line) <= MESSAGE_CHARACTERS else line[: MESSAGE_CHARACTERS - 1] + "…"

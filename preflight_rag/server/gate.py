@@ -1,7 +1,7 @@
-"""What every request passes: host, user, rate, origin and size; and the headers of every response.
+"""Checks that every request passes: host, user, rate, origin and size; and the headers of every response.
 
-Plain ASGI, so that streams leave at once. Who asks is `scope["state"]["user"]` for the routes behind it. Questions and
-answers are never logged: a line holds the route's template, not its path.
+Plain ASGI, so that streams leave at once. Routes find the user in `scope["state"]["user"]`. Questions and answers are
+never logged: a line contains the route's template, not its path.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ STATIC = "/static/"
 OPEN = ("/", "/favicon.ico", "/health", "/api/session", "/api/docs", "/api/docs.css", "/api/openapi.json")
 UPLOADS = "/api/documents"
 NOBODYS_BYTES, NOBODYS_SECONDS = 10_000, 5.0
-"""Limits of a body without a key, which is a key to sign in with: guesses."""
+"""Limits of a body sent without a key, which is a key to sign in with: guesses."""
 LEAST_BYTES_A_SECOND = 1000
-"""Least rate of a body after its first seconds; a guess, a tenth of a modem."""
+"""Least transfer rate of a body after its first seconds; a guess, a tenth of a modem."""
 OPEN_SECONDS = 0.2
-"""Timeout for identifying the user of a public address, which decides how much of it is shown; a guess."""
+"""Timeout for identifying the user at a URL that needs no key, where the user decides how much is shown; a guess."""
 MOST_REQUESTS = 2000
-"""Requests that are served at once, each with a connection and most with one to a model; a guess."""
+"""Most requests that are served at once, each with a connection and most with one to a model; a guess."""
 SAFE = ("GET", "HEAD", "OPTIONS")
 
 
@@ -57,7 +57,7 @@ class Gate:
         self._serving = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or refuse it."""
+        """Check a request, and pass it on or refuse it."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
@@ -84,7 +84,7 @@ class Gate:
             self._record(scope, seen["status"], time.perf_counter() - started)
 
     async def _admit(self, scope: Scope, receive: Receive) -> Receive:
-        """Check a request before its body is read; returns what reads the body, within its limits."""
+        """Check a request before its body is read, and return a `receive` that limits the body."""
         if self._serving > MOST_REQUESTS and scope["path"] != "/health":
             raise Refused(503, "the server is busy", help="Try again in a moment.", headers={"Retry-After": "5"})
         headers = Headers(scope=scope)
@@ -102,7 +102,7 @@ class Gate:
         return self._limited(scope, headers, receive, user)
 
     async def _keys(self, scope: Scope) -> Keys | None:
-        """Return the keys; None where they cannot be read, and what is asked for is open to everybody.
+        """Return the keys; None if they cannot be read, and the requested URL needs no key.
 
         Raises:
             Refused: They cannot be read.
@@ -118,7 +118,7 @@ class Gate:
     async def _user(
         self, scope: Scope, headers: Headers, address: str, keys: Keys | None, *, required: bool
     ) -> User | None:
-        """Count a request, except for the page's own files, and return its user; None where it is open to everybody.
+        """Count a request, except for the page's own files, and return its user; None if none is known and none needed.
 
         Raises:
             Refused: A key is needed and none, or a wrong one, was sent; or there were too many requests.
@@ -140,7 +140,7 @@ class Gate:
     async def _known_user(
         self, scope: Scope, headers: Headers, address: str, keys: Keys | None, *, required: bool
     ) -> User | None:
-        """Count a request, and return its user by key or session; None where it is open and the keys cannot be read."""
+        """Count a request, and return its user by key or session; None if it needs none and the keys cannot be read."""
         if not required or keys is None:
             await self.service.admit(address)
             return None if required else LOCAL_USER
@@ -150,7 +150,8 @@ class Gate:
             if shown_key is None:
                 await self.service.wrong_key(address)
                 raise Refused(401, "this key is not known", help="`preflight keys add NAME` makes one.")
-            user = scope["state"]["user"] = _user(shown_key)  # the log names who asks too much, too
+            # so that the log also names users who send too many requests
+            user = scope["state"]["user"] = _user(shown_key)
             await self.service.admit(key_bucket(shown_key.id))
             return user
         key_id = await self.service.admit(address, session_token(headers))
@@ -160,7 +161,7 @@ class Gate:
         return _user(key, by_cookie=True)
 
     def _check_origin(self, scope: Scope, headers: Headers, user: User | None) -> None:
-        """Refuse what a page of another origin would change in the name of the person who looks at it."""
+        """Refuse changes that a page of another origin requests with the cookies of the signed-in user."""
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
         if origin in self.service.options.cors and not (user and user.by_cookie):
             return
@@ -174,7 +175,7 @@ class Gate:
             raise Refused(403, "this came from a page of another origin", help="Use the page of this server.")
 
     def _limited(self, scope: Scope, headers: Headers, receive: Receive, user: User | None) -> Receive:
-        """Return `receive` with limits on the size of the body and on the time that it may take."""
+        """Return `receive` with limits on the body's size and on the time that it may take."""
         options = self.service.options
         known = options.upload_bytes if _is_upload(scope) else options.body_bytes
         limit, patience = (known, options.body_seconds) if user else (NOBODYS_BYTES, NOBODYS_SECONDS)
@@ -188,7 +189,8 @@ class Gate:
             nonlocal read, done
             if done:
                 return await receive()
-            # The next piece has to come in time, and all of them at some speed: a byte now and then is no body.
+            # Each piece must arrive in time, and the whole at some speed: otherwise a byte now and then would hold the
+            # connection.
             whole = started + patience + read / LEAST_BYTES_A_SECOND - time.monotonic()
             try:
                 async with asyncio.timeout(min(patience, whole)):
@@ -223,19 +225,20 @@ def session_token(headers: Mapping[str, str]) -> str:
 
 
 def _user(key: Key, *, by_cookie: bool = False) -> User:
+    """Return the user of a key."""
     return User(key.name, f"{key.name}/", write=key.write, by_cookie=by_cookie, admin=key.admin)
 
 
 def template(scope: MutableMapping[str, Any]) -> str:
-    """Return the route that served a request, such as `/api/threads/{thread_id}`.
+    """Return the template of the route that served a request, such as `/api/threads/{thread_id}`.
 
-    Never what the caller wrote into it.
+    It never contains text of the caller.
     """
     return getattr(scope.get("route"), "path", "other")
 
 
 def _secure(message: Message, scope: Scope) -> None:
-    """Add the security headers to a response, and to those of the APIs that nothing may store it."""
+    """Add the security headers to a response; for the APIs, also the header that forbids storing it."""
     headers = MutableHeaders(scope=message)
     for name, value in SECURITY.items():
         headers.setdefault(name, value)
@@ -244,14 +247,14 @@ def _secure(message: Message, scope: Scope) -> None:
 
 
 def _check_host(headers: Headers) -> None:
-    """Refuse, without keys, all names but this machine's own, so that no outside name can be pointed here."""
+    """Refuse, without keys, all host names but this machine's own, so that no outside name can be pointed here."""
     name = host_name(headers.get("host", ""))
     if name not in LOOPBACK:
         raise Refused(421, f"this server is not {name[:80]!r}", help="Use http://127.0.0.1 with its port.")
 
 
 def _is_open(scope: Scope) -> bool:
-    """Return whether this is served without a key."""
+    """Return whether the requested URL needs no key."""
     return scope["path"] in OPEN or scope["path"].startswith(STATIC)
 
 
@@ -260,7 +263,7 @@ def _is_upload(scope: Scope) -> bool:
 
 
 def _check_kind(scope: Scope, headers: Headers) -> None:
-    """Refuse a body that is not JSON or, of an upload, not a form."""
+    """Refuse a body that is not JSON, or not a form if it is an upload."""
     length = headers.get("content-length")
     if length == "0" or (length is None and "transfer-encoding" not in headers):
         return

@@ -1,4 +1,4 @@
-"""What the server says about itself: info, session, health, metrics, and the page of the API."""
+"""Routes about the server itself: info, session, health, metrics, and the page that documents the API."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pre { overflow: auto; padding: .75rem; border: 1px solid color-mix(in srgb, curr
 
 
 class SessionBody(BaseModel):
-    """The key that the page was given."""
+    """The key with which the page signs in."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -39,7 +39,7 @@ class SessionBody(BaseModel):
 
 @router.get("/api/info", tags=["server"])
 def info(request: Request, service: ServiceOf, user: UserOf) -> dict[str, Any]:
-    """Version, models, routes, the library, who asks, defaults and limits."""
+    """Version, models, routes, the library, the user, defaults and limits."""
     from preflight_rag import __version__
 
     preflight, options = service.preflight, service.options
@@ -92,7 +92,7 @@ async def sign_out(request: Request, service: ServiceOf) -> Response:
 
 @router.get("/health", tags=["server"])
 async def health(request: Request, service: ServiceOf) -> JSONResponse:
-    """Whether the server can answer, "degraded" without its model; who is not signed in learns no more than that."""
+    """Whether the server can answer; "degraded" without its model. Without a key, only the status is returned."""
     try:
         stats = await asyncio.to_thread(service.preflight.library.stats)
     except Exception:
@@ -120,22 +120,24 @@ async def metrics(service: ServiceOf, _user: UserOf) -> Response:
 
 @router.get("/api/docs", include_in_schema=False)
 def docs(request: Request) -> HTMLResponse:
-    """Every call on one page, made of the OpenAPI description; nothing is fetched from elsewhere."""
+    """All calls on one page, made from the OpenAPI description; nothing is loaded from elsewhere."""
     return HTMLResponse(_page(request.app.openapi()))
 
 
 @router.get("/api/docs.css", include_in_schema=False)
 def docs_style() -> Response:
-    """The style of that page."""
+    """The style sheet of that page."""
     return Response(STYLE, media_type="text/css")
 
 
 def _library(service: Service) -> dict[str, Any]:
+    """Return the library's name and its numbers of documents and passages."""
     counts = service.catalogue.counts()
     return {"name": service.preflight.library.name, "documents": counts["documents"], "passages": counts["passages"]}
 
 
 def _page(schema: dict[str, Any]) -> str:
+    """Return the page that describes the API, from its OpenAPI schema."""
     models = schema.get("components", {}).get("schemas", {})
     calls = []
     for path, methods in schema["paths"].items():
@@ -150,7 +152,7 @@ def _page(schema: dict[str, Any]) -> str:
 
 
 def _call(method: str, path: str, call: dict[str, Any], models: dict[str, Any]) -> str:
-    """Return one call as a section."""
+    """Return one call as a section of HTML."""
     fields = [f"<li><code>{escape(each['name'])}</code> ({each['in']})</li>" for each in call.get("parameters", [])]
     given = f"<ul>{''.join(fields)}</ul>" if fields else ""
     body = call.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")

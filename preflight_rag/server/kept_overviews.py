@@ -1,4 +1,4 @@
-"""Questions that documents were found to answer, kept beside the library."""
+"""A cache of questions that documents are known to answer, stored beside the library."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 
 OVERVIEWS_FILE = "overviews.json"
 OVERVIEWS = 500
-"""Documents whose overviews are remembered: a guess, about a megabyte."""
+"""Documents whose overviews are cached: a guess, about a megabyte."""
 
 
 class Overviews:
-    """Questions that were found to be answered, by document: once for a state of the library, one at a time.
+    """Questions that a document answers, computed once for each state of the library, one document at a time.
 
     Args:
-        path: The file that keeps them, so that a server that is started again asks none of them again.
+        path: The file that stores them, so that a restarted server need not compute them again.
     """
 
     def __init__(self, path: Path) -> None:
@@ -28,9 +28,9 @@ class Overviews:
         self._closing = False
 
     async def get(self, generation: int, name: str, make: Callable[[], list[str]], seconds: float) -> list[str] | None:
-        """Return what `make` returns in a worker thread, or has returned for this name and state of the library.
+        """Return the result of `make`, run in a worker thread or cached for this document and state of the library.
 
-        None where that takes longer than so many seconds: whoever asks again finds it.
+        None if that takes longer than `seconds`; a later call finds the result.
         """
 
         async def made() -> list[str]:
@@ -51,21 +51,22 @@ class Overviews:
         return task.result()
 
     def _kept_or_made(self, generation: int, name: str, make: Callable[[], list[str]]) -> list[str]:
-        """Return the questions that are kept under a name, or make them and keep them."""
+        """Return the stored questions of a document, or make and store them."""
         kept = self._read(generation)
         if name in kept:
             return kept[name]
         made = make()
-        if not self._closing:  # one that was cut short is not all that there is
+        if not self._closing:  # an interrupted computation may have found only some of them
             text = json.dumps({"generation": generation, "questions": {**kept, name: made}}, ensure_ascii=False)
-            with suppress(OSError, UnicodeEncodeError):  # in a folder that cannot be written they are found anew
+            # if the folder cannot be written, they are computed again next time
+            with suppress(OSError, UnicodeEncodeError):
                 written = self._path.with_suffix(f".{os.getpid()}.new")
                 written.write_text(text, encoding="utf-8")
                 written.replace(self._path)
         return made
 
     def _read(self, generation: int) -> dict[str, list[str]]:
-        """Return what is kept of a generation of the library; nothing where there is no file that can be read."""
+        """Return the stored questions for a generation of the library; empty if there is no readable file."""
         try:
             found = json.loads(self._path.read_text(encoding="utf-8"))
             questions = found["questions"] if found["generation"] == generation else {}
@@ -73,10 +74,10 @@ class Overviews:
             for name, kept in questions.items():
                 texts[str(name)] = [str(each) for each in kept]
             return texts
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):  # none yet, or not as it was written
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):  # none yet, or damaged
             return {}
 
     async def close(self) -> None:
-        """Begin no further overview, and wait for the current one, which ends after its question."""
+        """Start no further computation, and wait for the current one, which ends after its present question."""
         self._closing = True
         await asyncio.gather(*self._made.values(), return_exceptions=True)

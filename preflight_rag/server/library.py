@@ -30,11 +30,11 @@ AS_TEXT = (".htm", ".html", ".xhtml", ".md", ".markdown", ".txt", ".text")
 SANDBOX = "default-src 'none'; sandbox"
 INLINE_PDF = "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 FILE: dict[int | str, dict[str, Any]] = {200: {"description": "The file.", "content": {"*/*": {}}}}
-MOST_SOURCES = 500  # tags, and folders, that are listed: a guess at what a person looks through
+MOST_SOURCES = 500  # most tags, and folders, that are listed: a guess at what a person looks through
 
 
 class UnreadPart(BaseModel):
-    """What of a document was not read, and why; `why` is empty where `what` says it."""
+    """A part of a document that was not read, and why; `why` is empty if `what` says it."""
 
     what: str
     why: str
@@ -43,7 +43,7 @@ class UnreadPart(BaseModel):
 class ReadRow(BaseModel):
     """What was read of a document.
 
-    `summary` has the counts in words; `less` says why less was read than one expects of such a file, and is empty where
+    `summary` gives the counts in words; `less` says why less was read than one expects of such a file, and is empty if
     nothing is amiss.
     """
 
@@ -54,10 +54,9 @@ class ReadRow(BaseModel):
 
 
 class DocumentRow(BaseModel):
-    """One document; `file` says whether its original can be opened, `gone` whether it was there and is not any more.
+    """One document; `file` says whether its original can be opened, `gone` whether it no longer exists.
 
-    `url` is where it can be read in the open web; `copy_of` names the document that has its text, too, and is searched
-    in its place.
+    `url` is its address on the web; `copy_of` names the document with the same text that is searched instead.
     """
 
     id: str
@@ -79,7 +78,7 @@ class DocumentRow(BaseModel):
 
 
 class DocumentPage(BaseModel):
-    """A stretch of the list; `total` counts all that fit the query."""
+    """A page of the list; `total` counts all documents that match the query."""
 
     documents: list[DocumentRow]
     total: int | None
@@ -107,7 +106,7 @@ def documents(
     offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
 ) -> DocumentPage:
-    """Documents whose title, id or source holds the query, the latest first; or the one of an id."""
+    """Documents whose title, id or source contains the query, the latest first; or the one with the id."""
     if id is not None:
         entry = service.catalogue.document(service.names.document_id(id))
         found = [entry] if entry else []
@@ -117,7 +116,7 @@ def documents(
 
 
 class TagsBody(BaseModel):
-    """A document's tags, in the place of those that it has."""
+    """A document's new tags, which replace its present ones."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -125,14 +124,14 @@ class TagsBody(BaseModel):
 
 
 class SourceCount(BaseModel):
-    """A tag or a folder, as the filter fields `tags` and `folder` take it, and how many documents it has."""
+    """A tag or a folder, as used in the filter fields `tags` and `folder`, with its number of documents."""
 
     name: str
     documents: int
 
 
 class Sources(BaseModel):
-    """What a question can be narrowed to, besides single documents."""
+    """Tags and folders to which a question can be limited."""
 
     documents: int
     tags: list[SourceCount]
@@ -153,7 +152,7 @@ def sources(service: ServiceOf) -> Sources:
 
 @router.patch("/documents")
 async def tag(id: str, body: TagsBody, service: ServiceOf, _user: WriterOf) -> DocumentRow:
-    """Give a document tags in the place of those that it has; filters find it by them."""
+    """Replace a document's tags; filters can use them."""
     name = await asyncio.to_thread(service.names.document_id, id)
     async with service.changing:
         changed = await asyncio.to_thread(own_collection(service.preflight.library).set_tags, name, body.tags)
@@ -176,14 +175,14 @@ async def delete_document(id: str, service: ServiceOf, _user: WriterOf) -> None:
 
 
 class _OpenFile(FileResponse):
-    """A file that is open already, sent in pieces, then closed; its path may lead elsewhere by now."""
+    """A response that sends an already open file, then closes it; its path may lead to another file by now."""
 
     def __init__(self, number: int, **how: Any) -> None:
         self._number = number
         super().__init__(f"/proc/self/fd/{number}", stat_result=os.fstat(number), **how)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it."""
+        """Send the file."""
         try:
             await super().__call__(scope, receive, send)
         finally:
@@ -192,7 +191,7 @@ class _OpenFile(FileResponse):
 
 @router.get("/documents/file", response_class=FileResponse, responses=FILE)
 def original(id: str, service: ServiceOf) -> FileResponse:
-    """The file that a document was read from; HTML comes as plain text, so that nothing in it runs."""
+    """The file from which a document was read; HTML is sent as plain text, so that nothing in it runs."""
     entry = service.catalogue.document(service.names.document_id(id))
     if entry is None or entry.file is None:
         message, help = _no_file(id, entry)
@@ -216,7 +215,7 @@ def original(id: str, service: ServiceOf) -> FileResponse:
         raise Refused(404, message, help=help) from None
     if sys.platform == "linux":
         return _OpenFile(number, **how)
-    os.close(number)  # no other system opens a file again by its number
+    os.close(number)  # other systems cannot reopen a file by its descriptor
     return FileResponse(entry.file, **how)
 
 
@@ -234,7 +233,7 @@ def _no_file(id: str, entry: CatalogueEntry | None) -> tuple[str, str]:
 
 @router.get("/passages/{passage_id:path}")
 def passage(passage_id: str, service: ServiceOf) -> dict[str, Any]:
-    """A passage, the text before and after it, and its document (null where that was deleted since)."""
+    """A passage, the text before and after it, and its document (null if that was deleted since)."""
     found = service.catalogue.passage(passage_id)
     if found is None:
         help = "Its document was changed or deleted; ask again."
@@ -249,7 +248,7 @@ def passage(passage_id: str, service: ServiceOf) -> dict[str, Any]:
 
 @router.post("/search")
 def search(body: SearchBody, service: ServiceOf, user: UserOf) -> dict[str, Any]:
-    """Retrieval only: the rankings, what preflight would do, and the passages that would go on."""
+    """Retrieval only: the rankings, the route that would be chosen, and the passages that would be used."""
     given = {"where": body.where, "since": body.since, "pubmed": body.pubmed, **body.settings}
     settings = checked_settings(given, service)
 
@@ -266,13 +265,13 @@ def search(body: SearchBody, service: ServiceOf, user: UserOf) -> dict[str, Any]
 
 @router.get("/stats")
 def stats(service: ServiceOf) -> dict[str, Any]:
-    """What the library holds and what it was made with."""
+    """What the library contains, and the settings with which it was made."""
     numbers = service.preflight.library.stats()
     return {**numbers, "path": service.preflight.folder.absolute().name, "kinds": service.catalogue.kinds()}
 
 
 def _row(entry: CatalogueEntry, names: DocumentNames) -> DocumentRow:
-    """Return a document as the API describes it, with names in the place of the server's paths."""
+    """Return a document as the API describes it, with names instead of the server's paths."""
     values = {name: value for name, value in asdict(entry).items() if name in DocumentRow.model_fields}
     shown = {"id": names.name(entry.id), "source": names.source(entry.source), "copy_of": names.name(entry.copy_of)}
     name = Path(entry.origin).name if entry.origin else shown["source"]

@@ -1,8 +1,8 @@
 """Answers as HTML that is safe to show: Markdown without raw HTML, images and links.
 
-`[n]` becomes a button that opens its source, beside which the program itself puts links to where that can be read. An
-address that a model has written is text: a document may have had it write there what was asked. The renderer makes no
-raw HTML; what it makes is cleaned once more by an allow-list, so that a fault in one of the two is no hole.
+`[n]` becomes a button that opens its source; only the program itself puts links beside the source. An address written
+by a model stays text: a document could have made the model put the question into it. The renderer makes no raw HTML,
+and its output is cleaned once more by an allow-list, so that a fault in one of the two does no harm.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _ATTRIBUTES = {
 
 
 def render(text: str) -> str:
-    """Return the HTML of an answer, or of the part of it that has been written so far."""
+    """Return the HTML of an answer, or of the part that has been written so far."""
     return nh3.clean(_renderer().render(encodable(text)), tags=_TAGS, attributes=_ATTRIBUTES, url_schemes=set())
 
 
 @cache
 def _renderer() -> MarkdownIt:
-    """Return the Markdown parser: no raw HTML, images or links, and marks of citations as buttons."""
+    """Return the Markdown parser: no raw HTML, images or links, and citation marks as buttons."""
     made = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     made.disable(["image", "link", "autolink", "reference", "html_block", "html_inline"])
     made.core.ruler.push("citations", _cite)
@@ -46,7 +46,7 @@ def _renderer() -> MarkdownIt:
 
 
 def _cite(state: StateCore) -> None:
-    """Split marks of citations out of the text."""
+    """Split citation marks out of the text."""
     for block in state.tokens:
         if block.children:
             block.children = _with_marks(block.children)
@@ -68,12 +68,13 @@ def _with_marks(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _lower_headings(state: StateCore) -> None:
-    """Lower an answer's headings by two levels: it stands below the page's own."""
+    """Lower an answer's headings by two levels, below the page's own."""
     for token in state.tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(int(token.tag[1]) + 2, 6)}"
 
 
 def _button(self: Any, tokens: Sequence[Token], place: int, options: Any, env: Any) -> str:
+    """Return the button of a citation mark."""
     n = int(tokens[place].content)
     return f'<button class="cite" type="button" data-n="{n}" aria-label="Source {n}">{n}</button>'

@@ -1,4 +1,4 @@
-"""The numbers of a server for Prometheus."""
+"""The metrics of a server for Prometheus."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-# Buckets of seconds: from a static file to a turn of a slow local model.
+# Upper bounds of buckets in seconds: from a static file to a turn of a slow local model.
 _SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300)
 
 
@@ -30,5 +30,5 @@ class Metrics:
         self.passages = Gauge("preflight_passages", "Passages in the library.", **own)
 
     def text(self) -> bytes:
-        """Return the numbers as Prometheus reads them."""
+        """Return the metrics in Prometheus' text format."""
         return generate_latest(self.registry)

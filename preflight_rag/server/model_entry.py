@@ -1,6 +1,6 @@
 """The routes by which an operator connects a language model on the page (`connected_model.py`).
 
-Who may do that is the operator: whoever sits at this machine while there are no keys, else who has a key with `admin`.
+The operator is whoever uses this machine while there are no keys, and otherwise anybody with an `admin` key.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from preflight_rag.server.service import Service
 from preflight_rag.state.errors import ModelAuthError, ModelError, PreflightError
 
 router = APIRouter(prefix="/api", tags=["server"])
-TRY_SECONDS = 20.0  # how long the first call to a model that is being connected may take: a guess, for one that loads
+# timeout of the first call to a model that is being connected: a guess, for one that has to be loaded
+TRY_SECONDS = 20.0
 
 
 class ModelBody(BaseModel):
-    """An OpenAI-compatible server; without `model` its first one is taken, without `key` none is sent."""
+    """An OpenAI-compatible server; without `model` its first one is used, without `key` none is sent."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -51,7 +52,7 @@ def operator_of(request: Request) -> User:
 
 
 def may_connect(request: Request, user: User) -> bool:
-    """Return whether a user may connect a model: where there are keys, with an `admin` one, else from this machine."""
+    """Return whether a user may connect a model: with an `admin` key, or from this machine while there are no keys."""
     service: Service = request.app.state.service
     if service.needs_key():
         return user.admin
@@ -75,7 +76,7 @@ def entry_info(request: Request, service: Service) -> dict[str, Any]:
 
 @router.put("/model")
 async def connect(body: ModelBody, service: ServiceOf, _user: OperatorOf) -> dict[str, str]:
-    """Connect a language model: it is tried with one short call, kept on this server, and taken for all turns."""
+    """Connect a language model: it is tried with one short call, stored on this server, and used for all turns."""
     entry = ModelEntry(_address(body.base_url), body.model.strip(), body.key)
     async with service.changing:
         reader = await _tried(entry, service)
@@ -88,7 +89,7 @@ async def connect(body: ModelBody, service: ServiceOf, _user: OperatorOf) -> dic
 
 @router.delete("/model", status_code=204)
 async def disconnect(service: ServiceOf, _user: OperatorOf) -> None:
-    """Forget the model and its key; turns are taken as the server was started."""
+    """Delete the model and its key; turns are then run as the server was started."""
     async with service.changing:
         with suppress(FileNotFoundError):
             await asyncio.to_thread((service.preflight.folder / FILE).unlink)
@@ -96,9 +97,9 @@ async def disconnect(service: ServiceOf, _user: OperatorOf) -> None:
 
 
 def adopt(service: Service) -> None:
-    """Take the model that was connected before this server was started, where it was started without any.
+    """Use the model that was connected before this server was started, if it was started without one.
 
-    One that cannot be opened now is left; the page says which model is used.
+    A model that cannot be opened now is skipped; the page shows which model is used.
     """
     entry = ModelEntry.read(service.preflight.folder)
     if entry is None or not service.preflight.reader.by_rule or not service.options.entered:
@@ -108,10 +109,10 @@ def adopt(service: Service) -> None:
 
 
 def _address(given: str) -> str:
-    """Return the address of an OpenAI-compatible server.
+    """Return the address of an OpenAI-compatible server in its full form.
 
     Raises:
-        Refused: It is none.
+        Refused: The text is not such an address.
     """
     address = given.strip().rstrip("/")
     try:
@@ -126,7 +127,7 @@ def _address(given: str) -> str:
 
 
 async def _tried(entry: ModelEntry, service: Service) -> Reader:
-    """Return the reader with a model that has answered once.
+    """Return a reader with the model, after the model has answered once.
 
     Raises:
         Refused: It did not answer.
@@ -145,7 +146,7 @@ async def _tried(entry: ModelEntry, service: Service) -> Reader:
 
     try:
         return await asyncio.to_thread(ask)
-    except Exception as error:  # the SDK's errors, and whatever a wrong server's reply makes of its parser
+    except Exception as error:  # errors of the SDK, and any error that its parser has with the reply of a wrong server
         known = in_our_words(error, "The model")
         help = "Check the key." if isinstance(known, ModelAuthError) else "Check the address, the model and the key."
         message = known.message if isinstance(known, ModelError) else str(known)

@@ -1,4 +1,4 @@
-"""Whether the server's language model can be reached; while it cannot, turns are taken without it and say so."""
+"""Watches whether the server's language model can be reached; while it cannot, turns run without it and say so."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
 log = logging.getLogger("preflight.server")
-PROBE_SECONDS = 5.0  # that a model's server has to list its models: as when a context window is asked for
-AGAIN_SECONDS = 15.0  # between two looks at a model that is away; a guess: people notice no shorter one
+PROBE_SECONDS = 5.0  # timeout for listing a server's models, as when its context window is read
+AGAIN_SECONDS = 15.0  # seconds between two checks of an unreachable model; a guess: people notice no shorter ones
 MODEL = "model"
-"""The stage under which an answer's gaps say that its model was away."""
+"""The stage named in an answer's gaps if the model was unreachable."""
 
 
 class ModelWatch:
@@ -53,13 +53,13 @@ class ModelWatch:
         self._name = (wanted or preflight.reader.name).rstrip(":")
         self.problem = problem
         self.away = problem is not None
-        self._seen = self.away  # by a look, which then also sees that it is over
+        self._seen = self.away  # found by a check, which then also notices when the model is back
         self._looked = time.monotonic()
         self._looking: asyncio.Task[None] | None = None
 
     @property
     def name(self) -> str:
-        """Return the name of the model that turns are to use, also while it cannot be reached."""
+        """Return the name of the model that turns are to use, also while it is unreachable."""
         return self._name
 
     async def complete(
@@ -69,12 +69,12 @@ class ModelWatch:
         purses: Sequence[SharedBudget] = (),
         limit: int | None = None,
     ) -> tuple[str, Usage] | None:
-        """Return the model's reply to messages of a client's own, of so many tokens at most.
+        """Return the model's reply, of at most `limit` tokens, to messages that a client has written.
 
-        None where there is no model.
+        None if there is no model.
 
         Raises:
-            ModelError: There is no whole reply.
+            ModelError: There is no complete reply.
         """
         if self.away:
             self.look()
@@ -101,14 +101,14 @@ class ModelWatch:
         purses: Sequence[SharedBudget] = (),
         **arguments: Any,
     ) -> AsyncGenerator[Event, None]:
-        """Run `Preflight.astream`, without the server's own model while that is away; other models are called.
+        """Run `Preflight.astream`, without the server's own model while that is unreachable; other models are called.
 
         Args:
-            question: What to ask.
+            question: The question.
             model: Another model, by its name.
             sampling: Options of the model's calls.
             purses: Budgets that the calls count against.
-            **arguments: As for `astream`.
+            **arguments: Further arguments of `astream`.
         """
         given = sampling or {}
         use = ModelUse(given, or_offline=model is None, purses=purses)
@@ -123,12 +123,12 @@ class ModelWatch:
                 yield event
 
     def lost(self, problem: str) -> None:
-        """Note that the model could not be reached, and look whether it is away for good."""
+        """Record that the model could not be reached, and check whether it is still unreachable."""
         self.problem, self.away, self._seen = problem, True, False
         self.look(now=True)
 
     def look(self, *, now: bool = False) -> None:
-        """See in the background whether the model is there, if it is away and was not looked for just now."""
+        """Check in the background whether the model is back, if it is away and was not checked just now."""
         due = now or (self.away and time.monotonic() - self._looked >= AGAIN_SECONDS)
         if due and (self._looking is None or self._looking.done()):
             self._looked = time.monotonic()
@@ -142,7 +142,7 @@ class ModelWatch:
                 await self._looking
 
     def _learn(self, answer: Answer) -> None:
-        """Take from a turn's answer whether its model could be reached."""
+        """Record from a turn's answer whether the model could be reached."""
         away = next((gap for gap in answer.gaps if gap.stage == MODEL), None)
         if away is not None:
             self.lost(away.error)
@@ -150,18 +150,18 @@ class ModelWatch:
             self.worked()
 
     def worked(self) -> None:
-        """Note that the model has answered."""
+        """Record that the model has answered."""
         self.problem, self.away = None, False
 
     async def _look(self) -> None:
-        """Ask the model's server whether it is there, and note what comes of it."""
+        """Check whether the model's server can be reached, and record the result."""
         try:
             reader = await asyncio.to_thread(self._preflight.reader_of, self._wanted)
             self._name = reader.name
             await _reach(reader)
         except LOST as error:
             self.problem, self.away, self._seen = str(error), True, True
-        except PreflightError as error:  # of another kind, which the next turn says better
+        except PreflightError as error:  # another kind of error, which the next turn reports better
             log.info("looking for the model: %s", error)
             self.away = False
         else:
@@ -171,7 +171,7 @@ class ModelWatch:
 
 
 async def _reach(reader: Reader) -> None:
-    """List the models of an OpenAI-compatible server; any reply but a refusal shows that it is reachable.
+    """List the models of an OpenAI-compatible server; any reply but a refusal shows that it can be reached.
 
     Raises:
         ModelError: It cannot be reached, fails, or refuses the key.
@@ -181,7 +181,7 @@ async def _reach(reader: Reader) -> None:
     ask: Callable[[], Any] = client.with_options(timeout=PROBE_SECONDS, max_retries=0).models.list
     try:
         await asyncio.to_thread(ask)
-    except Exception as error:  # the SDK's errors and whatever a server's reply makes of its parser
+    except Exception as error:  # errors of the SDK, and any error that its parser has with a server's reply
         if getattr(error, "status_code", None) in (404, 405, 429, 501):
             return
         failure = in_our_words(error, reader.name, base_url=base_url_of(reader.chat_model))

@@ -1,4 +1,4 @@
-"""OpenAI's API under `/v1`: chat completions, models and embeddings, for any client that speaks it."""
+"""OpenAI's API under `/v1`: chat completions, models and embeddings, for any client that uses it."""
 
 from __future__ import annotations
 
@@ -69,18 +69,18 @@ SAMPLING = (
     *("temperature", "top_p", "presence_penalty", "frequency_penalty", "seed", "logit_bias", "reasoning_effort"),
     "verbosity",
 )
-"""Options of a model's calls, as OpenAI and LangChain call them."""
+"""Options of a model's calls, by their names in OpenAI's API and LangChain."""
 MEANINGLESS = (
     *("tools", "functions", "stop", "logprobs", "top_logprobs", "modalities", "audio", "prediction"),
     *("web_search_options", "truncation", "reasoning", "include", "background"),
 )
-"""Options that change no answer of a library; `stop` would cut a model's reply before its quotes."""
+"""Options that have no effect on an answer from a library; `stop` would cut a model's reply before its quotes."""
 DONE = b"data: [DONE]\n\n"
 INSTRUCTING = ("system", "developer")
-MOST_MESSAGES = 2000  # a guess; a body of 1 MB rarely holds more
+MOST_MESSAGES = 2000  # most messages of a conversation; a guess: a body of 1 MB rarely holds more
 EMBEDDED_AT_ONCE = 16
-"""Texts between two looks at whether the client is still there; about a second, a guess."""
-MOST_TEXTS = 2048  # as OpenAI's own API
+"""Texts between two checks whether the client is still connected; about a second, a guess."""
+MOST_TEXTS = 2048  # most texts of one request, as in OpenAI's own API
 
 
 class Message(BaseModel):
@@ -92,19 +92,19 @@ class Message(BaseModel):
     content: str | list[dict[str, Any]] | None = None
 
     def text(self) -> str:
-        """Return the message's text; parts that are none are passed over."""
+        """Return the message's text; parts that are not text are skipped."""
         if isinstance(self.content, list):
             return "\n".join(text for part in self.content if (text := text_of(part)) is not None)
         return self.content or ""
 
     def skipped(self) -> list[str]:
-        """Return the types of the message's parts that are no text."""
+        """Return the types of the message's parts that are not text."""
         parts = self.content if isinstance(self.content, list) else []
         return [str(part.get("type"))[:40] for part in parts if text_of(part) is None]
 
 
 class StreamOptions(BaseModel):
-    """Whether the stream's last chunk holds the usage."""
+    """Whether the stream's last chunk contains the usage."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -112,10 +112,11 @@ class StreamOptions(BaseModel):
 
 
 class SamplingBody(BaseModel):
-    """What both of OpenAI's APIs take besides the conversation.
+    """Fields that both of OpenAI's APIs have besides the conversation.
 
-    OpenAI's own types of requests are stricter: they would refuse what is passed over here. Options of sampling go to
-    the language model; what can have no effect is named in the reply, and what must not be passed over is refused.
+    OpenAI's own request types are stricter and would refuse fields that are ignored here. Sampling options are passed
+    to the language model; options without effect are named in the reply, and options that must not be ignored are
+    refused.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -130,19 +131,19 @@ class SamplingBody(BaseModel):
     settings: dict[str, Any] = Field(default_factory=dict)
 
     def sampling(self) -> dict[str, Any]:
-        """Return the options for the model's calls, such as `temperature`, as far as the client gives them."""
+        """Return the options for the model's calls, such as `temperature`, that the client has set."""
         given = {name: getattr(self, name, None) for name in SAMPLING}
         return {name: value for name, value in given.items() if value is not None}
 
     def ignored(self) -> tuple[str, ...]:
-        """Return the names of what was given and means nothing to a library."""
+        """Return the names of given options that have no effect here."""
         return tuple(name for name in MEANINGLESS if getattr(self, name, None))
 
     def check_tools(self) -> None:
-        """Refuse a call that must end in a tool's: a library calls none.
+        """Raise an error if the client requires a tool call: a library calls none.
 
         Raises:
-            Refused: `tool_choice` says so.
+            Refused: `tool_choice` requires one.
         """
         for name in ("tool_choice", "function_call"):
             choice = getattr(self, name, None)
@@ -159,7 +160,7 @@ class SamplingBody(BaseModel):
 
 
 class ChatBody(SamplingBody):
-    """A chat completion."""
+    """The body of a chat completion."""
 
     messages: list[Message] = Field(min_length=1, max_length=MOST_MESSAGES)
     stream_options: StreamOptions | None = None
@@ -169,10 +170,10 @@ class ChatBody(SamplingBody):
     response_format: dict[str, Any] | None = None
 
     def wanted(self) -> ReplyRequest:
-        """Return how the reply is wanted.
+        """Return the client's requirements on the reply.
 
         Raises:
-            Refused: Its format cannot be kept.
+            Refused: The reply's format is not supported.
         """
         spoken = [each for each in self.messages if each.role in ("user", "assistant")]
         last = max((place for place, each in enumerate(spoken) if each.role == "user"), default=0)
@@ -187,7 +188,7 @@ class ChatBody(SamplingBody):
 
 @dataclass(frozen=True)
 class Conversation:
-    """The question, the messages before it as `("user" | "assistant", text)`, and what says how to write."""
+    """The question, the earlier messages as `("user" | "assistant", text)`, and the client's instructions."""
 
     question: str
     history: tuple[tuple[str, str], ...]
@@ -195,7 +196,7 @@ class Conversation:
 
 
 class EmbeddingsBody(BaseModel):
-    """Texts to embed; `input_type` is for embedders that read queries and passages in different ways."""
+    """Texts to embed; `input_type` is for embedders that treat queries and passages differently."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -208,19 +209,19 @@ class EmbeddingsBody(BaseModel):
 
 @router.get("/models", response_model=None)
 def models(service: ServiceOf) -> dict[str, Any]:
-    """The models to chat with: `preflight`, and one for each route. Clients offer all that is listed here for chat."""
+    """The models for chat: `preflight`, and one for each route. Clients offer all models in this list for chat."""
     return {"object": "list", "data": [_model(name) for name in ROUTE_OF]}
 
 
 @router.get("/embeddings/models", response_model=None)
 def embedding_models(service: ServiceOf) -> dict[str, Any]:
-    """The model to embed with: the library's own."""
+    """The model for embeddings: the library's own."""
     return {"object": "list", "data": [_model(service.preflight.library.embedder.name)]}
 
 
 @router.get("/models/{name:path}", response_model=None)
 def model(name: str, service: ServiceOf) -> dict[str, Any]:
-    """One model, also the embedder."""
+    """One model, including the embedder."""
     if name != service.preflight.library.embedder.name:
         route_of(name)
     return _model(name)
@@ -234,7 +235,7 @@ async def complete(
     user: UserOf,
     x_preflight_thread: Annotated[str | None, Header()] = None,
 ) -> Response:
-    """Take a turn as a chat completion; sources are footnotes, and structured in the extra field `preflight`."""
+    """Run a turn as a chat completion; sources are footnotes, and structured in the extra field `preflight`."""
     route = route_of(body.model)
     body.check_tools()
     if task := task_of([(each.role, each.text()) for each in body.messages], as_mapping(body.metadata)):
@@ -280,13 +281,13 @@ async def complete(
 
 @router.post("/embeddings", response_model=None)
 async def embeddings(body: EmbeddingsBody, request: Request, service: ServiceOf) -> dict[str, Any]:
-    """Vectors of texts, as the library's own passages have them; OpenAI's type of it has no place for base64.
+    """Vectors of texts, as the library's own passages have them; OpenAI's own type has no place for base64.
 
-    One call at a time is embedded, in groups: who only asks need not wait for a thousand texts of somebody else's, and
-    what nobody waits for any more ends with its group.
+    One request at a time is embedded, in groups: questions need not wait for another client's thousand texts, and the
+    work for a client that has disconnected ends with its group.
 
     Raises:
-        Refused: A text cannot be embedded, or the client has left.
+        Refused: A text cannot be embedded, or the client has disconnected.
     """
     embedder = service.preflight.library.embedder
     texts = _texts(body, embedder)
@@ -327,10 +328,10 @@ def route_of(model: str) -> str | None:
 
 
 def conversation_of(body: ChatBody) -> Conversation:
-    """Return the last message of the user and what stands before it.
+    """Return the last message of the user with the earlier messages and instructions.
 
     Raises:
-        Refused: There is no such message, or more than one answer is wanted.
+        Refused: There is no such message, or more than one answer is requested.
     """
     if body.n is not None and body.n != 1:
         raise Refused(
@@ -350,20 +351,20 @@ def conversation_of(body: ChatBody) -> Conversation:
 def turn_settings(
     body: SamplingBody, service: Service, route: str | None, instructions: Sequence[str], wanted: ReplyRequest
 ) -> dict[str, Any]:
-    """Return a turn's settings: those of the body, once they are checked, with the route of the model's name.
+    """Return a turn's settings: the checked settings of the body, with the route of the model's name.
 
     Raises:
-        Refused: A setting is not for callers.
+        Refused: Callers may not change a setting.
         UsageError: A value is wrong.
     """
     asked = {"route": route} if route else {}
-    # A question back has no place in a schema of the answer.
+    # With a schema for the answer, a clarifying question would have no place in the reply.
     plain = {"clarify": False} if wanted.format else {}
     return with_instructions(checked_settings({**body.settings, **asked, **plain}, service), service, *instructions)
 
 
 def within_reach(wanted: ReplyRequest, service: Service) -> ReplyRequest:
-    """Return the same with options that do not reach this model among what is ignored."""
+    """Return the requirements, with sampling options that this model does not support moved to the ignored ones."""
     reader = service.preflight.reader
     if not isinstance(reader, ChatReader):
         return wanted
@@ -372,7 +373,7 @@ def within_reach(wanted: ReplyRequest, service: Service) -> ReplyRequest:
 
 
 async def take_task(service: Service, user: User, task: Task, sampling: dict[str, Any]) -> ReplyEnd:
-    """Return the reply to a client's task, which is no turn of any conversation."""
+    """Return the reply to a client's task, which is not a turn of any conversation."""
     async with service.running.slot(lambda _: None), asyncio.timeout(service.options.turn_seconds):
         reply = await answer_task(task, service.watch, sampling, service.spending.of(user.name))
     usage = reply.usage
@@ -390,12 +391,12 @@ async def take_task(service: Service, user: User, task: Task, sampling: dict[str
 
 
 def as_mapping(value: Any) -> dict[str, Any]:
-    """Return a JSON object, or an empty one in the place of anything else."""
+    """Return a JSON object unchanged, and an empty one for anything else."""
     return value if isinstance(value, dict) else {}
 
 
 class HasHistory(Protocol):
-    """A conversation as a client sends it whole."""
+    """A conversation that a client sends whole."""
 
     @property
     def history(self) -> tuple[tuple[str, str], ...]:
@@ -403,14 +404,14 @@ class HasHistory(Protocol):
 
 
 def known_thread(service: Service, user: User, conversation: HasHistory) -> str | None:
-    """Return the thread that a conversation goes on with, as long as it has had no other turn since."""
+    """Return the thread that a conversation continues, unless it has had another turn since."""
     thread_id, turns = service.conversations.take(user.name, conversation.history) or ("", 0)
     last = service.preflight.ledger.last(user.thread(thread_id)) if thread_id else None
     return thread_id if last is not None and last.turn == turns else None
 
 
 class CompletionForm:
-    """Replies in the form of chat completions; all chunks of one have its id."""
+    """Makes replies in the form of chat completions; all chunks of one have its id."""
 
     def __init__(self, model: str) -> None:
         self._model = model
@@ -465,10 +466,10 @@ class Completion:
 
     Attributes:
         body: The request.
-        writer: Makes the text.
+        writer: Writes the text.
         heartbeat: Seconds of silence after which a comment is sent.
         remember: Called with the whole text of the answer and the turn's number, once they are known.
-        cited: Finds where a text cites.
+        cited: Finds the citations in a text.
     """
 
     body: ChatBody
@@ -484,14 +485,14 @@ class Completion:
         """Return the body of a completion that is not streamed.
 
         Raises:
-            Exception: What the turn failed with.
+            Exception: The error with which the turn failed.
         """
         return self._form.whole(await self._end(outcome))
 
     async def chunks(self, turn: RunningTurn, first: Item | None) -> AsyncIterator[bytes]:
         """Yield the chunks of a stream, then `[DONE]`.
 
-        An error comes in the form that OpenAI gives it within a stream.
+        An error has the form that OpenAI gives it within a stream.
         """
         yield self._form.chunk(ChoiceDelta(role="assistant", content=""))
         options = self.body.stream_options
@@ -522,7 +523,7 @@ class Completion:
 
 
 def _completed(body: ChatBody, ended: ReplyEnd) -> Response:
-    """Return a reply that is known at once, as a completion or as a stream of one."""
+    """Return a reply that is known already, as a completion or as a stream of one."""
     form, options = CompletionForm(body.model), body.stream_options
     if not body.stream:
         return JSONResponse(form.whole(ended))
@@ -532,15 +533,18 @@ def _completed(body: ChatBody, ended: ReplyEnd) -> Response:
 
 
 def _usage(ended: ReplyEnd) -> CompletionUsage:
+    """Return a reply's tokens in OpenAI's form."""
     read, written = ended.usage
     return CompletionUsage(prompt_tokens=read, completion_tokens=written, total_tokens=read + written)
 
 
 def _model(name: str) -> dict[str, Any]:
+    """Return a model's entry in OpenAI's list of models."""
     return Model(id=name, object="model", created=0, owned_by=OWNER).model_dump(mode="json")
 
 
 def _data(value: dict[str, Any]) -> bytes:
+    """Return a value as one event of a stream."""
     return f"data: {json.dumps(value, ensure_ascii=False)}\n\n".encode("utf-8", "replace")
 
 
@@ -562,17 +566,18 @@ def _texts(body: EmbeddingsBody, embedder: Embedder) -> list[str]:
     if not all(text.strip() for text in plain):
         raise Refused(400, "an empty text cannot be embedded", help="Leave it out.")
     for text in plain:
-        text.encode()  # half a character is refused here, before it reaches a tokenizer
+        text.encode()  # a lone surrogate is refused here, before it reaches a tokenizer
     return plain
 
 
 def _encoded(vector: np.ndarray, encoding: str) -> list[float] | str:
+    """Return a vector as numbers, or as base64 of 32-bit floats."""
     if encoding == "base64":
         return base64.b64encode(vector.astype("<f4").tobytes()).decode("ascii")
     return [float(number) for number in vector]
 
 
 def text_of(part: dict[str, Any]) -> str | None:
-    """Return the text of a part of a message; None where it is no text."""
+    """Return the text of a part of a message; None if it is not text."""
     known = part.get("type") in ("text", "input_text", "output_text")
     return str(part["text"]) if known and isinstance(part.get("text"), str) else None

@@ -1,4 +1,4 @@
-"""Limits of a server, and who may use it."""
+"""Limits of a server, and access to it."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ MEGABYTE = 1024 * 1024
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """Limits of a server, and who may use it; the numbers are guesses for one machine and its people.
+    """Limits of a server, and access to it; the numbers are guesses for one machine and its users.
 
     Attributes:
-        require_keys: Every request needs a key, also while there is none. Without it a key is needed as soon as the
+        require_keys: Every request needs a key, even while there is none. Without it a key is needed as soon as the
             library has one.
         cors: Origins whose pages may call the API with a key.
-        offered: Models besides the server's own that people may choose for a turn.
-        wanted: The server's model, where the application had to be opened without it.
+        offered: Models besides the server's own that users may choose for a turn.
+        wanted: The server's model, if the application had to be opened without it.
         problem: Why it had to be.
         body_bytes: Longest JSON body.
         upload_bytes: Longest upload, all its files together.
-        kept_bytes: What all uploads that are kept may take together.
-        body_seconds: How long the next piece of a body may take.
-        rate: Requests a minute for each user, or each address where nobody is known; 0 for no limit.
+        kept_bytes: Most bytes of all stored uploads together.
+        body_seconds: Timeout of the next piece of a body.
+        rate: Requests a minute for each user, or each address without a user; 0 for no limit.
         user_tokens: Tokens a day that each user may spend on the language model; 0 for no limit.
-        server_tokens: Tokens a day that all of them may; 0 for no limit.
-        turns: Turns at once; so many again, times four, may wait. Nobody with a key takes more than half of all places.
-        turn_seconds: How long one turn may take in all.
+        server_tokens: Tokens a day that all users together may spend; 0 for no limit.
+        turns: Turns at once; four times as many may wait. A user with a key takes at most half of all places.
+        turn_seconds: Timeout of one turn.
         heartbeat_seconds: A silent stream is kept open with a comment this often.
         session_seconds: How long the page stays signed in.
-        libraries: Names of all libraries behind the address, this one among them; none where it is the only one.
+        libraries: Names of all libraries behind the address, including this one; none if it is the only one.
         fetch_from: Web addresses below which documents may be added by URL, such as "https://example.org/"; none: off.
-        fetch_private: Whether these may be in a private network, which is never so for others.
-        entered: Whether the model that was connected on the page is taken again, where there is no other.
+        fetch_private: Whether these may be in a private network.
+        entered: Whether a model that was connected on the page is used again, if there is no other.
     """
 
     require_keys: bool = False

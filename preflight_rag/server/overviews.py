@@ -1,8 +1,8 @@
-"""What documents are and what they answer, over HTTP: an overview of each, and questions to begin with.
+"""Routes for an overview of each document, and for questions that documents answer.
 
-A question is shown only after it was asked: without a language model, of this library, and with the document's own
-words as what was shown first (`conversation/document_questions.py`). That takes seconds for a document, so it is done
-when somebody looks, one document after the other, and kept for as long as no document changes.
+A question is shown only after it was tested: asked of this library without a language model, and answered with the
+document's own words (`conversation/document_questions.py`). That takes seconds for a document, so it is done on
+request, one document after the other, and cached as long as no document changes.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ if TYPE_CHECKING:
 log = logging.getLogger("preflight.server")
 router = APIRouter(prefix="/api", tags=["library"])
 MOST = 3
-WAIT = 1.0  # seconds that a request waits for what is not found out yet: a guess
-SECONDS = 20.0  # after which a document's questions are those that were found: a guess at what somebody waits
-TRIED = 6  # questions of a document that are asked before it is shown with fewer: a guess
-TRIED_OF_EACH = 3  # of each document, for the questions that a conversation can begin with: a guess
-DOCUMENTS = 60  # the latest, of which those questions are, as far as `SECONDS` reach: a guess
-MOST_CLAIMED = 9  # questions that begin alike are no reason to ask of all documents: a guess
-OPENING_WORDS = 2  # of a question: "Who wrote", "Who are"
-PAUSE = 0.1  # seconds between looks whether a person's turn or an upload is still running: both go first
+WAIT = 1.0  # seconds that a request waits for a result that is not ready: a guess
+SECONDS = 20.0  # seconds after which the questions found so far are used: a guess at what a person waits
+TRIED = 6  # most questions of a document that are tested: a guess
+TRIED_OF_EACH = 3  # the same, for each document, for the questions with which a conversation can begin: a guess
+DOCUMENTS = 60  # latest documents from which those questions come, as far as `SECONDS` allow: a guess
+MOST_CLAIMED = 9  # most claimed questions that are collected to find three with different openings: a guess
+OPENING_WORDS = 2  # words of a question that are its opening: "Who wrote", "Who are"
+PAUSE = 0.1  # seconds between checks whether a user's turn or an upload is still running: both go first
 
 
 class OverviewRow(BaseModel):
-    """What a document is.
+    """An overview of a document.
 
-    `what` is its kind; `gist` a sentence of its own, "" where it has none; `audience` whom it is for, "" where it does
-    not say.
+    `what` is its kind; `gist` one of its own sentences, "" if there is none; `audience` its readers, "" if it does not
+    say.
     """
 
     what: str
@@ -57,9 +57,9 @@ class OverviewRow(BaseModel):
 
 
 class AnsweredQuestions(BaseModel):
-    """Questions that are answered, since each was asked before; at most three, none where none was found.
+    """Questions that are answered, as a test has shown; at most three, none if none was found.
 
-    `ready` is false while they are still being asked: whoever comes again finds them.
+    `ready` is false while they are still being tested: a later request finds them.
     """
 
     questions: list[str]
@@ -68,7 +68,7 @@ class AnsweredQuestions(BaseModel):
 
 @router.get("/documents/overview")
 def overview(id: str, service: ServiceOf, _user: UserOf) -> OverviewRow:
-    """What a document is and for whom; told by rule, without a language model."""
+    """The kind and the audience of a document, found by rule, without a language model."""
     entry = _entry(id, service)
     card = _card(entry, service)
     name = Path(entry.origin).name if entry.origin else entry.source
@@ -80,9 +80,9 @@ def overview(id: str, service: ServiceOf, _user: UserOf) -> OverviewRow:
 
 @router.get("/documents/questions")
 async def document_questions(id: str, service: ServiceOf, _user: UserOf) -> AnsweredQuestions:
-    """Three questions that a document answers, asked of it alone before they are named; that takes seconds.
+    """Three questions that a document answers, each tested on it alone; that takes seconds.
 
-    Of a document that is not there, none: pages ask while it may be deleted.
+    For a document that does not exist, none: pages ask while it may be deleted.
     """
     entry, generation = await asyncio.to_thread(lambda: (_known(id, service), service.catalogue.generation()))
     if entry is None:
@@ -93,13 +93,14 @@ async def document_questions(id: str, service: ServiceOf, _user: UserOf) -> Answ
 
 @router.get("/suggestions")
 async def starting_questions(service: ServiceOf, _user: UserOf) -> AnsweredQuestions:
-    """Questions to begin a conversation with, of the latest documents, each answered when it was asked before."""
+    """Questions to begin a conversation with, about the latest documents, each answered when it was tested."""
     generation = await asyncio.to_thread(service.catalogue.generation)
     made = await service.overviews.get(generation, "", lambda: _starting(service), WAIT)
     return AnsweredQuestions(questions=made or [], ready=made is not None)
 
 
 def _known(id: str, service: Service) -> CatalogueEntry | None:
+    """Return a document's entry by the id that users see; None if there is none."""
     return service.catalogue.document(service.names.document_id(id))
 
 
@@ -112,6 +113,7 @@ def _entry(id: str, service: Service) -> CatalogueEntry:
 
 
 def _questions(entry: CatalogueEntry, service: Service) -> list[str]:
+    """Return the first questions about a document that can be answered, within the time."""
     asked = _candidates(entry, service.catalogue.passages(entry.id, LOOKED_AT), _card(entry, service))
     condition = _only(entry.id)
     if condition is None:
@@ -121,7 +123,7 @@ def _questions(entry: CatalogueEntry, service: Service) -> list[str]:
 
 
 def _starting(service: Service) -> list[str]:
-    """Return a question of each of the latest documents that has one, until three of them are claimed as answered.
+    """Return one question for each of the latest documents that has one, up to three with a claimed answer.
 
     A person who begins should see answers: questions for which only passages are shown fill up what is missing. No two
     begin alike, as "Who are the authors of" does, if there are others.
@@ -131,7 +133,7 @@ def _starting(service: Service) -> list[str]:
     seen: set[str] = set()
     latest = service.catalogue.documents(limit=DOCUMENTS)[0]
     ends = time.monotonic() + SECONDS
-    for entry in sorted(latest, key=lambda entry: not _own_title(entry)):  # whose title says what is asked about
+    for entry in sorted(latest, key=lambda entry: not _own_title(entry)):  # the title says what the document is about
         if entry.copy_of or (entry.origin or entry.id) in seen:
             continue
         ends += _give_way(service)
@@ -158,25 +160,27 @@ def _unlike(questions: Sequence[str]) -> list[str]:
 
 
 def _candidates(entry: CatalogueEntry, passages: Sequence[Passage], card: Passage | None) -> list[Candidate]:
+    """Return possible questions about a document, from its title, authors and passages."""
     line = next((line for line in (card.text if card else "").split("\n") if line.startswith("Authors: ")), "")
     authors = [name for name in line.removeprefix("Authors: ").split("; ") if name]
     return candidates(_own_title(entry), authors, entry.id, passages, entry.kind)
 
 
 def _card(entry: CatalogueEntry, service: Service) -> Passage | None:
-    with suppress(PassageGone):  # it may be deleted while its questions are made
+    """Return the document's card (a passage of its metadata); None if it was deleted."""
+    with suppress(PassageGone):  # the document may be deleted while its questions are made
         return next(iter(service.preflight.library.passages([card_id(entry.id)])), None)
     return None
 
 
 def _own_title(entry: CatalogueEntry) -> str:
-    """Return a document's title, "" where that is its file's name."""
+    """Return a document's title, "" if it is its file's name."""
     stem = Path(entry.origin or entry.source).stem
     return "" if entry.title.strip() in (stem, Path(entry.origin or entry.source).name) else entry.title.strip()
 
 
 def _only(document_id: str) -> str | None:
-    """Return the filter for one document; None where its id cannot be written in one."""
+    """Return the filter for one document; None if its id cannot be written in a filter."""
     if '"' not in document_id:
         return f'id in ("{document_id}")'
     return None if "'" in document_id else f"id in ('{document_id}')"
@@ -185,14 +189,14 @@ def _only(document_id: str) -> str | None:
 def _answered(
     asked: Sequence[Candidate], service: Service, condition: str | None, ends: float
 ) -> Iterator[tuple[str, bool]]:
-    """Yield each question that is answered before `ends`, a monotonic time, and whether its answer is claimed."""
+    """Yield each question answered before `ends` (monotonic time), and whether its answer is claimed."""
     for each in asked:
         ends += _give_way(service)
         if service.closing or time.monotonic() > ends:
             break
         try:
             answer = service.preflight.try_question(each.question, where=(condition,) if condition else ())
-        except PreflightError as error:  # a question that cannot be asked is none to offer
+        except PreflightError as error:  # a question that causes an error is not offered
             log.info("a question of an overview failed: %s", error)
             continue
         if is_answered(each, answer):
@@ -200,9 +204,10 @@ def _answered(
 
 
 def _give_way(service: Service) -> float:
-    """Wait while a turn runs or an upload does, and return for how many seconds.
+    """Wait while a turn or an upload runs, and return how many seconds that took.
 
-    During an upload the index does not know yet what the catalogue lists: its questions would find nothing.
+    During an upload the catalogue lists documents that the index does not contain yet: their questions would find
+    nothing.
     """
     begun = time.monotonic()
     while (service.running.is_busy or service.changing.locked()) and not service.closing:

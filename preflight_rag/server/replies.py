@@ -1,4 +1,4 @@
-"""What both of OpenAI's APIs say of a turn: its text with notes and footnotes, its end, citations as annotations."""
+"""Replies to a turn in both of OpenAI's APIs: the text with notes and footnotes, its end, citations as annotations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from preflight_rag.state.values import Answer, Citation, Clarification, Gap
 from preflight_rag.text.citations import MARK
 from preflight_rag.text.inert import inert
 
-CHARS_A_TOKEN = 4  # of English in common tokenizers: what a limit of tokens is counted by here
+CHARS_A_TOKEN = 4  # average for English in common tokenizers, by which a limit of tokens is converted
 NOTE = "> Note: "
 WITHOUT = {
     MODEL: "the language model is away",
@@ -61,7 +61,7 @@ class ReplyRequest:
     skipped: tuple[str, ...] = ()
 
     def note(self) -> str:
-        """Return a line on what was not read; "" where all was."""
+        """Return a line on the message parts that were not read; "" if there are none."""
         kinds = " and ".join(dict.fromkeys(kind.removeprefix("input_").split("_")[0] for kind in self.skipped))
         return f"{NOTE}only text is read here; what was sent as {kinds} was passed over." if kinds else ""
 
@@ -73,7 +73,7 @@ class ReplyEnd:
     Attributes:
         rest: The text still to be sent.
         text: The whole text.
-        reason: Why it ends there.
+        reason: The finish reason.
         extra: The field `preflight`.
         refusal: Why there is no text.
         annotations: Citations, by the place of their mark in the text.
@@ -91,12 +91,12 @@ class ReplyEnd:
 
 @dataclass(frozen=True)
 class CitedPlace:
-    """A citation's first mark in a text, with where its document can be opened.
+    """A citation's first mark in a text, with the address of its document.
 
     Attributes:
-        start, end: Of the mark, in characters of the text.
-        citation: What is cited there.
-        url: In the open web, or the document's file at this server; "" where it is in neither.
+        start, end: The mark's place, in characters of the text.
+        citation: The citation.
+        url: The document's web address, or its file at this server; "" if there is neither.
         is_file: Whether that is a file of this server.
     """
 
@@ -127,8 +127,8 @@ class Writer:
     """Writes one reply, piece by piece.
 
     Args:
-        wanted: How the client wants it.
-        user: Who asks.
+        wanted: The client's requirements.
+        user: The user who asked.
     """
 
     def __init__(self, wanted: ReplyRequest, user: User) -> None:
@@ -137,14 +137,14 @@ class Writer:
         self._is_cut = False
 
     def feed(self, text: str) -> str:
-        """Return what is sent of a piece of the answer."""
+        """Return the part of a piece of the answer that is sent now."""
         return "" if self.wanted.format else self._within(text)
 
     def end(self, outcome: Outcome) -> ReplyEnd:
-        """Return how the reply ends.
+        """Return the end of the reply.
 
         Raises:
-            Exception: What the turn failed with.
+            Exception: The error with which the turn failed.
         """
         if isinstance(outcome, StoppedTurn):
             raise Refused(409, "the turn was stopped", code="stopped")
@@ -166,10 +166,11 @@ class Writer:
         return self._ended(self._within(self.wanted.format.text(outcome)), extra, usage=usage)
 
     def _ended(self, rest: str, extra: dict[str, Any], usage: tuple[int, int] = (0, 0)) -> ReplyEnd:
+        """Return the end of a reply, with the text that is not sent yet."""
         return ReplyEnd(rest, self.sent, "length" if self._is_cut else "stop", extra, usage=usage)
 
     def _rest(self, answer: Answer) -> str:
-        """Return what the text still lacks: notes, then footnotes; all of it where nothing has been sent."""
+        """Return the text still to be sent: notes, then footnotes; all of the text if nothing has been sent."""
         away = _without_model(answer)
         why = WITHOUT[away.stage] if away else ""
         lost = f"{NOTE}{why}, so this shows what the documents say. {away.error}" if away else ""
@@ -178,14 +179,14 @@ class Writer:
         return begun + "".join(f"\n\n{note}" for note in notes) + footnotes(answer.citations)
 
     def _ignored(self, answer: Answer) -> dict[str, Any]:
-        """Return what had no effect on an answer; options of sampling have none where no model was asked."""
+        """Return the options without effect on an answer; sampling options have none if no model was used."""
         asked = answer.receipt.model_calls and _without_model(answer) is None
         unused = () if asked else tuple(self.wanted.sampling)
         names = sorted({*self.wanted.ignored, *unused, *self.wanted.skipped})
         return {"ignored": names} if names else {}
 
     def _cut_by_model(self, error: BadReply) -> ReplyEnd:
-        """Return a reply that its model did not finish, or refused."""
+        """Return the end of a reply that its model did not finish, or refused."""
         rest = self._within(error.partial) if not self.sent and self.wanted.format is None else ""
         reason = ENDS[error.reason]
         refusal = describe(error)["message"] if reason == "content_filter" else None
@@ -194,7 +195,7 @@ class Writer:
         return ReplyEnd(rest, self.sent, reason, {"error": describe(error)}, refusal, usage=usage)
 
     def _within(self, text: str) -> str:
-        """Return as much of a text as the limit leaves room for, and count it as sent."""
+        """Return as much of a text as the limit allows, and count it as sent."""
         if self.wanted.most_tokens is not None:
             room = self.wanted.most_tokens * CHARS_A_TOKEN - len(self.sent)
             self._is_cut |= len(text) > room
@@ -209,7 +210,7 @@ def _without_model(answer: Answer) -> Gap | None:
 
 
 async def cited_places(service: Service, outcome: Outcome, text: str, base_url: str) -> tuple[CitedPlace, ...]:
-    """Return the places of citations in a text, in order: each at its first mark above the footnotes."""
+    """Return the citations' places in a text, in order: each at its first mark above the footnotes."""
     if not isinstance(outcome, Answer) or not outcome.citations:
         return ()
     by_number = {citation.n: citation for citation in outcome.citations}
@@ -241,13 +242,13 @@ def _url(service: Service, citation: Citation, base_url: str) -> tuple[str, bool
 
 
 def choices(asked: Clarification) -> str:
-    """Return a question back to the person, with numbered choices."""
+    """Return a clarifying question with numbered choices."""
     lines = [f"{place}. {inert(choice.label)}" for place, choice in enumerate(asked.choices, 1)]
     return "\n".join([inert(asked.question), "", *lines, "", 'Answer with a number, a name, or "all".'])
 
 
 def as_answered(history: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the history without empty messages and without the notes and sources that were set under answers."""
+    """Return the history without empty messages and without the notes and sources that follow answers."""
     plain = (
         (role, _NOTES.sub("", strip_footnotes(text)).strip() if role == "assistant" else text) for role, text in history
     )

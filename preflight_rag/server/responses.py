@@ -1,6 +1,6 @@
-"""OpenAI's Responses API under `/v1/responses`: text, events, and conversations that go on by `previous_response_id`.
+"""OpenAI's Responses API under `/v1/responses`: text, events, and conversations continued by `previous_response_id`.
 
-A response's id names its thread and its turn, so nothing but the ledger keeps responses, and they outlive a restart.
+A response's id names its thread and its turn, so responses are stored only in the ledger and survive a restart.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
 class ResponsesBody(SamplingBody):
-    """A response to make."""
+    """The body of a request for a response."""
 
     input: str | list[dict[str, Any]] = Field(description="A text, or messages.")
     instructions: str | None = None
@@ -64,10 +64,10 @@ class ResponsesBody(SamplingBody):
     store: bool | None = None
 
     def messages(self) -> list[Message]:
-        """Return the input as messages; items of other kinds, such as a tool's output, are passed over.
+        """Return the input as messages; items of other kinds, such as a tool's output, are skipped.
 
         Raises:
-            Refused: One of them is no message.
+            Refused: One of them is not a message.
         """
         if isinstance(self.input, str):
             return [Message(role="user", content=self.input)]
@@ -79,10 +79,10 @@ class ResponsesBody(SamplingBody):
             raise Refused(400, f"a message of the input is wrong: {problem}", param="input") from None
 
     def wanted(self) -> ReplyRequest:
-        """Return how the reply is wanted.
+        """Return the client's requirements on the reply.
 
         Raises:
-            Refused: Its format cannot be kept.
+            Refused: The reply's format is not supported.
         """
         others = () if isinstance(self.input, str) else (str(item.get("type", "message"))[:40] for item in self.input)
         passed_over = {kind for kind in others if kind != "message"}
@@ -97,7 +97,7 @@ class ResponsesBody(SamplingBody):
 
 @dataclass(frozen=True)
 class ResponseRequest:
-    """The input of a response: the question, the messages before it, and instructions on how to write."""
+    """The input of a response: the question, the earlier messages, and instructions on how to write."""
 
     question: str
     history: tuple[tuple[str, str], ...]
@@ -105,7 +105,7 @@ class ResponseRequest:
 
     @classmethod
     def of(cls, body: ResponsesBody) -> ResponseRequest:
-        """Return the last message of the user and what stands before it.
+        """Return the last message of the user with the earlier messages and instructions.
 
         Raises:
             Refused: There is none.
@@ -121,7 +121,7 @@ class ResponseRequest:
 
 @router.post("", response_model=None, responses=STREAMED)
 async def respond(body: ResponsesBody, request: Request, service: ServiceOf, user: UserOf) -> Response:
-    """Take a turn as a response; citations are annotations, and all of the answer is in the extra field `preflight`."""
+    """Run a turn as a response; citations are annotations, and the whole answer is in the extra field `preflight`."""
     route = route_of(body.model)
     body.check_tools()
     spoken_messages = [(each.role, each.text()) for each in body.messages()]
@@ -159,7 +159,7 @@ async def respond(body: ResponsesBody, request: Request, service: ServiceOf, use
         places = () if wanted.format else await cited_places(service, outcome, ended.text, str(request.base_url))
         return replace(ended, annotations=places)
 
-    # Nothing runs between this look and the start, so the number is the turn's.
+    # No other task runs between this check and the start, so the number is right.
     made = ResponseInProgress(
         body, response_id(shown, _next_turn(service.preflight.ledger.last(thread_id), asked.question))
     )
@@ -174,7 +174,7 @@ async def respond(body: ResponsesBody, request: Request, service: ServiceOf, use
 
 @router.get("/{name}", response_model=None)
 async def retrieve(name: str, request: Request, service: ServiceOf, user: UserOf) -> Response:
-    """A response of before, as the ledger keeps its turn."""
+    """An earlier response, from its turn in the ledger."""
     turn = _turn_of(service, user, name)
     if turn.result is None:
         raise _missing(name)
@@ -187,7 +187,7 @@ async def retrieve(name: str, request: Request, service: ServiceOf, user: UserOf
 
 
 def _next_turn(last: Turn | None, question: str) -> int:
-    """Return the number of the turn that a question begins, or of the one whose offered choices it answers."""
+    """Return the number of the turn that a question begins, or of the one whose choices it answers."""
     if last is None:
         return 1
     offered = [Choice.model_validate(each) for each in (last.clarification or {}).get("choices") or []]
@@ -195,15 +195,15 @@ def _next_turn(last: Turn | None, question: str) -> int:
 
 
 def response_id(thread: str, turn: int) -> str:
-    """Return the id of the response that a turn of a thread is, as the user calls it."""
+    """Return the response id for a turn of a thread; the thread is named as the user knows it."""
     return f"{PREFIX}{turn}_{thread.encode().hex()}"
 
 
 def thread_and_turn(name: str) -> tuple[str, int]:
-    """Return what a response's id names.
+    """Return the thread and the turn that a response's id names.
 
     Raises:
-        Refused: It is none.
+        Refused: The text is not such an id.
     """
     turn, _, thread = name.removeprefix(PREFIX).partition("_")
     try:
@@ -215,10 +215,10 @@ def thread_and_turn(name: str) -> tuple[str, int]:
 
 
 async def _thread(service: Service, user: User, body: ResponsesBody, asked: ResponseRequest) -> tuple[str, bool]:
-    """Return the thread of a response by the user's name for it, and whether the thread continues.
+    """Return the user's name of the thread for a response, and whether the thread existed before.
 
-    It continues from its last turn. From an earlier turn, or while a turn runs, a copy of the thread up to that turn
-    continues.
+    A response continues its thread from the last turn. From an earlier turn, or while a turn runs, it continues a copy
+    of the thread up to that turn.
 
     Raises:
         Refused: The response to continue from does not exist.
@@ -236,7 +236,7 @@ async def _thread(service: Service, user: User, body: ResponsesBody, asked: Resp
 
 
 def _turn_of(service: Service, user: User, name: str) -> Turn:
-    """Return the turn that a response's name stands for."""
+    """Return the turn that a response's id names."""
     thread, number = thread_and_turn(name)
     found = [turn for turn in service.preflight.ledger.turns(user.thread(thread)) if turn.turn == number]
     if not found:
@@ -256,7 +256,7 @@ def _missing(name: str) -> Refused:
 
 
 class ResponseInProgress:
-    """A response in the making.
+    """A response that is being made.
 
     Args:
         body: The request.
@@ -315,7 +315,7 @@ class ResponseInProgress:
                         yield made
 
     def at_once(self, ended: ReplyEnd) -> Iterator[bytes]:
-        """Yield the events of a response that is known at once."""
+        """Yield all events of a response that is known already."""
         yield from self._begin()
         yield from self._end(ended)
 
@@ -330,10 +330,11 @@ class ResponseInProgress:
         yield self._of_part("response.content_part.added", part=part)
 
     def _delta(self, text: str) -> bytes:
+        """Return the event with a piece of the text."""
         return self._of_part("response.output_text.delta", delta=text, logprobs=[])
 
     def _end(self, ended: ReplyEnd) -> Iterator[bytes]:
-        """Yield the events behind the last text: citations, the whole text, and the finished response."""
+        """Yield the events after the last text: citations, the whole text, and the finished response."""
         if ended.rest:
             yield self._delta(ended.rest)
         for number, place in enumerate(ended.annotations):
@@ -350,7 +351,7 @@ class ResponseInProgress:
         yield self._event(f"response.{STATUS[ended.reason]}", response=self.whole(ended))
 
     def _failed(self, error: Exception) -> bytes:
-        """Return the event of a turn that failed."""
+        """Return the event for a turn that failed."""
         described = error_body(error, "/v1")["error"]
         code = "server_error" if described["type"] == "server_error" else "invalid_prompt"
         failed = {**self._response("failed"), "error": {"code": code, "message": described["message"]}}
@@ -393,15 +394,17 @@ class ResponseInProgress:
         }
 
     def _of_part(self, kind: str, **fields: Any) -> bytes:
+        """Return an event about the reply's only part."""
         return self._event(kind, item_id=self._item, output_index=0, content_index=0, **fields)
 
     def _event(self, kind: str, **fields: Any) -> bytes:
+        """Return an event with the next number."""
         number, self._number = self._number, self._number + 1
         return event(kind, {"type": kind, "sequence_number": number, **fields})
 
 
 def _at_once(body: ResponsesBody, ended: ReplyEnd) -> Response:
-    """Return a response that is no turn, such as a client's task."""
+    """Return a response that is not a turn, such as the reply to a client's task."""
     made = ResponseInProgress(body, f"{PREFIX}{uuid4().hex}")
     if not body.stream:
         return JSONResponse(made.whole(ended))

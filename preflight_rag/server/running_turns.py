@@ -1,4 +1,4 @@
-"""The turns that a server takes now: each in a task of its own, which several clients may listen to."""
+"""The turns that a server is running: each in a task of its own, to which several clients may listen."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from preflight_rag.state.errors import PreflightError
 from preflight_rag.state.values import Answer, Clarification
 
 log = logging.getLogger("preflight.server")
-WAITING = 4  # turns that may wait for each one that runs: a guess
+WAITING = 4  # waiting turns for each running one: a guess
 
 
 class StoppedTurn:
@@ -28,7 +28,7 @@ class StoppedTurn:
 
 @dataclass(frozen=True)
 class QueuedTurn:
-    """A turn waits for others to end; `ahead` counts them."""
+    """An item for a waiting turn; `ahead` counts the turns before it."""
 
     ahead: int
 
@@ -45,11 +45,11 @@ def is_last(item: Item | None) -> TypeIs[Outcome]:
 
 
 class Listener:
-    """One listener to a turn: all its items from the first on, also those that had come before; `get` gives the next.
+    """A listener to a turn: it gets all items from the first on, also earlier ones; `get` returns the next.
 
     Attributes:
-        thread_id: The turn's thread, as the ledger calls it.
-        seconds: When the item that `get` gave last had come, counted from the turn's beginning.
+        thread_id: The turn's thread, by its id in the ledger.
+        seconds: When the last item returned by `get` was produced, counted from the turn's beginning.
     """
 
     def __init__(self, turn: RunningTurn, items: Sequence[tuple[float, Item]]) -> None:
@@ -64,7 +64,7 @@ class Listener:
         self._items.put_nowait((seconds, item))
 
     async def get(self, seconds: float | None = None) -> Item | None:
-        """Return the next item, or None where none comes within the seconds."""
+        """Return the next item, or None if none comes within the seconds."""
         try:
             async with asyncio.timeout(seconds):
                 self.seconds, item = await self._items.get()
@@ -80,12 +80,12 @@ class Listener:
 
 
 class RunningTurn:
-    """One turn, in a task of its own. `get` gives its items in order, to whoever started it; others `listen`.
+    """One turn, in a task of its own. `get` returns its items in order to the client that started it; others `listen`.
 
     Args:
-        thread_id: The thread, as the ledger calls it.
+        thread_id: The thread, by its id in the ledger.
         start: Starts the turn.
-        turns: The server's turns, which this one is among.
+        turns: The server's turns, to which this one belongs.
     """
 
     def __init__(self, thread_id: str, start: Callable[[], AsyncGenerator[Event, None]], turns: RunningTurns) -> None:
@@ -98,18 +98,18 @@ class RunningTurn:
         self._task = asyncio.create_task(self._run(), name=f"turn {thread_id}")
 
     def listen(self) -> Listener:
-        """Another listener, who hears the turn from its beginning."""
+        """Return another listener, which gets all items from the turn's beginning."""
         listener = Listener(self, self._items)
         self._listeners.append(listener)
         return listener
 
     async def get(self, seconds: float | None = None) -> Item | None:
-        """Return the next item, or None where none comes within the seconds."""
+        """Return the next item, or None if none comes within the seconds."""
         return await self._own.get(seconds)
 
     @property
     def seconds(self) -> float:
-        """When the item that `get` gave last had come, counted from the turn's beginning."""
+        """When the last item returned by `get` was produced, counted from the turn's beginning."""
         return self._own.seconds
 
     async def outcome(self) -> Outcome:
@@ -125,14 +125,14 @@ class RunningTurn:
         await asyncio.wait([self._task], timeout=seconds)
 
     def _put(self, item: Item) -> None:
-        """Tell everybody who listens, and remember it for who comes later."""
+        """Deliver an item to all listeners, and keep it for later ones."""
         timed = time.perf_counter() - self.started, item
         self._items.append(timed)
         for listener in self._listeners:
             listener.take(*timed)
 
     async def _run(self) -> None:
-        """Take the turn, and give every event, and the outcome last, to whoever listens."""
+        """Run the turn, and deliver every event, and the outcome last, to the listeners."""
         outcome: Outcome = StoppedTurn()
         try:
             async with (
@@ -160,13 +160,13 @@ class RunningTurn:
 
 
 class RunningTurns:
-    """All turns of a server that are being taken.
+    """All turns that a server is running.
 
     Args:
         most: Turns at once; `WAITING` times as many may wait.
-        turn_seconds: How long one may take.
-        metrics: Where turns are counted.
-        names: What clients are shown in the place of paths.
+        turn_seconds: Timeout of one turn.
+        metrics: Counts the turns.
+        names: Names shown to clients instead of paths.
     """
 
     def __init__(self, most: int, turn_seconds: float, metrics: Metrics, names: DocumentNames) -> None:
@@ -180,12 +180,12 @@ class RunningTurns:
         """Start a turn.
 
         Args:
-            thread_id: The thread, as the ledger calls it.
+            thread_id: The thread, by its id in the ledger.
             start: Starts the turn.
-            of: What stands before the ids of all threads of whoever asks.
+            of: The prefix of the user's thread ids, by which the user's turns are counted.
 
         Raises:
-            Refused: Too many are running and waiting, or too many of whoever asks.
+            Refused: Too many turns are running and waiting, or too many of this user.
         """
         places = self._most * (1 + WAITING)
         if self._closed or len(self._turns) >= places:
@@ -215,12 +215,12 @@ class RunningTurns:
         return bool(self._turns)
 
     def of(self, thread_id: str) -> RunningTurn | None:
-        """Return the turn that a thread takes now; of several, of which all but one wait for the thread, the first."""
+        """Return the turn that runs on a thread; if others wait for the thread, the one that came first."""
         found = [turn for turn in self._turns if turn.thread_id == thread_id]
         return min(found, key=lambda turn: turn.started, default=None)
 
     async def stop(self, thread_id: str) -> bool:
-        """Stop a thread's turns and wait for their end; false where none runs."""
+        """Stop a thread's turns and wait for their end; return False if none runs."""
         found = [turn for turn in self._turns if turn.thread_id == thread_id]
         for turn in found:
             turn.stop()
@@ -229,19 +229,19 @@ class RunningTurns:
         return bool(found)
 
     async def close(self) -> None:
-        """Stop all turns, and take no more."""
+        """Stop all turns, wait for their end, and accept no more."""
         self.stop_all()
         for turn in list(self._turns):
             await turn.ended()
 
     def stop_all(self) -> None:
-        """Ask all turns to stop, and take no more."""
+        """Request all turns to stop, and accept no more."""
         self._closed = True
         for turn in self._turns:
             turn.stop()
 
     def named(self, outcome: Answer | Clarification) -> Answer | Clarification:
-        """Return an answer as clients are shown it: its documents by their names, not by paths of this machine."""
+        """Return an answer for clients: with documents by their names, not by paths of this machine."""
         if isinstance(outcome, Clarification):
             return outcome
         return Answer.model_validate(self._names.shown(outcome.model_dump()))

@@ -1,4 +1,4 @@
-"""What one server is made of, and what its routes share."""
+"""The parts of one server, which its routes share."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ log = logging.getLogger("preflight.server")
 MINUTE = 60.0
 SHARED_SECONDS = 15.0
 """Timeout of counting a request, which takes milliseconds; the request is then refused. A guess."""
-WRONG_KEY_COST = 20.0  # requests that a wrong key counts as: 30 guesses a minute at the default rate
+WRONG_KEY_COST = 20.0  # number of requests that a wrong key counts as: 30 tries a minute at the default rate
 
 
 class Service:
     """One server's parts; made by `create_app`, closed when it ends.
 
-    The `Preflight` that it is given is the caller's, to be closed and not to be changed: with a model that was
-    connected on the page, `preflight` is another one over the same library and conversations.
+    The given `Preflight` belongs to the caller, who closes it, and is not changed: with a model that was connected on
+    the page, `preflight` is another one over the same library and conversations.
     """
 
     def __init__(self, preflight: Preflight, options: ServerOptions) -> None:
@@ -82,16 +82,16 @@ class Service:
         return keys
 
     def needs_key(self) -> bool:
-        """Return whether a key is needed. Once one was, it stays so: revoking the last key lets nobody in."""
+        """Return whether a key is needed. Once needed, it stays so: revoking the last key does not open the server."""
         return self._needs_key
 
     async def admit(self, bucket: str, token: str = "", cost: float = 1.0) -> str | None:
-        """Count a request, and find who is signed in on the page.
+        """Count a request, and return the id of the key with which the page is signed in.
 
         Args:
-            bucket: The bucket that it counts against, unless `token` is that of a session, which has one of its own.
+            bucket: The bucket that it counts against, unless `token` belongs to a session, which has its own.
             token: The token of the page's session, or "".
-            cost: For how many requests it counts.
+            cost: The number of requests that it counts as.
 
         Returns:
             The id of the session's key, or None.
@@ -112,7 +112,7 @@ class Service:
         return found.key_id
 
     async def wrong_key(self, address: str) -> None:
-        """Count a wrong key against the address that it came from: who guesses soon has to wait.
+        """Count a wrong key against the address that it came from, which slows down guessing.
 
         Raises:
             Refused: Too many came from there.
@@ -120,7 +120,7 @@ class Service:
         await self.admit(address, cost=WRONG_KEY_COST)
 
     def take_model(self, entry: ModelEntry | None, reader: Reader | None) -> None:
-        """Take turns with a model that was connected on the page, or, with None, as the server was started."""
+        """Run turns with a model that was connected on the page, or, with None, as the server was started."""
         self.entered = entry
         self.preflight, self.watch = self._first
         if reader is not None:
@@ -128,12 +128,12 @@ class Service:
             self.watch = ModelWatch(self.preflight)
 
     def models(self) -> list[str]:
-        """Return the models that people may choose, the server's own first."""
+        """Return the models that users may choose, the server's own first."""
         offline = [] if self.preflight.reader.by_rule and self.options.wanted is None else [OFFLINE]
         return list(dict.fromkeys([self.watch.name, *offline, *self.options.offered]))
 
     def model_of(self, name: str | None) -> str | None:
-        """Return a model that was asked for, None for the server's own.
+        """Return a requested model, None for the server's own.
 
         Raises:
             Refused: It is not offered.
@@ -150,7 +150,7 @@ class Service:
         return name
 
     def forget(self, work: asyncio.Task[Any]) -> None:
-        """Forget a piece of work that has ended, whatever became of it."""
+        """Remove a finished task from the set of tasks, and mark its error as seen."""
         self.working.discard(work)
         if not work.cancelled():
             work.exception()
@@ -158,8 +158,8 @@ class Service:
     async def close(self) -> None:
         """Stop every turn and ingest; turns can be resumed later.
 
-        The application is let go of: FastAPI's objects refer to each other in a circle, which would keep its models in
-        memory until the garbage collector comes by.
+        The reference to the application is dropped: FastAPI's objects refer to each other in a circle, which would keep
+        the models in memory until the garbage collector runs.
         """
         self.closing = True
         await self.overviews.close()

@@ -1,8 +1,8 @@
-"""Several libraries behind one address: each has an application of its own, and a request says which one it is for.
+"""Several libraries behind one address: each has an application of its own, and a request names its library.
 
-The page says so with a header, since two tabs may look at two libraries; a link within it, such as one to a document's
-file, goes by the cookie that the last choice has set. A program names the header, or is served the first library.
-Keys, conversations, limits and uploads are a library's own.
+The page names it in a header, since two tabs may show two libraries; links in the page, such as one to a document's
+file, use the cookie that the last choice has set. A program sends the header, or is served the first library. Keys,
+conversations, limits and uploads belong to one library.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from preflight_rag.state.errors import LibraryMissing, UsageError
 HEADER = "X-Preflight-Library"
 COOKIE = "preflight_library"
 MOST = 50
-"""Libraries of one server, each of which keeps its index in memory; a guess."""
+"""Most libraries of one server, each of which keeps its index in memory; a guess."""
 
 
 def libraries_in(folder: Path) -> dict[str, Path]:
@@ -32,7 +32,7 @@ def libraries_in(folder: Path) -> dict[str, Path]:
 
     Raises:
         LibraryMissing: There is none.
-        UsageError: There are more than one server should hold.
+        UsageError: There are more than one server should have.
     """
     try:
         found = {each.name: each for each in sorted(folder.iterdir()) if (each / DATABASE).is_file()}
@@ -48,23 +48,23 @@ def libraries_in(folder: Path) -> dict[str, Path]:
 
 
 class Several:
-    """The ASGI application that hands each request on to that of its library.
+    """The ASGI application that passes each request to that of its library.
 
     Args:
-        apps: By the library's name; the first is for requests that name none.
+        apps: Applications by library name; the first is for requests that name none.
     """
 
     def __init__(self, apps: Mapping[str, FastAPI]) -> None:
         self.apps = dict(apps)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request, or all applications' beginning and end."""
+        """Serve a request, or the start and stop of all applications."""
         if scope["type"] == "lifespan":
             await self._live(receive, send)
             return
         headers = Headers(scope=scope)
         name = unquote(headers.get(HEADER, ""))
-        # A cookie may name a library that is gone since; what a header names has to be there.
+        # A cookie may name a library that no longer exists; a header must name an existing one.
         app = self.apps.get(name or _from_cookie(headers.get("cookie", "")))
         if name and app is None:
             missing = Refused(404, f"there is no library {name[:100]!r} here", help="GET /api/info lists them.")

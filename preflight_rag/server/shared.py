@@ -1,13 +1,13 @@
-"""What servers over one library share besides conversations: sessions of the page, and buckets of requests and tokens.
+"""State shared by servers over one library, besides conversations: page sessions, buckets of requests and tokens.
 
-Both are tables: in PostgreSQL beside the conversations where these are there, else in the folder's `server.db`. So a
-limit holds for all servers together, a session goes on at another one, and both outlive a restart. They are not kept in
-`threads.db`, in which a request would wait for whoever has locked that file to write or to vacuum it.
+Both are tables: in PostgreSQL if the conversations are there, else in the folder's `server.db`. So a limit holds for
+all servers together, a session continues at another one, and both survive a restart. They are not in `threads.db`,
+where a request would wait for any program that has locked the file to write or to vacuum it.
 
-Nothing in them is worth more than signing in again, so they have no versions: other columns would come as other tables.
-A request costs one statement, which is on its way to the disk and not waited for: a crash of the machine may take the
-last moments. Statements run in threads of their own, so that no event loop waits, nor anything else for a database
-that is gone.
+Losing them costs no more than signing in again, so they have no versions: other columns would come as other tables.
+A request costs one statement, whose commit does not wait for the disk: a crash of the machine may lose the last
+moments. Statements run in threads of their own, so that neither an event loop nor anything else waits for a database
+that cannot be reached.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ log = logging.getLogger("preflight.server")
 DATABASE = "server.db"
 """The file's name in a library's folder."""
 BUSY_SECONDS = 2.0
-"""Timeout for another writer of the file, each of which takes less than a millisecond; a guess."""
+"""Timeout for other writers of the file, which take less than a millisecond each; a guess."""
 WORKERS = 4
-"""Statements at once; a guess."""
+"""Most statements at once; a guess."""
 MOST_SESSIONS = 10_000
 """Most sessions of all users together; a guess, far above what one server sees."""
 SWEEP = 1000
@@ -48,9 +48,10 @@ TABLES = (
     "create table if not exists token_buckets (name text primary key, full_at double precision not null, "
     "wait double precision not null, at double precision not null)",
 )
-# A bucket is the moment at which it is full again: taking from it moves that on, and time brings it nearer. Costs are
-# in seconds of filling. It owes at most what it holds, so that a clock that was set back locks nobody out for long.
-# Of two who take at once the second sees what the first has left: the row is locked. The slack is that of rounding.
+# A bucket is stored as the moment at which it is full again: taking from it moves that moment on, and time brings it
+# nearer. Costs are in seconds of filling. The moment is at most one capacity ahead, so that a clock that was set back
+# locks nobody out for long. The row is locked, so of two concurrent requests the second sees what the first has left.
+# The slack allows for rounding.
 _LEFT = "least(greatest(token_buckets.full_at, excluded.at), excluded.at + 2 * :seconds)"
 _WAIT = f"greatest(0, {_LEFT} + :cost - excluded.at - :seconds - 0.001)"
 _TAKE = f"""
@@ -91,13 +92,13 @@ class BucketLimit:
     seconds: float
 
     def cost(self, tokens: float) -> float:
-        """Return the seconds in which so many tokens come."""
+        """Return the seconds in which a bucket gains `tokens`."""
         return tokens * self.seconds / self.amount
 
 
 @dataclass(frozen=True)
 class Admission:
-    """The result of `SharedState.admit`: the session's key, or None, and the seconds to wait, 0.0 for none."""
+    """The result of `SharedState.admit`: the id of the session's key, or None, and the seconds to wait."""
 
     key_id: str | None
     wait: float
@@ -108,7 +109,7 @@ class SharedState:
 
     Args:
         opening: Opens the database, at the first use.
-        clock: Seconds, in the place of the database's own clock.
+        clock: Returns seconds, instead of the database's own clock.
     """
 
     def __init__(
@@ -123,20 +124,20 @@ class SharedState:
 
     @classmethod
     def of(cls, folder: Path, url: str | None) -> SharedState:
-        """Return a library's state: in PostgreSQL where its conversations are (`url`), else in a file of its folder."""
+        """Return a library's state: in PostgreSQL if conversations are there (`url`), else in a file of its folder."""
         return cls(partial(_open, folder, url))
 
     async def open(self) -> None:
-        """Open the database, and make what is missing in it."""
+        """Open the database, and create its tables if they are missing."""
         await self._run(self._opened)
 
     async def close(self) -> None:
-        """Close it; what is on its way ends first."""
+        """Close the database, after the running statements."""
         await self._run(self._resources.close)
         self._workers.shutdown(wait=False)
 
     async def begin(self, key_id: str, seconds: float) -> str:
-        """Begin a session with a key, and give its token, of which no more than the hash is kept."""
+        """Begin a session with a key, and return its token, of which only the hash is stored."""
         token = secrets.token_urlsafe(32)
         await self._run(partial(self._begin, _hash(token), key_id, seconds))
         return token
@@ -149,29 +150,29 @@ class SharedState:
         """Find the session of a token and count a request, in one statement.
 
         Args:
-            name: Whose bucket it is, where there is no session; that of a session is its key's.
-            cost: How much is taken; nothing is where there is not so much.
-            limit: Of the bucket.
-            token: Of the session, or "".
+            name: The bucket's name if there is no session; a session uses that of its key.
+            cost: How much is taken; nothing is taken if the bucket does not have enough.
+            limit: The bucket's limit.
+            token: The session's token, or "".
         """
         if not limit.amount and not token:
             return Admission(None, 0.0)
         return await self._run(partial(self._admit, name, min(cost, limit.amount), limit, token))
 
     async def take(self, name: str, cost: float, limit: BucketLimit) -> float:
-        """Take from a bucket; 0.0 if it held so much, else the seconds until it will."""
+        """Take from a bucket; return 0.0 if it had enough, else the seconds until it will have."""
         return (await self._run(partial(self._admit, name, cost, limit, ""))).wait
 
     async def give(self, name: str, amount: float, limit: BucketLimit) -> None:
-        """Put something back, or with a negative number take what has been spent already, there or not."""
+        """Put an amount back; a negative one is taken even if the bucket does not have enough."""
         await self._run(partial(self._execute, _GIVE, name=name, cost=limit.cost(amount), seconds=limit.seconds))
 
     async def _run(self, work: Callable[[], T]) -> T:
-        """Run a statement in a thread. A cancelled caller leaves it running: what was begun is counted."""
+        """Run a statement in a thread, to its end even if the caller is cancelled, so that it is counted."""
         return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._workers, work))
 
     def _opened(self) -> Database:
-        """Return the database, opened and with its tables when it is first needed."""
+        """Return the database, which is opened, with its tables, on first use."""
         with self._lock:
             if self._database is None:
                 database = self._resources.enter_context(self._opening())
@@ -182,7 +183,7 @@ class SharedState:
             return self._database
 
     def _admit(self, name: str, cost: float, limit: BucketLimit, token: str) -> Admission:
-        """Look up a request's session and, where there is a limit, count the request against its bucket."""
+        """Look up a request's session and, if there is a limit, count the request against its bucket."""
         shown = _hash(token) if token else ""
         if not limit.amount:
             found = self._execute(_SESSION, hash=shown) if shown else None
@@ -195,31 +196,32 @@ class SharedState:
         return Admission(row["name"].removeprefix(_KEY) if own else None, float(row["wait"]))
 
     def _begin(self, hash: str, key_id: str, seconds: float) -> None:
+        """Begin a session; expired ones and the oldest above the limit are removed."""
         self._execute(_EXPIRED)
         self._execute(_TOO_MANY, most=MOST_SESSIONS - 1)
         self._execute(_BEGIN, hash=hash, key_id=key_id, seconds=seconds)
 
     def _execute(self, statement: str, **values: object) -> ResultRow | None:
-        """Run a statement; the first row, if it gives any."""
+        """Run a statement, and return its first row, if any."""
         database = self._opened()
         now = database.clock
         if self._clock:
             now, values = ":now", {**values, "now": self._clock()}
         with database.reading() as connection:
             done = connection.execute(statement.format(now=now), values)
-            # To the end: SQLite commits when the last row was read.
+            # Read to the end: SQLite commits only after the last row was read.
             rows = done.fetchall() if statement in (_TAKE, _SESSION) else []
         return rows[0] if rows else None
 
 
 def key_bucket(key_id: str) -> str:
-    """Return the name of the bucket of a key's requests."""
+    """Return the name of the bucket for a key's requests."""
     return f"{_KEY}{key_id}"
 
 
 @contextmanager
 def _open(folder: Path, url: str | None) -> Iterator[Database]:
-    """Open the database; a damaged file is made anew, since it holds nothing that cannot be lost."""
+    """Open the database; a damaged file is replaced by a new one, since nothing in it is irreplaceable."""
     with ExitStack() as stack:
         try:
             database = stack.enter_context(open_database(folder, url, DATABASE, busy_seconds=BUSY_SECONDS))

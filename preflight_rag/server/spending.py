@@ -1,7 +1,7 @@
-"""What each user, and all of them together, may spend on the language model in a day.
+"""Limits on the tokens that each user, and all users together, may spend on the language model in a day.
 
-A bucket of tokens that fills up again as the day goes by, which all servers share. A call for which there is not enough
-is not made: the turn goes on with what the documents say, which costs nothing.
+A limit is a bucket of tokens that refills continuously and is shared by all servers. A call for which there are not
+enough is not made: the turn continues with the documents' own words, which cost nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class TokenBuckets:
         self._shared = shared
 
     def of(self, user: str) -> tuple[SharedBudget, ...]:
-        """Return the buckets that a user's calls are paid from, as far as they are limited."""
+        """Return the limited buckets from which a user's calls are paid."""
         buckets = (
             Bucket(self._shared, f"tokens of {user}", self._user, "your"),
             Bucket(self._shared, "tokens", self._server, "this server's"),
@@ -41,7 +41,7 @@ class TokenBuckets:
 
 @dataclass(frozen=True)
 class Bucket:
-    """One bucket that pays for a call."""
+    """A bucket from which a call is paid."""
 
     shared: SharedState
     name: str
@@ -49,7 +49,7 @@ class Bucket:
     whose: str
 
     async def take(self, tokens: int) -> str:
-        """Set tokens aside for a call; why there are none left, or ""."""
+        """Set tokens aside for a call; return why there are too few, or ""."""
         wait = await self.shared.take(self.name, tokens, self.limit)
         if not wait:
             return ""
@@ -57,8 +57,8 @@ class Bucket:
         return f"{self.whose} {self.limit.amount:,} tokens a day are used up; there will be enough again in {when}"
 
     async def settle(self, taken: int, spent: int) -> None:
-        """Count what the call has really spent."""
+        """Replace the tokens set aside for a call by those that it has used."""
         try:
             await self.shared.give(self.name, taken - spent, self.limit)
-        except PreflightError as error:  # the reply is there all the same, and what was set aside for it is counted
+        except PreflightError as error:  # the reply is there all the same, and the tokens set aside for it stay counted
             log.warning("what a call has spent is counted by its prompt alone: %s", error)

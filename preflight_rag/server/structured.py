@@ -1,4 +1,4 @@
-"""An answer as JSON in the place of text: `response_format` of OpenAI's API."""
+"""An answer as JSON instead of text: `response_format` of OpenAI's API."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ from preflight_rag.server.errors import Refused
 from preflight_rag.state.values import Answer, Citation, Group, Receipt, RouteDecision, Saved
 
 PLAIN = ("question", "answer", "outcome", "short_answer", "confidence", "citations", "groups", "gaps")
-"""Fields of an answer that a JSON object without a schema holds."""
+"""Fields of an answer in a JSON object without a schema."""
 KNOWN = {
     *("type", "properties", "required", "additionalProperties", "items", "anyOf", "enum", "const", "$ref", "$defs"),
     *("definitions", "title", "description", "default", "examples", "minItems", "maxItems", "minLength", "maxLength"),
     *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "$schema", "$id", "format"),
 }
-"""Keywords of a schema: those of OpenAI's structured outputs. A caller's pattern could take exponential time."""
-HOPS = 50  # references and nesting that are followed; a guess, above any schema of an answer
+"""Supported keywords of a schema: those of OpenAI's structured outputs. A caller's `pattern` could take exponential
+time."""
+HOPS = 50  # most references and levels of nesting that are followed; a guess, above any schema of an answer
 
 
 class AnswerFormat:
-    """Makes JSON of answers: the fields that a schema names, or the plain ones.
+    """Writes answers as JSON: the fields that a schema names, or those of `PLAIN`.
 
     Args:
-        schema: A JSON schema whose properties are fields of the answer; None for an object of the plain ones.
-        param: The field of the request that it came in.
+        schema: A JSON schema whose properties are fields of the answer; None for an object with `PLAIN`.
+        param: The request's field that contains the schema, for errors.
 
     Raises:
-        Refused: The schema is none, asks for what answers do not have, or does not allow for what they may hold.
+        Refused: The schema is invalid, requires what answers do not have, or excludes what they may contain.
     """
 
     def __init__(self, schema: dict[str, Any] | None, param: str = "response_format") -> None:
@@ -48,14 +49,14 @@ class AnswerFormat:
         return json.dumps(self._value(answer), ensure_ascii=False)
 
     def _value(self, answer: Answer) -> Any:
-        """Return the fields of an answer that the schema has; without a schema, those of `PLAIN`."""
+        """Return the fields of an answer that are in the schema; without a schema, those of `PLAIN`."""
         whole = answer.model_dump(mode="json", by_alias=True)
         if self._schema is None:
             return {name: whole[name] for name in PLAIN}
         return _projected(whole, self._schema, self._schema, 0)
 
     def _check_names(self, schema: Any) -> None:
-        """Refuse a schema that is not an object of an answer's fields."""
+        """Raise an error if the schema is not an object of an answer's fields."""
         known = set(Answer.model_json_schema(mode="serialization", by_alias=True)["properties"])
         unknown = sorted(set(schema.get("properties") or {}) - known)
         if schema.get("type") != "object" or not schema.get("properties"):
@@ -78,14 +79,15 @@ class AnswerFormat:
         return f"{place}: {error.message[:200]}"
 
     def _refused(self, message: str, help: str) -> Refused:
+        """Return the refusal of a value that is not supported."""
         return Refused(400, message, help=help, param=self._param, code="unsupported_value")
 
 
 def format_of(given: Mapping[str, Any] | None, param: str = "response_format") -> AnswerFormat | None:
-    """Return what `response_format`, or `text.format`, asks for; None for text.
+    """Return the format that `response_format`, or `text.format`, requests; None for text.
 
     Raises:
-        Refused: It cannot be kept.
+        Refused: It is not supported.
     """
     kind = (given or {}).get("type", "text")
     if kind == "text":
@@ -108,7 +110,7 @@ def format_of(given: Mapping[str, Any] | None, param: str = "response_format") -
 
 
 def _check_keywords(schema: Any, param: str, depth: int = 0) -> None:
-    """Refuse a schema with keywords that are not kept, or nested without end."""
+    """Raise an error if a schema has unsupported keywords, or is nested too deeply."""
     if depth > HOPS:
         raise Refused(400, "the schema is nested too deeply", help="Write it flatter.", param=param)
     if not isinstance(schema, dict):
@@ -128,11 +130,12 @@ def _check_keywords(schema: Any, param: str, depth: int = 0) -> None:
 
 
 def _list(value: Any) -> list[Any]:
+    """Return a value that is a list; [] for any other."""
     return value if isinstance(value, list) else []
 
 
 def _validator(schema: dict[str, Any], param: str) -> Any:
-    """Return what checks values by a schema."""
+    """Return a validator for a schema."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
     from referencing import Registry
@@ -142,12 +145,12 @@ def _validator(schema: dict[str, Any], param: str) -> Any:
     except (SchemaError, RecursionError) as error:
         line = getattr(error, "message", "it refers to itself without end")
         raise Refused(400, f"the schema is none: {line[:200]}", help="See json-schema.org.", param=param) from None
-    nothing: Registry[Any] = Registry()  # so that nothing is fetched
+    nothing: Registry[Any] = Registry()  # so that no reference is fetched
     return Draft202012Validator(schema, registry=nothing)
 
 
 def _projected(value: Any, schema: Any, root: dict[str, Any], depth: int) -> Any:
-    """Return what of a value the schema has a place for."""
+    """Return the parts of a value for which the schema has a place."""
     schema = _resolved(schema, root)
     if depth > HOPS or not isinstance(schema, dict):
         return value
@@ -164,13 +167,13 @@ def _projected(value: Any, schema: Any, root: dict[str, Any], depth: int) -> Any
 
 
 def _is_of(value: Any, kind: Any) -> bool:
-    """Return whether a value is an object, a list or nothing where the schema says so; the rest is left as it is."""
+    """Return whether a value is an object or a list, and the schema's type `kind` says the same."""
     wanted = "object" if isinstance(value, dict) else "array" if isinstance(value, list) else None
     return wanted is not None and kind == wanted
 
 
 def _resolved(schema: Any, root: dict[str, Any]) -> Any:
-    """Return a schema with its reference within the same one followed."""
+    """Return the schema to which a reference within the same schema leads."""
     for _ in range(HOPS):
         if not isinstance(schema, dict) or "$ref" not in schema:
             return schema

@@ -1,4 +1,4 @@
-"""Questions that could be asked next, over HTTP: by rule without a model, else by one call of it after the answer."""
+"""Follow-up questions over HTTP: by rule without a model, else by one call of the model after the answer."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from preflight_rag.state.values import Answer, Passage
 from preflight_rag.text.inert import inert
 
 router = APIRouter(prefix="/api/threads", tags=["threads"])
-FIRST = 3  # of a search's passages, one has to be what the question is about: a guess
-LOOKED_AT = 200  # passages of a document, whose headings are looked at: a guess, about 100 pages
-REMEMBERED = 1000  # turns for which the suggestions are kept, so that a reload calls no model again: a guess
+FIRST = 3  # the question must fit one of this many first passages of a search: a guess
+LOOKED_AT = 200  # most passages of a document whose headings are looked at: a guess, about 100 pages
+REMEMBERED = 1000  # turns for which suggestions are cached, so that a reload calls no model again: a guess
 
 
 @router.post("/{thread_id:path}/turns/{turn}/suggestions")
 async def suggestions(thread_id: str, turn: int, service: ServiceOf, user: UserOf) -> dict[str, Any]:
-    """What could be asked after a turn: at most three questions that its documents answer, often none."""
+    """At most three follow-up questions to a turn that its documents answer, often none."""
     turns = await asyncio.to_thread(service.preflight.ledger.turns, user.thread(thread_id))
     found = next((each for each in turns if each.turn == turn and each.result), None)
     if found is None:
         raise Refused(404, f"thread {thread_id[:100]!r} has no answer to turn {turn}", help="GET /api/threads/ID")
-    if found.id not in service.suggested:  # a second tab that asks meanwhile waits for the same
+    if found.id not in service.suggested:  # a second tab that requests them meanwhile waits for the same result
         service.suggested[found.id] = asyncio.create_task(
             _suggested(Answer.model_validate(found.result), service, user)
         )
@@ -44,7 +44,7 @@ async def suggestions(thread_id: str, turn: int, service: ServiceOf, user: UserO
 
 
 async def _suggested(answer: Answer, service: Service, user: User) -> list[str]:
-    """Return the questions to suggest after an answer; none after one that cites nothing."""
+    """Return the questions to suggest after an answer; none if it cites nothing."""
     if answer.outcome not in ("answered", "evidence") or not answer.citations:
         return []
     if not service.preflight.reader.by_rule and answer.receipt.model == service.watch.name:
@@ -56,7 +56,7 @@ async def _suggested(answer: Answer, service: Service, user: User) -> list[str]:
 
 
 def _by_rule(answer: Answer, service: Service) -> list[str]:
-    """Return questions that are made of the cited documents by rule."""
+    """Return questions made from the cited documents by rule."""
     documents = dict.fromkeys(citation.document_id for citation in answer.citations)
     passages = {document: service.catalogue.passages(document, LOOKED_AT) for document in documents}
     titles = {citation.document_id: citation.title for citation in answer.citations}
@@ -98,7 +98,7 @@ def _answerable(questions: list[str], answer: Answer, passages: list[Passage], s
 
 
 def _found(question: str, service: Service) -> list[str]:
-    """Return the ids of the first passages that a search finds for a question; none where it fails."""
+    """Return the documents of the first passages that a search finds for a question; none if the search fails."""
     try:
         return [hit.passage_id for hit in service.preflight.search(question).fused[:FIRST]]
     except PreflightError:

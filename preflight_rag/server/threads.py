@@ -26,7 +26,7 @@ from preflight_rag.text.links import is_web_address
 from preflight_rag.threads.ledger import Feedback, ThreadSummary, Turn
 
 router = APIRouter(prefix="/api/threads", tags=["threads"])
-QUOTE_CHARACTERS = 400  # of a footnote: a guess, a few sentences
+QUOTE_CHARACTERS = 400  # most characters of a quote in a footnote: a guess, a few sentences
 OF_THE_PAGE = (f"{PAGE}-", "chat-")  # the latter of earlier servers
 FOOTNOTE = re.compile(rf"{MARK.pattern} ")
 ROUTES = {
@@ -41,13 +41,13 @@ ROUTES = {
 
 
 class Markdown(Response):
-    """A Markdown file."""
+    """A response with a Markdown file."""
 
     media_type = "text/markdown"
 
 
 class TitleBody(BaseModel):
-    """A thread's new title; an empty one takes it away."""
+    """A thread's new title; an empty one removes the title."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -55,7 +55,7 @@ class TitleBody(BaseModel):
 
 
 class FeedbackBody(BaseModel):
-    """Whether an answer is good, why, and what would be right; `good` null takes it back."""
+    """Whether an answer is good, why, and what would be right; `good` null withdraws the verdict."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -66,7 +66,7 @@ class FeedbackBody(BaseModel):
 
 @router.get("")
 def threads(service: ServiceOf, user: UserOf, query: str | None = None) -> dict[str, Any]:
-    """The user's conversations, the latest first; with a query, those that hold it. `page`: begun on the page."""
+    """The user's conversations, the latest first; with a query, those that contain it. `page`: begun on the page."""
     found = [row for row in service.preflight.ledger.threads(query) if row.thread_id.startswith(user.prefix)]
     return {"threads": [_listed(row, user.shown(row.thread_id)) for row in found]}
 
@@ -84,7 +84,7 @@ def export(thread_id: str, service: ServiceOf, user: UserOf) -> Response:
 
 @router.get("/{thread_id:path}")
 def thread(thread_id: str, service: ServiceOf, user: UserOf) -> dict[str, Any]:
-    """A conversation's turns with their answers, also as HTML; `running`: whether this server takes its last one."""
+    """A conversation's turns with their answers, also as HTML; `running`: whether its last turn is still running."""
     turns = _turns(service, user, thread_id)
     title = _summary(service, user, thread_id).title
     name, ledger = user.thread(thread_id), service.preflight.ledger
@@ -101,7 +101,7 @@ def thread(thread_id: str, service: ServiceOf, user: UserOf) -> dict[str, Any]:
 
 @router.put("/{thread_id:path}/turns/{turn}/feedback", status_code=204)
 def judge(thread_id: str, turn: int, body: FeedbackBody, service: ServiceOf, user: UserOf) -> None:
-    """Keep what the user thinks of an answer; `preflight threads feedback` makes evaluation questions of it."""
+    """Store a user's verdict on an answer; `preflight threads feedback` turns verdicts into evaluation questions."""
     service.preflight.ledger.judge(user.thread(thread_id), turn, body.good, reason=body.reason, expected=body.expected)
 
 
@@ -115,7 +115,7 @@ def rename(thread_id: str, body: TitleBody, service: ServiceOf, user: UserOf) ->
 
 @router.delete("/{thread_id:path}", status_code=204)
 async def delete(thread_id: str, service: ServiceOf, user: UserOf) -> None:
-    """Forget the conversation; a turn that runs on it is stopped first."""
+    """Delete the conversation; a turn that runs on it is stopped first."""
     name = user.thread(thread_id)
     await service.running.stop(name)
     if not await asyncio.to_thread(service.preflight.delete_thread, name):
@@ -123,11 +123,12 @@ async def delete(thread_id: str, service: ServiceOf, user: UserOf) -> None:
 
 
 def _listed(row: ThreadSummary, shown: str) -> dict[str, Any]:
+    """Return a thread as an entry of the list; `shown` is the id without the user's name."""
     return {**asdict(row), "thread_id": shown, "page": shown.startswith(OF_THE_PAGE)}
 
 
 def _turns(service: Service, user: User, thread_id: str) -> list[Turn]:
-    """Return the turns of a user's thread, which must have one."""
+    """Return the turns of a user's thread; raise if it has none."""
     turns = service.preflight.ledger.turns(user.thread(thread_id))
     if not turns:
         raise _missing(thread_id)
@@ -135,6 +136,7 @@ def _turns(service: Service, user: User, thread_id: str) -> list[Turn]:
 
 
 def _summary(service: Service, user: User, thread_id: str) -> ThreadSummary:
+    """Return the summary of a user's thread."""
     name = user.thread(thread_id)
     return next(row for row in service.preflight.ledger.threads() if row.thread_id == name)
 
@@ -157,7 +159,7 @@ def _shown(turn: Turn, user: User, judged: Feedback | None = None) -> dict[str, 
 
 
 def conversation(title: str, turns: Sequence[Turn]) -> str:
-    """Return all turns of a thread."""
+    """Return all turns of a thread as Markdown."""
     parts = [f"# {inert(one_line(title))}", *(_as_markdown(turn) for turn in turns)]
     return "\n\n".join(parts) + "\n"
 
@@ -165,7 +167,7 @@ def conversation(title: str, turns: Sequence[Turn]) -> str:
 def footnote(citation: Citation) -> str:
     """Return a citation on one line: `[1] Title - source: "quote"`.
 
-    Only the source's address may become a link.
+    Only the source's address can become a link.
     """
     page = f", page {citation.page}" if citation.page else ""
     saved = f", file saved {citation.file_saved}" if citation.file_saved else ""
@@ -178,18 +180,18 @@ def footnote(citation: Citation) -> str:
 
 
 def footnotes(citations: Sequence[Citation]) -> str:
-    """Return what is set under an answer for readers of plain text: a line for each citation.
+    """Return the sources below an answer in plain text: one line for each citation.
 
-    "" where there is none.
+    "" if there is none.
     """
     lines = [footnote(citation) for citation in citations]
     return "\n\n" + "\n".join(lines) if lines else ""
 
 
 def strip_footnotes(text: str) -> str:
-    """Return an answer as it was before `footnotes` were set under it.
+    """Return an answer without its `footnotes`.
 
-    Line by line: one pattern over them all takes exponential time on lines that only look like footnotes.
+    Line by line: a single regular expression would take exponential time on lines that only look like footnotes.
     """
     lines = text.rstrip().split("\n")
     first = len(lines)

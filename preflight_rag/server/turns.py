@@ -1,4 +1,4 @@
-"""Turns over HTTP: what may be asked, the routes that take a turn, and its events or its outcome as JSON."""
+"""Turns over HTTP: the body of a question, the routes that run a turn, and its events or its outcome as JSON."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ from preflight_rag.threads.locks import new_thread_id, validate_thread_id
 router = APIRouter(prefix="/api", tags=["turns"])
 OWN = ("route", "k", "where", "since", "pubmed", "instructions", "clarify")
 """Settings with a field of their own in a question's body."""
-HTML_SECONDS = 0.08  # between two renderings of a growing answer: a dozen a second look smooth
-EARLY_SECONDS = 0.15  # how long a stream's status waits for an error; wrong questions fail within milliseconds
+HTML_SECONDS = 0.08  # seconds between two renderings of a growing answer: a dozen a second look smooth
+EARLY_SECONDS = 0.15  # seconds that a stream's status waits for an error; wrong questions fail within milliseconds
 STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 PAGE = "page"
 """Prefix of the ids of conversations begun on the page, the only client that requests HTML."""
 STILL_HERE = b": still here\n\n"
-"""A comment, which clients pass over; it keeps proxies from closing a silent stream."""
+"""A comment, which clients ignore; it keeps proxies from closing a silent stream."""
 
 
 class EventStream(StreamingResponse):
@@ -56,7 +56,7 @@ class EventStream(StreamingResponse):
 
 
 class GoOnBody(BaseModel):
-    """How a turn, or the rest of one, is answered."""
+    """Options for the answer of a turn, or of the rest of one."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -66,7 +66,7 @@ class GoOnBody(BaseModel):
 
 
 class ReplyBody(GoOnBody):
-    """Which of the choices is meant: labels, numbers from 1, or "all"."""
+    """The chosen ones of the offered choices: labels, numbers from 1, or "all"."""
 
     choice: str | list[str]
 
@@ -103,10 +103,10 @@ class AskBody(GoOnBody):
 
 
 def checked_settings(given: dict[str, Any], service: Service) -> dict[str, Any]:
-    """Return the settings that were given, those without a value left out.
+    """Return the given settings without those that have no value.
 
     Raises:
-        Refused: One of them is unknown, or not for callers: it would load files or models of their choice.
+        Refused: A setting is unknown, or callers may not change it because it would load files or models.
         UsageError: A value is wrong.
     """
     if unknown := [name for name in given if name not in CHOICES]:
@@ -118,22 +118,22 @@ def checked_settings(given: dict[str, Any], service: Service) -> dict[str, Any]:
 
 
 def with_instructions(settings: dict[str, Any], service: Service, *spoken: str) -> dict[str, Any]:
-    """Return a turn's settings with all that is said of how to write: the server's own, then the caller's.
+    """Return a turn's settings with all instructions on how to write: the server's own, then the caller's.
 
     Args:
-        settings: What the caller has set.
-        service: Whose application may have instructions, which stand whatever a caller says.
+        settings: The caller's settings.
+        service: The server, whose own instructions a caller cannot remove.
         *spoken: The caller's system messages.
     """
     own = service.preflight.settings.instructions
     joined = joined_instructions(own, str(settings.get("instructions") or ""), *spoken)
-    joined.encode()  # half a character is refused here, before a stream begins
+    joined.encode()  # a lone surrogate is refused here, before a stream begins
     return {**settings, "instructions": joined} if joined != own else settings
 
 
 @router.post("/ask", response_model=None, responses=STREAMED)
 async def ask(body: AskBody, request: Request, service: ServiceOf, user: UserOf) -> Response:
-    """Take a turn: events start, progress, stage, token, html; at last answer, clarify, error or stopped."""
+    """Run a turn: events start, progress, stage, token, html; at last answer, clarify, error or stopped."""
     goes_on = body.turn is None and body.thread_id is not None
     shown = str(body.thread_id) if goes_on else new_thread_id(PAGE if body.html else "api")
     thread_id = user.thread(validate_thread_id(shown))
@@ -167,7 +167,7 @@ async def ask(body: AskBody, request: Request, service: ServiceOf, user: UserOf)
 
 @router.post("/threads/{thread_id:path}/reply", response_model=None, responses=STREAMED)
 async def reply(thread_id: str, body: ReplyBody, request: Request, service: ServiceOf, user: UserOf) -> Response:
-    """Say which of the choices is meant; the turn that asked goes on."""
+    """Choose among the offered choices; the turn that asked continues."""
     name, purses = user.thread(thread_id), service.spending.of(user.name)
 
     def start() -> AsyncGenerator[Event, None]:
@@ -179,7 +179,7 @@ async def reply(thread_id: str, body: ReplyBody, request: Request, service: Serv
 
 @router.post("/threads/{thread_id:path}/resume", response_model=None, responses=STREAMED)
 async def resume(thread_id: str, body: GoOnBody, request: Request, service: ServiceOf, user: UserOf) -> Response:
-    """Finish a turn that was cut off, stopped or failed; what had been done is not done again."""
+    """Finish a turn that was cut off, stopped or failed; finished stages are not repeated."""
     name, purses = user.thread(thread_id), service.spending.of(user.name)
 
     def start() -> AsyncGenerator[Event, None]:
@@ -190,7 +190,7 @@ async def resume(thread_id: str, body: GoOnBody, request: Request, service: Serv
 
 @router.get("/threads/{thread_id:path}/events", response_model=None, response_class=EventStream)
 async def listen(thread_id: str, service: ServiceOf, user: UserOf, html: bool = False) -> Response:
-    """The events of the thread's running turn from its beginning, then those that come; going away stops nothing."""
+    """The events of the thread's running turn from its beginning on; disconnecting stops nothing."""
     turn = service.running.of(user.thread(thread_id))
     if turn is None:
         raise Refused(404, f"no turn of thread {thread_id[:100]!r} is running", help="GET /api/threads/ID shows it.")
@@ -200,7 +200,7 @@ async def listen(thread_id: str, service: ServiceOf, user: UserOf, html: bool = 
 
 @router.post("/threads/{thread_id:path}/stop")
 async def stop(thread_id: str, service: ServiceOf, user: UserOf) -> dict[str, bool]:
-    """Stop the thread's running turn; the thread can go on at once, and the turn can be resumed."""
+    """Stop the thread's running turn; the thread can be used at once, and the turn can be resumed."""
     return {"stopped": await service.running.stop(user.thread(thread_id))}
 
 
@@ -215,7 +215,7 @@ async def respond(
     """Start a turn and answer with its events, or with its outcome.
 
     Raises:
-        Exception: What the turn failed with, unless its stream had begun.
+        Exception: The error with which the turn failed, unless its stream had begun.
     """
     turn = service.running.start(thread_id, start, user.prefix)
     if body.stream:
@@ -239,13 +239,13 @@ def event(name: str, data: Any) -> bytes:
 
 
 class TurnStream(StreamingResponse):
-    """Streams what is made of a turn; when the client goes away, the turn is stopped.
+    """A response that streams a turn; if the client disconnects, the turn is stopped.
 
     Args:
         turn: The turn.
         body: Its events as bytes.
-        headers: Of the response.
-        keep: Whether the turn goes on all the same.
+        headers: Headers of the response.
+        keep: Whether the turn goes on after the client has disconnected.
     """
 
     media_type = "text/event-stream"
@@ -262,7 +262,7 @@ class TurnStream(StreamingResponse):
         self._turn, self._keep = turn, keep
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the response; unless it is kept, nothing of the turn outlives it."""
+        """Send the response; without `keep`, stop the turn at its end."""
         try:
             await super().__call__(scope, receive, send)
         finally:
@@ -271,10 +271,10 @@ class TurnStream(StreamingResponse):
 
 
 async def first_item(turn: RunningTurn) -> Item | None:
-    """Return the first item if one comes at once, so that an early error is the response's status and no stream begins.
+    """Return the first item if one comes at once, so that an early error becomes the response's status.
 
     Raises:
-        Exception: What the turn failed with.
+        Exception: The error with which the turn failed.
     """
     first = await turn.get(EARLY_SECONDS)
     if isinstance(first, Exception):
@@ -285,7 +285,7 @@ async def first_item(turn: RunningTurn) -> Item | None:
 async def items(
     turn: RunningTurn | Listener, first: Item | None, silence: Callable[[], float]
 ) -> AsyncIterator[Item | None]:
-    """Yield a turn's items to the last; None whenever nothing came for the seconds that `silence` gives."""
+    """Yield a turn's items to the last; yield None whenever nothing came for `silence()` seconds."""
     item = first if first is not None else await turn.get(silence())
     while True:
         yield item
@@ -295,19 +295,19 @@ async def items(
 
 
 class EventWriter:
-    """Makes server-sent events of a turn's items.
+    """Turns a turn's items into server-sent events.
 
     Args:
-        turn: The turn, or one of those who listen to it.
-        user: Who listens; thread ids are shown as this user knows them.
-        html: Whether the answer is also sent as HTML, while it is being written.
+        turn: The turn, or a listener to it.
+        user: The user who listens; thread ids are shown as this user knows them.
+        html: Whether the answer is also sent as HTML while it is being written.
         heartbeat: Seconds of silence after which a comment is sent.
     """
 
     def __init__(self, turn: RunningTurn | Listener, user: User, *, html: bool, heartbeat: float) -> None:
         self._turn, self._user, self._html, self._heartbeat = turn, user, html, heartbeat
         self._text = ""
-        self._stale = False  # the text has grown since its HTML was sent
+        self._stale = False  # whether the text has grown since its HTML was sent
         self._due = 0.0  # when the next HTML may be sent
 
     async def events(self, first: Item | None = None) -> AsyncIterator[bytes]:
@@ -324,7 +324,7 @@ class EventWriter:
         return max(self._due - time.perf_counter(), 0.001) if self._stale else self._heartbeat
 
     def _made(self, item: Item | None) -> bytes:
-        """Return the server-sent event for an item of the turn; where nothing came (None), a sign of life."""
+        """Return the server-sent event for an item of the turn; for None (silence), a comment unless HTML is due."""
         seconds = round(self._turn.seconds, 3)
         if item is None:
             return b"" if self._stale else STILL_HERE
@@ -348,7 +348,7 @@ class EventWriter:
         return event("stopped", {}) if isinstance(item, StoppedTurn) else event("error", describe(item))
 
     def _rendered(self) -> bytes:
-        """Return the HTML so far; the longer that takes, the longer until the next."""
+        """Return the HTML so far; the longer rendering takes, the later the next one."""
         started = time.perf_counter()
         html = render(self._text)
         took = time.perf_counter() - started
@@ -357,13 +357,13 @@ class EventWriter:
 
 
 async def finish(turn: RunningTurn, request: Request) -> Outcome:
-    """Return a turn's outcome; when the client goes away, the turn is stopped."""
+    """Return a turn's outcome; if the client disconnects, the turn is stopped."""
 
-    async def gone() -> None:
+    async def disconnected() -> None:
         while (await request.receive())["type"] != "http.disconnect":
             pass
 
-    waiting, watching = asyncio.ensure_future(turn.outcome()), asyncio.ensure_future(gone())
+    waiting, watching = asyncio.ensure_future(turn.outcome()), asyncio.ensure_future(disconnected())
     try:
         await asyncio.wait([waiting, watching], return_when=asyncio.FIRST_COMPLETED)
         if not waiting.done():
@@ -381,5 +381,5 @@ def answer_json(answer: Answer, user: User) -> dict[str, Any]:
 
 
 def clarification_json(asked: Clarification, user: User) -> dict[str, Any]:
-    """Return a question back to the person as JSON."""
+    """Return a clarifying question as JSON."""
     return {**asked.model_dump(mode="json"), "thread_id": user.shown(asked.thread_id)}

@@ -1,4 +1,4 @@
-"""How far uploads are: what the server remembers of each, for whoever sent it and asks again."""
+"""Progress of uploads: what the server remembers of each, for later requests of the user who sent it."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from uuid import uuid4
 from preflight_rag.server.access import User
 from preflight_rag.server.errors import Refused, describe
 
-SHOWN_SECONDS = 3600.0  # how long it can be asked what became of an upload that has ended: a guess
-MOST_AT_ONCE = 8  # uploads of one user that are received at the same time: a guess
-MOST_WAITING = 2000  # files of one user that are received, and not read yet; twice those of the largest upload
+SHOWN_SECONDS = 3600.0  # seconds for which an upload that has ended can be looked up: a guess
+MOST_AT_ONCE = 8  # most uploads of one user that are received at the same time: a guess
+MOST_WAITING = 2000  # most files of one user that are received but not yet read; twice those of the largest upload
 
 
 @dataclass
 class UploadReport:
-    """What became of the files of a request.
+    """The results for the files of a request.
 
     Attributes:
-        failed: `(name, reason)` of each that was not taken in, for its kind or for what it holds.
-        notes: `(name, note)` on those that were taken in, but not all of them.
+        failed: `(name, reason)` of each file that was not added, because of its kind or its content.
+        notes: `(name, note)` on files that were added only in part.
     """
 
     added: int = 0
@@ -46,7 +46,7 @@ class UploadReport:
 
 @dataclass
 class FileState:
-    """How far one file of an upload is.
+    """The progress of one file of an upload.
 
     `stage` is waiting, reading, splitting, embedding, indexing, and at last ready, failed or stopped; `done` of `total`
     counts pages while it is read and passages while they are embedded; `note` says why it failed, or what of it was not
@@ -66,14 +66,14 @@ class FileState:
         return self.stage in ("ready", "failed", "stopped")
 
     def move(self, stage: str, done: int = 0, total: int | None = None, note: str = "") -> None:
-        """It is in another stage, or further in this one."""
+        """Set the file's stage, or its progress within the stage."""
         if not self.is_over:
             self.stage, self.done, self.total, self.note = stage, done, total, note or self.note
 
 
 @dataclass
 class Upload:
-    """The files of one request on their way into the library; `report` counts what has become of them by now."""
+    """The files of one request on their way into the library; `report` counts the results so far."""
 
     user: str
     files: list[FileState]
@@ -84,7 +84,7 @@ class Upload:
     stopping: bool = False
 
     def end(self, error: Exception | None = None) -> None:
-        """Nothing more becomes of the files; those that are left failed, or were stopped."""
+        """Mark the remaining files as failed or stopped: the upload has ended."""
         described = describe(error) if error is not None else None
         self.error = f"{described['message']}. {described['help'] or ''}".strip() if described else ""
         for file in self.files:
@@ -99,7 +99,7 @@ class Upload:
 
 
 class Uploads:
-    """All uploads of a server that are going on, and those that have ended lately."""
+    """All uploads of a server that are in progress or have ended recently."""
 
     def __init__(self) -> None:
         self._uploads: dict[str, Upload] = {}
@@ -107,10 +107,10 @@ class Uploads:
 
     @contextmanager
     def receiving(self, user: User) -> Iterator[None]:
-        """While a user's files are received.
+        """Count an upload of a user while its files are received.
 
         Raises:
-            Refused: Too many of the user's uploads come at once, or too many of the files wait to be read.
+            Refused: The user sends too many uploads at once, or too many of the user's files wait to be read.
         """
         if self._receiving[user.name] >= MOST_AT_ONCE:
             raise Refused(
@@ -124,7 +124,7 @@ class Uploads:
             yield
         finally:
             self._receiving[user.name] -= 1
-            self._receiving += Counter()  # without those of nobody
+            self._receiving += Counter()  # without entries of users who send nothing
 
     def add(self, upload: Upload) -> None:
         """Remember an upload; those that ended long ago are forgotten."""
@@ -133,11 +133,11 @@ class Uploads:
         self._uploads = {**kept, upload.id: upload}
 
     def of(self, user: User) -> list[Upload]:
-        """Return a user's uploads, the first first."""
+        """Return a user's uploads, oldest first."""
         return [upload for upload in self._uploads.values() if upload.user == user.name]
 
     def drop(self, user: User, id: str) -> None:
-        """Stop an upload after what is in hand, or, once it has ended, forget it.
+        """Stop an upload after its current files, or, once it has ended, forget it.
 
         Raises:
             Refused: The user has no such upload.
@@ -151,10 +151,10 @@ class Uploads:
 
 
 class KeptFiles:
-    """Received files in their places, each at `HASH/NAME` below a folder, and which of them are still to be read.
+    """Received files, each stored at `HASH/NAME` below a folder, and which of them are still to be read.
 
-    The same file, sent by two people, has one place. Whoever removes it because no document came of it, or because
-    its document was deleted, must not take it from the other one, whose upload waits for its turn.
+    The same file, sent by two users, is stored once. Removing it because no document came of it, or because its
+    document was deleted, must not take it from the other user, whose upload waits for its turn.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -163,7 +163,7 @@ class KeptFiles:
         self._awaited: Counter[Path] = Counter()
 
     def size(self) -> int:
-        """Return the bytes of all files; folders may come and go meanwhile, at which `Path.rglob` raises."""
+        """Return the size of all files in bytes; folders may vanish meanwhile, at which `Path.rglob` would raise."""
         size = 0
         for root, _, names in os.walk(self.folder):
             for name in names:
@@ -172,7 +172,7 @@ class KeptFiles:
         return size
 
     def keep(self, received: Path, place: Path) -> Path:
-        """Move a file to its place, where it stays at least until its `release`."""
+        """Move a file to its place, where it stays at least until `release`."""
         with self._lock:
             place.parent.mkdir(mode=0o700, exist_ok=True)
             kept = received.replace(place)
@@ -180,15 +180,15 @@ class KeptFiles:
             return kept
 
     def release(self, path: Path) -> None:
-        """Note that an upload needs a file no longer."""
+        """Record that an upload no longer needs a file."""
         with self._lock:
             self._awaited[path] -= 1
-            self._awaited += Counter()  # without those that nobody waits for
+            self._awaited += Counter()  # without entries of files that no upload waits for
 
     def remove_unused(self, path: Path, is_used: Callable[[str], bool]) -> None:
-        """Remove a file and its folder where no document came of it and no upload waits for it.
+        """Remove a file and its folder if no document came of it and no upload waits for it.
 
-        Files from elsewhere are never touched.
+        Files outside of the folder are never touched.
         """
         if not path.is_relative_to(self.folder) or ".." in path.parts:
             return
@@ -198,4 +198,4 @@ class KeptFiles:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
                 if path.parent != self.folder:
-                    path.parent.rmdir()  # which a folder that holds another file refuses
+                    path.parent.rmdir()  # fails if the folder holds another file

@@ -1,9 +1,9 @@
-"""Uploads over HTTP: receiving files, taking them into the library, and how far that is.
+"""Uploads over HTTP: receiving files, adding them to the library, and reporting progress.
 
-Files are written to disk under names that are safe, taken into the library a few at a time, so that the first can be
-asked about while the last are still read, and removed again where that fails. A file is kept as
-`LIBRARY/uploads/HASH/NAME`, where the hash is its content's: nobody's file replaces another's, and a file that is sent
-twice is kept once. What becomes of an upload goes on when nobody listens, and can be asked for again.
+Files are written to disk under safe names, added to the library a few at a time, so that the first ones can be
+searched while the last are still read, and removed again if that fails. A file is stored as
+`LIBRARY/uploads/HASH/NAME`, where the hash is its content's: no file replaces another user's, and a file that is sent
+twice is stored once. An upload continues when the client disconnects, and its progress can be requested later.
 """
 
 from __future__ import annotations
@@ -56,24 +56,26 @@ FORM = {
         "content": {"multipart/form-data": {"schema": {"type": "object", "properties": {"files": FILES}}}},
     }
 }
-"""The body as OpenAPI describes it; it is read in pieces, so FastAPI does not know it."""
+"""The body for OpenAPI; it is read in pieces, so FastAPI does not know it."""
 RECEIVED: dict[int | str, dict[str, Any]] = {202: {"description": "Received; /api/uploads tells the rest."}}
-NAME_BYTES = 120  # file systems allow 255; a path needs room for the folders above
-MOST_FILES = 1000  # of one request: a guess
-# Of what is no file, which nobody reads, but Starlette's parser keeps in memory: guesses, far above what a page sends.
+NAME_BYTES = 120  # file systems allow 255; the full path needs room for the folders above
+MOST_FILES = 1000  # most files of one request: a guess
+# Limits of form fields that are not files, which are ignored, but kept in memory by Starlette's parser: guesses, far
+# above what a page sends.
 MOST_FIELDS, FIELD_BYTES = 100, 10_000
-LEFT_SECONDS = 24 * 3600.0  # after which a file that was not received to its end is removed: longer than any upload
-MOST_TOGETHER = 64  # files between two indexes: a guess
-QUICK_SECONDS = 1.5  # files that took less with their index are followed by twice as many: a guess at what people wait
-# Names that Windows keeps for devices: con, LPT1.txt; not console.txt.
+LEFT_SECONDS = 24 * 3600.0  # after this time a partly received file is removed: longer than any upload
+MOST_TOGETHER = 64  # most files that are added before the index is rebuilt: a guess
+# if files with their index took less, the next group is twice as large: a guess at what people wait
+QUICK_SECONDS = 1.5
+# Names that Windows reserves for devices: con, LPT1.txt; not console.txt.
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
-# What an ingest says of a document that has the id of another file's.
+# The message of an ingest for a document with the id of another file's document.
 _OTHERS = re.compile(r"( belongs to a document of | was already read from )(/.*)$", re.DOTALL)
 _FORBIDDEN = re.compile(r'[<>:"|?*]')
 
 
 class UploadStep(TypedDict):
-    """How far the ingest of one file is."""
+    """A progress step of one file's ingest."""
 
     name: str
     stage: str
@@ -85,7 +87,7 @@ class UploadStep(TypedDict):
 async def upload(request: Request, service: ServiceOf, user: WriterOf) -> Response:
     """Upload files (form field `files`, several): events `progress` and `report`, or the report as JSON.
 
-    With the header `Prefer: respond-async` the reply comes once the files are received; `/api/uploads` tells the rest.
+    With the header `Prefer: respond-async` the reply comes once the files are received; `/api/uploads` has the rest.
     """
     with service.uploads.receiving(user):
         await asyncio.to_thread(_check_room, service.kept_files, request, service.options.kept_bytes)
@@ -109,7 +111,7 @@ async def upload(request: Request, service: ServiceOf, user: WriterOf) -> Respon
 def start_taking_in(
     service: Service, files: Sequence[ReceivedFile], begun: Upload
 ) -> tuple[asyncio.Queue[UploadStep | None], asyncio.Task[UploadReport]]:
-    """Begin to take received files into the library; return its steps as they come, and the work itself."""
+    """Start adding received files to the library; return a queue of progress steps, and the task."""
     service.uploads.add(begun)
     steps: asyncio.Queue[UploadStep | None] = asyncio.Queue()
     work = asyncio.create_task(_take_in(service, files, begun, steps))
@@ -119,7 +121,7 @@ def start_taking_in(
 
 
 def _check_room(files: KeptFiles, request: Request, most: int) -> None:
-    """Refuse an upload that there is no room for, before it is received.
+    """Raise an error before an upload is received if there is no room for it.
 
     Raises:
         Refused: All uploads together would take more than `most` bytes, or more than the disk has.
@@ -130,7 +132,7 @@ def _check_room(files: KeptFiles, request: Request, most: int) -> None:
     if kept + coming > most:
         help = "Delete documents that were uploaded, or start the server with a larger --kept-mb."
         raise Refused(507, f"uploads may take {most:,} bytes in all, and {kept:,} are taken", help=help)
-    # Once as it is received, once as it is kept; what is read of it needs room, too.
+    # Room for the received and the stored copy; the text and vectors made from it need room, too.
     if coming * 2 > shutil.disk_usage(folder if folder.exists() else folder.parent).free:
         raise _disk_full()
 
@@ -141,13 +143,13 @@ def _disk_full() -> Refused:
 
 @router.get("/uploads")
 def uploads(service: ServiceOf, user: WriterOf) -> dict[str, Any]:
-    """The user's uploads that are going on or ended lately: each file's stage, and what has become of them by now."""
+    """The user's uploads in progress or recently ended: each file's stage, and the results so far."""
     return {"uploads": [each.to_json() for each in service.uploads.of(user)]}
 
 
 @router.delete("/uploads/{id}", status_code=204)
 def drop_upload(id: str, service: ServiceOf, user: WriterOf) -> None:
-    """Stop an upload after what is in hand, or, once it has ended, forget what became of it; documents stay."""
+    """Stop an upload after its current files, or, once it has ended, forget its report; documents stay."""
     service.uploads.drop(user, id)
 
 
@@ -157,7 +159,7 @@ async def _upload_events(
     steps: asyncio.Queue[UploadStep | None],
     work: asyncio.Task[UploadReport],
 ) -> AsyncIterator[bytes]:
-    """Yield an upload's progress and at last its report or its error; the upload goes on when nobody listens."""
+    """Yield an upload's progress and at last its report or error; the upload continues if the client disconnects."""
     for received in files:
         yield event("progress", {"name": received.name, "stage": "received", "done": 1, "total": 1})
     while True:
@@ -182,7 +184,7 @@ async def _upload_events(
 async def _take_in(
     service: Service, files: Sequence[ReceivedFile], begun: Upload, steps: asyncio.Queue[UploadStep | None]
 ) -> UploadReport:
-    """Take files into the library, a few at a time, in a worker thread; None says that it has ended."""
+    """Add files to the library, a few at a time, in a worker thread; a last step of None marks the end."""
     loop = asyncio.get_running_loop()
     failure: Exception | None = None
 
@@ -207,14 +209,14 @@ async def _take_in(
 
 
 class UploadIngest:
-    """Received files on their way into the library: one first, and as long as that is quick, more together.
+    """Adds received files to the library: one first, then larger groups as long as that is quick.
 
     Args:
-        library: Where they go.
-        files: What `receive` gave.
-        upload: Whose states and report are kept up to date.
-        on_step: Called with each step.
-        closing: Whether the server stops.
+        library: The library.
+        files: The files, from `receive`.
+        upload: The upload whose states and report are updated.
+        on_step: Called with each progress step.
+        closing: Returns whether the server is stopping.
     """
 
     def __init__(
@@ -245,7 +247,7 @@ class UploadIngest:
         self._total = len(self.left) if one_each else None
 
     def next(self) -> None:
-        """Take in the next files, after which they can be asked about."""
+        """Add the next group of files, after which they can be searched."""
         if self._upload.stopping:
             self.left = []
             return
@@ -262,10 +264,11 @@ class UploadIngest:
         self._count(done, now)
 
     def _stops(self) -> bool:
+        """Return whether the upload is to stop: by the user, or since the server closes."""
         return self._upload.stopping or self._closing()
 
     def _step(self, event: IngestEvent) -> None:
-        """Move the files that an event of the ingest is about to their next stage, and report the step."""
+        """Set the stage of the files that an event of the ingest is about, and report the step."""
         state = self._states.get(event.name)
         waiting = [each for each in self._states.values() if each.stage in ("reading", "splitting", "embedding")]
         if event.stage in ("reading", "splitting") and state is not None:
@@ -280,7 +283,7 @@ class UploadIngest:
         self._on_step(UploadStep(name=state.name if state else event.name, stage=event.stage, done=done, total=total))
 
     def _count(self, done: IngestReport, now: Sequence[str]) -> None:
-        """Add the report of one ingest to that of the upload, and give each of its files its last stage."""
+        """Add the report of one ingest to that of the upload, and set the last stage of each of its files."""
         report, names = self._upload.report, {path: state.name for path, state in self._states.items()}
         report.added += done.added
         report.updated += done.updated
@@ -313,7 +316,7 @@ class UploadIngest:
 
 
 def forget_unused(service: Service, files: Sequence[ReceivedFile]) -> None:
-    """Remove those files of an upload that has ended from which no document was made."""
+    """Remove those files of an ended upload from which no document was made."""
     for received in files:
         if received.path is not None:
             service.kept_files.release(received.path)
@@ -322,7 +325,7 @@ def forget_unused(service: Service, files: Sequence[ReceivedFile]) -> None:
 
 @dataclass
 class ReceivedFile:
-    """One file of a request, at `path` once it is whole; `problem` says why it is not taken."""
+    """One file of a request, at `path` once it is complete; `problem` says why it is not accepted."""
 
     name: str
     path: Path | None = None
@@ -331,7 +334,7 @@ class ReceivedFile:
 
 
 def safe_name(given: str) -> str:
-    """Return a file name without folders, control characters and what some systems reserve; its ending stays."""
+    """Return a file name without folders, control characters and reserved names; its extension stays."""
     name = unicodedata.normalize("NFC", re.split(r"[/\\]", given)[-1])
     name = "".join(each for each in name if unicodedata.category(each)[0] != "C")
     name = _FORBIDDEN.sub("_", name).strip().strip(".").strip() or "document"
@@ -344,7 +347,7 @@ def safe_name(given: str) -> str:
 
 
 class _Form(MultiPartParser):
-    """Starlette's parser, which by itself passes over a form that is cut off."""
+    """Starlette's parser, which by itself accepts a truncated form."""
 
     def __init__(self, request: Request) -> None:
         super().__init__(request.headers, self._body(request), max_files=MOST_FILES, max_fields=MOST_FIELDS)
@@ -352,11 +355,11 @@ class _Form(MultiPartParser):
         self._is_whole = False
 
     def on_end(self) -> None:
-        """Note that the form has been received to its end."""
+        """Record that the form has been received to its end."""
         self._is_whole = True
 
     async def _body(self, request: Request) -> AsyncGenerator[bytes, None]:
-        """Yield the body, and refuse it where it stops before the form's end."""
+        """Yield the body, and raise an error if it stops before the form's end."""
         async for piece in request.stream():
             yield piece
         if not self._is_whole:
@@ -364,20 +367,21 @@ class _Form(MultiPartParser):
 
 
 async def receive(kept: KeptFiles, request: Request) -> list[ReceivedFile]:
-    """Write the files of a form below a folder, each under its hash; of a request that ends in an error none stays.
+    """Write the files of a form below a folder, each under its hash; if the request fails, all are removed.
 
     Args:
-        kept: Where they go.
-        request: What sends the form.
+        kept: The place for the files.
+        request: The request with the form.
 
     Raises:
-        Refused: It is no form, it ends too early, or it holds too many files.
+        Refused: It is not a form, ends too early, or contains too many files.
     """
     if not parse_options_header(request.headers.get("content-type", ""))[1].get(b"boundary"):
         raise Refused(400, "the form has no boundary", help="Send multipart/form-data.")
     try:
         form = await _Form(request).parse()
-    except (MultiPartException, MultipartParseError) as error:  # Older Starlettes let its parser's own through.
+    # Older versions of Starlette do not convert their parser's own error.
+    except (MultiPartException, MultipartParseError) as error:
         if "Too many files" in str(getattr(error, "message", "")):
             help = "Send them in several requests."
             raise Refused(400, f"more than {MOST_FILES} files at once", help=help) from error
@@ -406,7 +410,7 @@ async def receive(kept: KeptFiles, request: Request) -> list[ReceivedFile]:
 
 
 def _not_kept(error: OSError) -> Refused:
-    """Return the error for files that could not be written; the server's paths are in its log alone."""
+    """Return the error for files that could not be written; the server's paths are only in its log."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return _disk_full()
     log.error("an upload could not be kept", exc_info=error)
@@ -414,7 +418,7 @@ def _not_kept(error: OSError) -> Refused:
 
 
 def _written(folder: Path, sent: Sequence[UploadFile]) -> list[ReceivedFile]:
-    """Return the files of a form, those that can be taken in copied into a folder under their numbers."""
+    """Return the files of a form; accepted ones are copied into a folder, named by their numbers."""
     files = [ReceivedFile(safe_name(each.filename or "")) for each in sent]
     for place, (received, upload) in enumerate(zip(files, sent, strict=True)):
         suffix = suffix_of(Path(received.name))
@@ -435,7 +439,7 @@ def _written(folder: Path, sent: Sequence[UploadFile]) -> list[ReceivedFile]:
 
 
 def remove_incoming(folder: Path) -> None:
-    """Remove what a killed server had not received to its end."""
+    """Remove files that a killed server had received only in part."""
     for path in (folder / INCOMING).glob("*"):
         with suppress(OSError):
             if time.time() - path.stat().st_mtime > LEFT_SECONDS:
@@ -443,7 +447,7 @@ def remove_incoming(folder: Path) -> None:
 
 
 def _named(source: str, reason: str, names: dict[str, str]) -> tuple[str, str]:
-    """Return a failure with the file's own name in place of the path at which the server keeps it."""
+    """Return a failure with the file's own name instead of its path on the server."""
     for path, name in names.items():
         source, reason = source.replace(path, name), reason.replace(path, name)
     return source, _OTHERS.sub(lambda match: match[1] + PurePath(match[2]).name, reason)

@@ -1,8 +1,8 @@
-"""Documents from web addresses: fetched by the server, and only from where its operator has said.
+"""Documents from web addresses: fetched by the server, only from addresses that its operator allows.
 
-An address has to begin with an allowed prefix, and so has each one that it is redirected to. What a name stands for is
-looked up once, no address of a private network is taken, and the connection goes to the address that was checked, so
-that a name which changes meanwhile leads nowhere else. What comes is received up to a size, and kept like an upload.
+An address must begin with an allowed prefix, and so must each one to which it is redirected. A name is resolved once,
+addresses in private networks are refused, and the connection goes to the address that was checked, so that a changed
+name cannot lead elsewhere. The body is received up to a maximum size, and stored like an upload.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from preflight_rag.state.errors import UsageError
 
 router = APIRouter(prefix="/api", tags=["library"])
 MOST_REDIRECTS = 5
-SECONDS = 30.0  # for one document, redirects included: a guess
+SECONDS = 30.0  # seconds for one document, redirects included: a guess
 MOST_BYTES = 50 * MEGABYTE  # and never more than one upload: a guess
 OFF = "this server fetches nothing from the web"
 HOW = "Its operator allows it with `--fetch-from https://HOST/`; or save the page, and add the file."
@@ -68,7 +68,7 @@ class Fetched:
 
 @router.post("/documents/url", status_code=202)
 async def add_by_url(body: UrlBody, service: ServiceOf, user: WriterOf) -> JSONResponse:
-    """Fetch a document from a web address that the operator allows; /api/uploads tells what becomes of it."""
+    """Fetch a document from a web address that the operator allows; /api/uploads shows the progress."""
     with service.uploads.receiving(user):
         fetched = await fetch(body.url.strip(), service)
         received = await asyncio.to_thread(_kept, fetched, service)
@@ -78,10 +78,10 @@ async def add_by_url(body: UrlBody, service: ServiceOf, user: WriterOf) -> JSONR
 
 
 def checked_prefixes(given: Sequence[str]) -> tuple[str, ...]:
-    """Return the prefixes that an operator allows; a host alone stands for all of it over https.
+    """Return the prefixes that an operator allows, in full form; a host alone stands for all of it over https.
 
     Raises:
-        UsageError: One is no web address.
+        UsageError: One is not a web address.
     """
     found = tuple(each if "://" in each else f"https://{each}/" for each in given)
     for each in found:
@@ -94,14 +94,14 @@ def checked_prefixes(given: Sequence[str]) -> tuple[str, ...]:
 
 
 def is_allowed(url: str, prefixes: tuple[str, ...]) -> bool:
-    """Return whether an address begins as one of the prefixes: the same scheme, host and port, and its path below."""
+    """Return whether an address matches one of the prefixes: the same scheme, host and port, and a path below it."""
     try:
         asked = _parts(url)
         return any(
             asked[0] == scheme and asked[1] == host and asked[2] == port and _is_below(asked[3], path)
             for scheme, host, port, path in map(_parts, prefixes)
         )
-    except ValueError:  # a port that is none
+    except ValueError:  # an invalid port
         return False
 
 
@@ -115,16 +115,16 @@ def _parts(url: str) -> tuple[str, str, int | None, str]:
 
 
 def _is_below(path: str, folder: str) -> bool:
-    """Return whether a path lies in a folder, and climbs out of none."""
+    """Return whether a path lies in a folder, without `..` segments."""
     folder = folder if folder.endswith("/") else f"{folder}/"
     return ".." not in path.split("/") and "\\" not in path and f"{path}/".startswith(folder)
 
 
 async def fetch(url: str, service: Service) -> Fetched:
-    """Return what an address gives.
+    """Return the content of an address.
 
     Raises:
-        Refused: It is not allowed, or leads elsewhere; it cannot be reached; it is too large, or no document.
+        Refused: It is not allowed, or leads elsewhere; it cannot be reached; it is too large, or not a document.
     """
     options = service.options
     if not options.fetch_from:
@@ -156,7 +156,7 @@ async def fetch(url: str, service: Service) -> Fetched:
 
 
 async def _request(client: httpx.AsyncClient, url: str, *, private: bool) -> httpx.Request:
-    """Return the request for an address, to the machine that was checked, whatever its name stands for by then.
+    """Return the request for an address, sent to the IP address that was checked, even if the name changes meanwhile.
 
     Raises:
         Refused: It is in a private network, or there is no such name.
@@ -188,7 +188,7 @@ def _is_public(machine: str) -> bool:
 
 
 async def _received(response: httpx.Response, url: str, most: int) -> Fetched:
-    """Return the body of a response as a file, as long as it is not larger than `most` bytes."""
+    """Return the body of a response as a file, unless it is larger than `most` bytes."""
     if response.status_code != 200:
         raise Refused(502, f"the address answers {response.status_code}", help="Check it in a browser.")
     content = bytearray()
@@ -202,7 +202,7 @@ async def _received(response: httpx.Response, url: str, most: int) -> Fetched:
 
 
 def _name(url: str, kind: str) -> str:
-    """Return the name of the file, with the ending of what it is.
+    """Return the file's name, with the extension of its type.
 
     Raises:
         Refused: It is of no kind that can be read.
@@ -219,7 +219,7 @@ def _name(url: str, kind: str) -> str:
 
 
 def _kept(fetched: Fetched, service: Service) -> ReceivedFile:
-    """Write what was fetched where uploads are kept."""
+    """Write a fetched file to the place of uploads."""
     kept = service.kept_files
     if kept.size() + len(fetched.content) > service.options.kept_bytes:
         raise Refused(507, "there is no room for more uploads", help="Delete documents that were uploaded.")

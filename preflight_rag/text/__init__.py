@@ -1,4 +1,4 @@
 """Plain functions over strings: sentences, words, values, names, dates, quotes.
 
-`headers.py` has the lines that stand above what is shown from the documents.
+`headers.py` has the lines that are shown above quotes and answers.
 """

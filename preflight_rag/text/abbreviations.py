@@ -1,9 +1,9 @@
 """Abbreviations: which one a question wants spelled out, and where a text spells it out.
 
-A text spells one out in brackets behind the long form, in brackets behind the abbreviation, or in a clause such as
-"SEOS stands for …". Either way the abbreviation's letters stand in the long form in their order, the first at the
-beginning of a word, and the shortest such stretch is the long form (Schwartz and Hearst 2003, "A simple algorithm for
-identifying abbreviation definitions in biomedical text").
+A text spells one out in brackets after the long form, in brackets after the abbreviation, or in a clause such as
+"SEOS stands for …". Either way the abbreviation's letters occur in the long form in their order, the first at the
+beginning of a word, and the shortest such part of the text is the long form (Schwartz and Hearst 2003, "A simple
+algorithm for identifying abbreviation definitions in biomedical text").
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SPELL_OUT = tuple(
         rf"\b(?:spell out|write out|expand) {_KIND}{_SHORT}",
     )
 )
-"""Questions that can be about nothing but an abbreviation, however it is written: "what does seos stand for"."""
+"""Questions that can only be about an abbreviation, however it is written: "what does seos stand for"."""
 _MEANING = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -36,21 +36,21 @@ _MEANING = tuple(
         rf"\bwhat(?: is|['’]s) the (?:abbreviation|acronym|initialism) {_SHORT}\W*$",
     )
 )
-"""Questions that may be about any word; they are about an abbreviation where it has two capitals."""
+"""Questions that may be about any word; they are about an abbreviation if the word has two capitals."""
 _CAPITALS = re.compile(r"[A-Z].*[A-Z]")
 _TOKEN = re.compile(r"[^\W_]+(?:[-‐–][^\W_]+)*")
 _STANDS_FOR = re.compile(
     r",? (?:\(?which )?(?:stands for|is short for|is an? (?:abbreviation|acronym) (?:of|for)|means|denotes|abbreviates"
     r"|refers to|short for|meaning|i\.e\.,?) |: | [=–—] "
 )
-"""What stands between an abbreviation and its long form behind it, where that is in no bracket."""
+"""The text between an abbreviation and its long form after it, without brackets."""
 _BEFORE = re.compile(r"[(\[][^()\[\]]{0,20}$|,? (?:abbreviated|shortened|known|referred to)(?: (?:as|to))? [\"“'‘]?$")
-"""What stands before an abbreviation whose long form is before it: "… Segmentation (SEOS", "(hereafter SEOS"."""
+"""The text before an abbreviation whose long form precedes it: "… Segmentation (SEOS", "(hereafter SEOS"."""
 _STOPS = re.compile(r"[;:()\[\]\n|]|[.!?](?=\s|$)")
 
 
 def asked_abbreviation(question: str) -> str:
-    """Return the abbreviation that a question wants spelled out; "" where it wants something else."""
+    """Return the abbreviation that a question wants spelled out; "" if it asks something else."""
     for pattern in _SPELL_OUT:
         if match := pattern.search(question):
             return match["short"].rstrip(".-/")
@@ -59,8 +59,8 @@ def asked_abbreviation(question: str) -> str:
 
 
 def spelled_out(short: str, text: str) -> list[Span]:
-    """Return where a text has the long form of an abbreviation, in the order of its places; [] where it has none."""
-    # Who writes it in small letters still means the one with capitals.
+    """Return the spans of an abbreviation's long forms in a text, in order; [] if it has none."""
+    # A user who types it in lower case still means the one with capitals.
     case = "" if _CAPITALS.search(short) else "(?i)"
     found = []
     for match in re.finditer(rf"{case}(?<![\w-]){re.escape(short)}s?(?![\w-])", text):
@@ -70,7 +70,7 @@ def spelled_out(short: str, text: str) -> list[Span]:
 
 
 def compared_form(long: str) -> str:
-    """Return a long form as two are compared: by its letters alone, in lower case, without the mark of a plural."""
+    """Return a long form for comparison: only its letters, in lower case, without a plural ending."""
     return "".join(character for character in long.casefold() if character.isalnum()).removesuffix("s")
 
 
@@ -89,7 +89,7 @@ def _before(short: str, text: str, place: int) -> Span | None:
 
 
 def _behind(short: str, text: str, place: int) -> Span | None:
-    """Return the long form behind an abbreviation, in brackets or in a clause."""
+    """Return the long form after an abbreviation, in brackets or in a clause."""
     lead = re.compile(r"[\"”'’]?\s?[(\[]\s?").match(text, place) or _STANDS_FOR.match(text, place)
     if lead is None:
         return None
@@ -105,7 +105,7 @@ def _behind(short: str, text: str, place: int) -> Span | None:
 
 
 def _most_words(short: str) -> int:
-    """Return how many words a long form has at most (Schwartz and Hearst)."""
+    """Return the most words that a long form can have (Schwartz and Hearst)."""
     return min(len(short) + 5, 2 * len(short))
 
 
@@ -114,10 +114,10 @@ def _initials(text: str) -> str:
 
 
 def _abbreviates(short: str, long: str) -> bool:
-    """Return whether the letters of an abbreviation stand in a text in their order, the first and the last word used.
+    """Return whether the letters of an abbreviation occur in a text in their order, with its first and last word used.
 
-    The text begins with the first letter, and its last word has one of the others: else it is longer than the long
-    form, or is one by chance.
+    The text begins with the first letter, and its last word contributes another one: else it would be longer than the
+    long form, or match by chance.
     """
     letters = [character for character in short.casefold() if character.isalnum()]
     words = [word.casefold() for word in _TOKEN.findall(long)]
@@ -128,7 +128,7 @@ def _abbreviates(short: str, long: str) -> bool:
 
 
 def _fits(letters: list[str], words: list[str]) -> bool:
-    """Return whether letters can be laid over words: each word in use begins with its first letter of them."""
+    """Return whether letters can be matched with words, where each used word contributes its first letter."""
     if not letters:
         return not words
     if not words:
@@ -137,12 +137,12 @@ def _fits(letters: list[str], words: list[str]) -> bool:
     for used in _taken(letters, word):
         if _fits(letters[used:], others):
             return True
-    # The number of a line or a page may have got between two words of a printed text.
+    # A line or page number may be printed between two words of a long form.
     return (word in STOP_WORDS or word.isdigit()) and _fits(letters, others)
 
 
 def _taken(letters: list[str], word: str) -> Iterator[int]:
-    """Yield how many of the next letters a word may stand for, fewest first."""
+    """Yield how many of the next letters a word can contribute, fewest first."""
     if word[0] != letters[0]:
         return
     place = 0

@@ -1,4 +1,4 @@
-"""Whether quotes are about the year that a question names, and what stands above them where they are not."""
+"""Whether quotes are about the year that a question names, and the line above them if they are not."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from preflight_rag.text.words import words
 _BOUND = re.compile(
     r"\b(?:since|after|before|until|till|by|from|than|between)\s+(?:[a-z]+\s+){0,2}(?:1[789]|20)\d\d", re.I
 )
-"""Matches "since 1995", "before early 1995", "between 1990 and 1995", which other years answer, too; not "in 1995"."""
+"""Matches "since 1995", "before early 1995", "between 1990 and 1995", which other years can answer; not "in 1995"."""
 
 
 def of_another_year(question: str, title: str, sentence: str) -> bool:
-    """Return whether a sentence is about other years than the question: layoffs in 2024, where 2023 is in question.
+    """Return whether a sentence is only about other years than the question, e.g. layoffs in 2024 instead of 2023.
 
-    A sentence without a year is of the title's, as in "Results of fiscal 2022". A year is not another one where the
-    sentence names years before and after it, or the title names it.
+    A sentence without a year has that of the title, as in "Results of fiscal 2022". A year does not count as another
+    one if the sentence names years before and after it, or the title names it.
     """
     question = last_question(question)
     titled = _of_title(title)
@@ -33,10 +33,10 @@ def of_another_year(question: str, title: str, sentence: str) -> bool:
 
 
 def gives_year(question: str, source: Source, sentence: str) -> bool:
-    """Return whether a sentence of a passage is for the year that a question is about, and its passage has its names.
+    """Return whether a sentence is about the question's year, and its passage contains the question's names.
 
-    A sentence that names no year is for one that stands elsewhere in its passage, as above a table's columns. A row is
-    for the years of its columns: "2019 plan | 2022: 37" is for 2022.
+    A sentence without a year may get it from elsewhere in its passage, such as the line above a table's columns. A row
+    is about the years of its columns: "2019 plan | 2022: 37" is about 2022.
     """
     row = parse_row(sentence) if is_row(sentence) else None
     columns = years(" ".join(cell.column for cell in row.cells)) if row else set()
@@ -47,7 +47,7 @@ def gives_year(question: str, source: Source, sentence: str) -> bool:
 
 
 def _has_names(question: str, source: Source) -> bool:
-    """Return whether a passage, or its title, has a word of each name of a question."""
+    """Return whether a passage, or its title, contains a word of each name of a question."""
     text = frozenset(words(f"{source.title} {source.text}"))
     names = [frozenset(words(" ".join(name))) for name in surface_names(question)]
     return all(name & text for name in names if name and not any(map(str.isdigit, "".join(name))))
@@ -56,14 +56,14 @@ def _has_names(question: str, source: Source) -> bool:
 def by_year(
     question: str, sources: Mapping[int, Source], quotes: Sequence[tuple[int, str]], lead: str
 ) -> tuple[list[tuple[int, str]], str]:
-    """Return quotes, those about the year that is asked for first, and the line above them.
+    """Return quotes, those about the question's year first, and the line above them.
 
-    Where none is about that year and some are about others, the line says so, unless it says already what is missing.
+    If none is about that year and some are about others, the line says so, unless it already says what is missing.
 
     Args:
         question: The standalone question.
         sources: The passages by number.
-        quotes: What is shown, as (passage, quote), best first.
+        quotes: The quotes as (passage, quote), best first.
         lead: The line above quotes of which none is about another year.
     """
     asked = _of_one_year(question)
@@ -73,16 +73,17 @@ def by_year(
         return list(quotes), lead
     if any(gives_year(question, sources[n], quote) for n, quote in known):
         return [item for item in quotes if item not in missing] + missing, lead
-    # Other years of somebody else are no other years of what is asked about.
+    # Another subject's years say nothing about the question's subject.
     is_said = lead in (CLOSEST, ABOUT_THIS, SEVERAL) and any(_has_names(question, sources[n]) for n, _ in missing)
     return list(quotes), other_years(sorted(asked)) if is_said else lead
 
 
 def _of_one_year(question: str) -> set[int]:
-    """Return the years that a question is about; none where it asks for a date, or names a year as a bound."""
+    """Return the years that a question is about; none if it asks for a date, or names a year as a bound."""
     question = last_question(question)
     return set() if _BOUND.search(question) or asked_kind(question) == "date" else years(question)
 
 
 def _of_title(title: str) -> set[int]:
+    """Return the years in a title; underscores separate words."""
     return years(title.replace("_", " "))  # names of files: AMCOR_2023_10K

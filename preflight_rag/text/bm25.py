@@ -1,4 +1,4 @@
-"""BM25 over a pool: how well each of a few texts fits a question's words, by the statistics of these texts alone."""
+"""BM25 within a pool: scores of a few texts for a question's words, by the statistics of these texts alone."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ K1, B, EPSILON = 1.5, 0.75, 0.25
 
 
 def pool_bm25(asked: Sequence[str], texts: Sequence[str], *, positive_idf: bool = False) -> list[float | None]:
-    """BM25 of each text among these, in their order; None for a text without any of the words.
+    """Return the BM25 score of each text among these, in order; None for a text without any of the words.
 
     Args:
-        asked: The question's words, as `words` gives them; one that is repeated counts as often.
+        asked: The question's words, from `words`; a repeated one counts repeatedly.
         texts: The pool.
         positive_idf: Whether a word's IDF is log((N + 1) / n). Okapi's, the default, is 0 or less for words in half of
-            the texts, and in a pool that was found by the question's words these are just the ones that matter.
+            the texts, and in a pool that was found by the question's words these are the ones that matter.
     """
     return bm25_among(asked, [words(text) for text in texts], positive_idf=positive_idf)
 
@@ -29,7 +29,7 @@ def pool_bm25(asked: Sequence[str], texts: Sequence[str], *, positive_idf: bool 
 def bm25_among(
     asked: Sequence[Hashable], pool: Sequence[Sequence[Hashable]], *, positive_idf: bool = False
 ) -> list[float | None]:
-    """Return the scores of `pool_bm25` for texts given as terms, or as numbers of terms."""
+    """Return the scores of `pool_bm25` for texts given as terms, or as term numbers."""
     from rank_bm25 import BM25Okapi, BM25Plus
 
     if not asked or not any(len(found) for found in pool):
@@ -41,11 +41,11 @@ def bm25_among(
 
 
 def bm25_of_numbers(asked: Sequence[int], pool: Sequence[np.ndarray]) -> list[float | None]:
-    """Return what `bm25_among` gives of terms as numbers, but for rounding, in a fifth of the time.
+    """Return the scores of `bm25_among` for term numbers, equal up to rounding, in a fifth of the time.
 
     Args:
         asked: The question's words.
-        pool: Those of the texts, each of shape (t,); `asked` may have numbers that none has.
+        pool: The words of the texts, each of shape (t,); `asked` may have numbers that no text has.
     """
     import numpy as np
 
@@ -82,7 +82,7 @@ def run_starts(values: np.ndarray) -> np.ndarray:
 
 
 def run_lengths(starts: np.ndarray, count: int) -> np.ndarray:
-    """Return how long runs are that begin at `starts`, (m,), the last of which ends before `count`."""
+    """Return the lengths, (m,), of runs that begin at `starts`; the last one ends before `count`."""
     import numpy as np
 
     ends = np.empty_like(starts)

@@ -1,8 +1,7 @@
-"""Boolean search expressions in PubMed's syntax: a parser, the way back to text, and synonyms put into them.
+"""Boolean search expressions in PubMed's syntax: a parser, conversion back to text, and expansion by synonyms.
 
-As in PubMed, AND, OR and NOT are written in capitals and read from left to right, whatever stands in parentheses
-first; terms side by side are joined by AND; quotation marks hold a phrase together; `[tiab]` and other field tags
-follow the term that they belong to.
+As in PubMed, AND, OR and NOT are written in capitals and evaluated from left to right, parentheses first; adjacent
+terms are joined by AND; quotation marks enclose a phrase; `[tiab]` and other field tags follow their term.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ _TOKEN = re.compile(
 _OPERATORS = ("AND", "OR", "NOT")
 _HELP = 'Write it like ("statins" OR "simvastatin") AND "muscle pain".'
 _DEEPEST = 50
-"""Operations in each other, by parentheses or by operators that change: a guess, far beyond what people write and below
+"""Most nested operations, by parentheses or by changing operators: a guess, far beyond what people write and below
 Python's own limit of recursion."""
 
 
 @dataclass(frozen=True)
 class SearchTerm:
-    """A word, a phrase, or several words that must all occur, with the field tag without its brackets."""
+    """A word, a phrase, or several words that must all occur, with its field tag (without brackets)."""
 
     text: str
     phrase: bool = False
@@ -59,7 +58,7 @@ def written(expression: Expression) -> str:
     if isinstance(expression, SearchTerm):
         text = f'"{expression.text}"' if expression.phrase else expression.text
         return f"{text}[{expression.tag}]" if expression.tag else text
-    # Several words without quotation marks stay together: PubMed maps them as one, whatever stands beside them.
+    # Several words without quotation marks stay together: PubMed maps them as one term, whatever is beside them.
     parts = [written(part) if _is_plain(part) else f"({written(part)})" for part in expression.parts]
     return f" {expression.operator} ".join(parts)
 
@@ -72,8 +71,8 @@ def expand(expression: str, alternatives: Callable[[str], Sequence[SearchTerm]])
     """Return an expression in which each term without a field tag is joined by OR with its alternatives.
 
     Args:
-        expression: What `parse` takes.
-        alternatives: From a term's text to other terms for the same; `Mesh.alternatives` is one.
+        expression: An expression in PubMed's syntax.
+        alternatives: Returns other terms for the same thing, from a term's text; e.g. `Mesh.alternatives`.
 
     Raises:
         UsageError: As `parse`.
@@ -89,7 +88,7 @@ def expand(expression: str, alternatives: Callable[[str], Sequence[SearchTerm]])
 
 
 def quoted_phrases(expression: str) -> list[str]:
-    """Return what stands in quotation marks in an expression, without field tags.
+    """Return the phrases in quotation marks in an expression, without field tags.
 
     Raises:
         UsageError: As `parse`.
@@ -119,25 +118,27 @@ class _Parser:
         self.at = 0
 
     def whole(self) -> Expression:
+        """Return the tree of the whole expression."""
         tree, _ = self.sequence(0)
         if self.at < len(self.tokens):
             raise self.wrong("closes a parenthesis that was not opened")
         return tree
 
     def wrong(self, what: str) -> UsageError:
+        """Return the error for an expression that cannot be read."""
         return UsageError(f"the search expression {self.expression!r} {what}", help=_HELP)
 
     def peek(self) -> str:
-        """Kind of the next token: an operator, or the name of its group, or "" at the end."""
+        """Return the kind of the next token: an operator, or the name of its group, or "" at the end."""
         if self.at >= len(self.tokens):
             return ""
         return self.kinds[self.at]
 
     def sequence(self, depth: int) -> tuple[Expression, int]:
-        """Operands and operators up to a closing parenthesis or the end, from left to right.
+        """Parse operands and operators up to a closing parenthesis or the end, from left to right.
 
         Returns:
-            What they make, and how many operations stand in each other in it.
+            The parsed expression, and its depth of nested operations.
         """
         if depth > _DEEPEST:
             raise self.wrong(f"has more than {_DEEPEST} parentheses in each other")

@@ -1,7 +1,7 @@
 """Check boxes as words: "[ticked] pets", "[not ticked] smoking", whatever sign or control a file has for them.
 
-An item beside an empty box reads as if it held once the box is gone, and a reader of sentences makes nothing of a sign.
-Two boxes of one line are parted by a semicolon, so that "not" denies its own item alone.
+Without its box, an item beside an empty box would read as if it were ticked, and a reader of sentences cannot interpret
+a sign. Two boxes on one line are separated by a semicolon, so that "not" negates only its own item.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ _SIGNS = {
     **dict.fromkeys("❌✗✘", CROSSED),
 }
 _CROSSES = "☒🗷🗵⮽"
-"""Word's own sign of a ticked box, and that of filings; beside ticked boxes of the same text it says something else."""
+"""Crosses: Word's own sign of a ticked box, also used in filings; beside ticked boxes in the same text they mean
+something else."""
 _SIGN = re.compile(f"(?P<sign>[{''.join(_SIGNS)}])\ufe0f?(?P<behind> *)(?P<goes_on>(?=[^\\s|]))?")
 _TICK = re.compile("[☑✅🗹]")
 _TYPED = re.compile(
     r"(?P<before>^[ \t]*+(?:(?:[-*+•]|\d{1,9}[.)])[ \t]++)?|(?<=\S)[ \t]++)\[(?P<mark>[ xX✓✔])\](?=[ \t]+\w)"
 )
-"""A box typed as brackets before its item: "- [ ] smoking", "[x] yes  [ ] no"; "a[x] is", "see [x]." have none."""
+"""A box typed as brackets before its item: "- [ ] smoking", "[x] yes [ ] no"; not in "a[x] is", "see [x]."."""
 _BOX = re.compile(rf"(?:{'|'.join(map(re.escape, (NOT_TICKED, TICKED, CROSSED)))})")
 Side = Literal["before", "behind"]
 """Of its item, where a box stands: "☒ yes" or "yes ☒"."""
@@ -38,7 +39,7 @@ _WINGDINGS = {
     },
     "wingdings 2": {**dict.fromkeys((0x30, 0xA3), NOT_TICKED), **dict.fromkeys((0x51, 0x52, 0x53, 0x54), TICKED)},
 }
-"""Empty and ticked boxes among the signs of two fonts, by their place in these."""
+"""Codes of empty and ticked boxes in two symbol fonts."""
 
 
 def words_for(is_ticked: bool) -> str:
@@ -52,13 +53,13 @@ def has_box(text: str) -> bool:
 
 
 def font_box(font: str, code: str) -> str:
-    """Return the words for a box that a text has as a sign of a font, its place in hexadecimal; "" for other signs."""
+    """Return the words for a box given as a font and a character code in hexadecimal; "" for other characters."""
     place = int(code, 16) if re.fullmatch("[0-9A-Fa-f]{1,6}", code) else 0
     return _WINGDINGS.get(font.lower(), {}).get(place & 0xFF, "")
 
 
 def with_boxes(text: str) -> str:
-    """Return a text with its signs for check boxes in words."""
+    """Return a text with check-box signs replaced by words."""
     if text.isascii() or not _SIGN.search(text):
         return text
     crossed = CROSSED if _TICK.search(text) else TICKED
@@ -66,7 +67,8 @@ def with_boxes(text: str) -> str:
     def words_of(match: re.Match[str]) -> str:
         before = match.string[match.start() - 1 : match.start()]
         written = crossed if match["sign"] in _CROSSES else _SIGNS[match["sign"]]
-        # Of the spaces behind it so many go as it is wider, so that columns that spaces rule off stay in their place.
+        # As many of the following spaces are removed as the words are longer, so that columns aligned by spaces stay
+        # aligned.
         spaces = " " * max(1, len(match["behind"]) - len(written) + 1)
         behind = spaces if match["goes_on"] is not None else match["behind"]
         return f"{' ' if before.isalnum() else ''}{written}{behind}"
@@ -80,9 +82,9 @@ def with_boxes(text: str) -> str:
 
 
 def with_typed_boxes(text: str) -> str:
-    """Return a text with the boxes in words that are typed as brackets: "[ ] smoking".
+    """Return a text with boxes typed as brackets ("[ ] smoking") replaced by words.
 
-    They stand at the beginning of a line or behind a label, or there are several.
+    Such boxes are at the beginning of a line or after a label, or there are several.
     """
     if "[" not in text:
         return text
@@ -95,6 +97,7 @@ def with_typed_boxes(text: str) -> str:
 
 
 def _words_of(match: re.Match[str]) -> str:
+    """Return a matched box in words."""
     return f"{match['before']}{words_for(bool(match['mark'].strip()))}"
 
 

@@ -1,28 +1,29 @@
-"""Whether a text that is being written goes round in circles: its end is one block, again and again.
+"""Detection of repetition in a text that is being written: its end consists of copies of one block.
 
-Small models fall into that and write the same words to their limit. What counts is exact: the text ends with at least
-`TIMES` copies of one block, one directly behind the other, that are at least `SPAN` characters long together. Lists,
-tables and relations of many contexts, whose lines differ in a number or a name, are no such text.
+Small models may get stuck and repeat the same words to their limit. The criterion is exact: the text ends with at least
+`TIMES` consecutive copies of one block, together at least `SPAN` characters long. Lists, tables and relations of many
+contexts, whose lines differ in a number or a name, are not affected.
 """
 
 from __future__ import annotations
 
 SPAN = 600
-"""Characters that the copies take at least: 150 tokens. Set by hand: a refrain or a table's rule is shorter."""
+"""Least length of all copies together in characters: 150 tokens. Set by hand: a refrain or a table's rule is shorter.
+"""
 TIMES = 3
-"""Copies that there are at least; of a block of twenty characters `SPAN` asks for thirty. Set by hand."""
+"""Least number of copies; for a block of twenty characters `SPAN` requires thirty. Set by hand."""
 LONGEST_BLOCK = 3_000
-"""Characters of the longest block that is looked for: a page. Set by hand."""
+"""Longest block that is looked for, in characters: a page. Set by hand."""
 _LOOK_EVERY = 200
-"""Characters after which it is looked at again; set by hand."""
+"""Characters between two checks; set by hand."""
 _SIGN = 32
-"""Characters at the end that have to occur before, or nothing else is looked at."""
+"""Characters at the end that must have occurred before; otherwise the check ends early."""
 
 
 class CircleDetector:
-    """Feed it the pieces of a text; it says when this goes round in circles.
+    """Receives a text in pieces, and reports when it repeats itself.
 
-    It keeps a window of the text and looks at that every few characters, so the time is linear in the text's length.
+    It keeps a window of the text and checks that every few characters, so the time is linear in the text's length.
     """
 
     def __init__(self) -> None:
@@ -30,7 +31,7 @@ class CircleDetector:
         self._new = 0
 
     def feed(self, piece: str) -> bool:
-        """Return whether the text, with this piece, ends in circles; it is looked at every few characters."""
+        """Return whether the text, with this piece, ends with repetitions; checked only every few characters."""
         self._window += piece
         self._new += len(piece)
         if self._new < _LOOK_EVERY:
@@ -41,15 +42,15 @@ class CircleDetector:
 
 
 def repeated_block(text: str) -> int:
-    """Return the length of the shortest block that the end of a text repeats.
+    """Return the length of the shortest block that is repeated at the end of a text.
 
-    0 where it does not go round in circles.
+    0 if there is none.
     """
     if len(text) < SPAN:
         return 0
     sign, at = text[-_SIGN:], len(text) - 1
     lowest = max(0, len(text) - LONGEST_BLOCK - _SIGN)
-    # Each earlier place of the text's last characters may be one block away from them.
+    # Each earlier occurrence of the text's last characters may be one block away.
     while (at := text.rfind(sign, lowest, at + len(sign) - 1)) >= 0:
         block = len(text) - len(sign) - at
         length = max(SPAN, TIMES * block)
@@ -59,11 +60,9 @@ def repeated_block(text: str) -> int:
 
 
 def before_circles(text: str) -> str:
-    """Return the text up to the end of the first copy of the block that it repeats at its end.
+    """Return the text up to the end of the first copy of the block that is repeated at its end.
 
-    All of it where there is none.
-
-    An end that is no whole block, as far as the text was written when it was stopped, belongs to the copies.
+    The whole text if there is none. An incomplete copy at the end, where the text was stopped, counts as a copy.
     """
     block = repeated_block(text)
     if not block:

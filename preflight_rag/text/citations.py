@@ -1,11 +1,10 @@
 """Citations: the `[n]` marks of an answer, the statements before them, and the passages' own words behind them.
 
-A citation is verified when the quote that the reader gave for it, or else the statement that it stands behind, is found
-in the passage; it then carries the passage's own words with their offsets. What cannot be verified stays in the answer
-and is marked so.
+A citation is verified if the reader's quote for it, or else the statement before it, is found in the passage; it then
+contains the passage's own words with their offsets. What cannot be verified stays in the answer and is marked as such.
 
-Models write marks in other ways too, `[1, 4]` or `[2-4]`; `separate_marks` brings these to the one way that the rest
-reads.
+Models write marks in other ways too, `[1, 4]` or `[2-4]`; `separate_marks` converts these to the one form that all
+other code reads.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ MARK = re.compile(r"\[(\d{1,6})\]")
 MARKS = re.compile(r"(?<!\s)\s*\[\d{1,6}\](?:\s*+\[\d{1,6}\])*|\[\d{1,6}\](?:\s*+\[\d{1,6}\])*")
 """Marks in a row, with the space before each."""
 JOINT_MARK = re.compile(r"\[(\s*\d{1,6}(?:\s*[,;]\s*\d{1,6}|\s*[-–]\s*\d{1,6})*\s*)\]")
-"""A mark of one or several numbers, as models write them."""
+"""A mark with one or several numbers, as models write them."""
 MOST_IN_RANGE = 100
 """Numbers that `[2-4]` may stand for; in a longer range, as `[1990-2020]`, only the ends are marks."""
 FRAGMENT = 4
-"""Words below which a clause between two marks is read with what stands before it in its sentence (a guess)."""
+"""A clause of fewer words between two marks is read together with the sentence's text before it (a guess)."""
 _MARKS = 400
-"""Characters that marks in a row, with the end of the sentence before them, may take; a guess."""
+"""Longest run of marks with the end of the sentence before them, in characters; a guess."""
 _MARKUP = re.compile(r"^[\s>#*•-]+|^\d+[.)]\s+|\*\*|__|`")
 
 
@@ -46,7 +45,7 @@ def without_marks(text: str) -> str:
 
 
 def separate_marks(text: str) -> str:
-    """Write `[1, 4]` and `[2-4]` as `[1][4]` and `[2][3][4]`."""
+    """Return a text with `[1, 4]` and `[2-4]` written as `[1][4]` and `[2][3][4]`."""
 
     def spread(match: re.Match[str]) -> str:
         numbers: list[int] = []
@@ -89,13 +88,13 @@ def claims(text: str) -> list[Claim]:
 
 
 def _continues_sentence(before: str, clause: str) -> bool:
-    """Return whether a clause behind marks belongs to the sentence that they stand in."""
+    """Return whether a clause after marks belongs to the sentence in which they are."""
     ended = without_marks(before).rstrip().endswith((".", "!", "?", ":"))
     return not ended and "\n" not in clause and clause.lstrip()[:1] not in ".!?;"
 
 
 def claims_of_answer(text: str, groups: Sequence[Group]) -> list[Claim]:
-    """Return the statements of an answer: of several groups, each group's answer with what it is the answer for."""
+    """Return the statements of an answer; with several groups, each group's answer is introduced by its entity."""
     by_group = []
     for group in groups:
         if group.citations:
@@ -111,7 +110,7 @@ def renumbered(text: str) -> tuple[str, dict[int, int]]:
 
 
 def cited_ranks(text: str, quotes: Sequence[tuple[int, str]]) -> list[int]:
-    """Return the distinct ranks that a text cites, else those that it quotes."""
+    """Return the distinct ranks that a text cites; if it cites none, those of its quotes."""
     return cited_numbers(text) or list(dict.fromkeys(n for n, _ in quotes))
 
 
@@ -128,9 +127,7 @@ def is_verifiable(draft: Draft, texts: Mapping[int, str]) -> bool:
 
 
 def attributed(text: str, passages: Mapping[int, Passage]) -> tuple[str, list[str]]:
-    """Return a text that cites something as it is.
-
-    In one that cites nothing, each sentence is given the passage that says it.
+    """Return a text with citations; if it cites nothing, each sentence gets the passage that supports it.
 
     Returns:
         The text, and a note that its citations are not the reader's own.
@@ -155,13 +152,13 @@ def attributed(text: str, passages: Mapping[int, Passage]) -> tuple[str, list[st
 def find_citation(
     n: int, rank: int, text: str, quotes: Sequence[tuple[int, str]], passages: Mapping[int, Passage]
 ) -> Citation:
-    """Return the citation of one passage: the first of its quotes, else of the statements citing it, that is located.
+    """Return the citation of one passage: of its quotes, else of the statements citing it, the first that is located.
 
     Args:
         n: The citation's number in the finished answer.
         rank: The passage's number in the text.
         text: The answer, with ranks as citation marks.
-        quotes: `(rank, words)` that the reader gave.
+        quotes: `(rank, words)` from the reader.
         passages: The passages that the reader was given, by rank.
     """
     passage = passages.get(rank)
@@ -190,14 +187,14 @@ def find_citation(
 
 
 def _spans(rank: int, text: str, quotes: Sequence[tuple[int, str]], passage: str) -> list[tuple[int, int]]:
-    """Return where a passage supports the text that cites it: located quotes first, then statements."""
+    """Return the spans of a passage that support the text citing it: located quotes first, then statements."""
     found = [locate(quote, passage) for number, quote in quotes if number == rank]
     found += [support(statement, passage) for statement in statements_citing(text, rank)]
     return [span for span in found if span]
 
 
 def unknown_citation(n: int, quote: str = "") -> Citation:
-    """Return a citation of nothing that was given to the reader."""
+    """Return the citation of a passage that the reader was not given."""
     return Citation(
         n=n, passage_id="", document_id="", title="", source="", quote=quote, start=0, end=0, verified=False
     )
@@ -209,7 +206,7 @@ def statements_citing(text: str, rank: int) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """Return a text on one line, without marks and asterisks, so that it can stand inside a line of Markdown."""
+    """Return a text on one line, without marks and asterisks, so that it can be part of a line of Markdown."""
     return " ".join(MARK.sub("", text).replace("*", "").split())
 
 

@@ -1,10 +1,10 @@
 """A question's key concepts, its parts, and its ladder of search expressions, by rules (CPQA, section III.B).
 
-No language model and no tagger: concepts are the stretches of words between stop words, verbs, words about the asker,
-and punctuation. A concept is core (what is asked about) or a modifier (whom, how severe, since when); a ladder drops
-modifiers and never a core concept. The lists of words were written for lay and expert questions like those of MedQuAD
-and BioASQ; `tests/ladder_questions.py` has eighty with what each ladder has to hold. The rules for parts are few and
-sure; a question that none of them fits has one part.
+Without a language model or tagger: concepts are the runs of words between stop words, verbs, words about the user, and
+punctuation. A concept is core (the subject) or a modifier (whom, how severe, since when); a ladder drops modifiers and
+never a core concept. The lists of words were written for lay and expert questions like those of MedQuAD and BioASQ;
+`tests/ladder_questions.py` has eighty with the required content of each ladder. The rules for parts are few and
+certain; a question that fits none of them has one part.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from preflight_rag.text.drugs import DRUG
 from preflight_rag.text.words import STOP_WORDS
 
 MOST_CONCEPTS = 6
-"""Concepts of one question; a guess."""
+"""Most concepts of one question; a guess."""
 MOST_PARTS = 4
-"""Parts of one question; what has more is not taken apart. A guess."""
+"""Most parts of one question; with more it is not split. A guess."""
 SHORTEST_DRUG = 7
-"""Letters of a word that is taken for a drug by its ending; a guess."""
+"""Least letters of a word that counts as a drug by its ending; a guess."""
 
 Frequency = Callable[[str], int]
-"""From a search expression to how many passages of the library fit it."""
+"""Returns, for a search expression, how many passages of the library match it."""
 
 _TOKEN = re.compile(r"\ue000\d+|[^\W_]+(?:[-‐'’./+][^\W_]+)*\+?|[^\w\s]")
 _QUOTED = re.compile(r"[\"“«]([^\"“”«»]{2,80})[\"”»]")
@@ -49,7 +49,7 @@ _INCOMPLETE = re.compile(
 )
 _CODE = re.compile(r"\d|[A-Z]{2}|[a-z][A-Z]")
 _MARK = "\ue000"
-"""Stands, with a number, for a stretch that is one term while the rest of the question is cut."""
+"""Replaces, with a number, a multi-word term while the rest of the question is split."""
 
 _VERBS = frozenset(
     re.findall(
@@ -83,9 +83,9 @@ _VERBS = frozenset(
     understand want wants wanted wonder wondering worried worry worrying went""",
     )
 )
-"""Verbs of questions. Left out are forms that are names of things as often: "smoking", "drinking", "test", "live"."""
+"""Verbs of questions, without forms that are nouns as often: "smoking", "drinking", "test", "live"."""
 _VERBS_OF_SUBJECTS = frozenset({"slow", "delay", "ease", "reverse", "raise", "boost"})
-"""Words that are verbs behind a subject ("does metformin slow ageing"), else names ("slow heart rate")."""
+"""Words that are verbs after a subject ("does metformin slow ageing"), else adjectives or nouns ("slow heart rate")."""
 _DOES = re.compile(r"(?:do|does|did|can|could|will|would|may|might|should) ", re.IGNORECASE)
 _FILLERS = frozenset(
     re.findall(
@@ -98,7 +98,7 @@ _FILLERS = frozenset(
     whether wife within without between yet""",
     )
 )
-"""Words about the asker, of courtesy and of degree, which are no subject."""
+"""Words about the user, of courtesy and of degree, which are not a subject."""
 _PREDICATES = frozenset(
     re.findall(
         r"[\w-]+",
@@ -120,7 +120,7 @@ _GENERAL = frozenset(
     available main major new current recent research""",
     )
 )
-"""Words that are common in questions; left out at the beginning and the end of a stretch."""
+"""Words that are common in questions; removed from the beginning and the end of a run."""
 _DEPENDENT = _GENERAL | frozenset(
     re.findall(
         r"\w+",
@@ -131,7 +131,7 @@ _DEPENDENT = _GENERAL | frozenset(
     alternative alternatives requirements year years month months week weeks day days""",
     )
 )
-"""Names of one thing of another, such as its symptoms."""
+"""Words for an attribute of something else, such as its symptoms."""
 _GROUPS = frozenset(
     re.findall(
         r"\w+",
@@ -149,14 +149,14 @@ _QUALITIES = frozenset(
     winter summer autumn""",
     )
 )
-"""Qualities (severity, duration, route) that narrow a concept down when they precede it. Without "acute", "chronic" and
+"""Qualities (severity, duration, route) that narrow a concept down if they precede it; without "acute", "chronic" and
 "primary", which are part of many names of diseases."""
 _MODIFIERS = _DEPENDENT | _GROUPS | _QUALITIES
 _GRADED = frozenset({"stage", "grade", "phase", "class"})
 _GRADE = re.compile(r"(?:\d+|[IVX]+|[ivx]+)[abcABC]?")
 _HOW = frozenset({"long", "much", "many", "often", "far", "old", "soon", "well", "bad", "good", "quickly", "serious"})
 QUESTION_WORDS = _VERBS | _FILLERS | _HOW | {"kind", "large", "sort", "tall"}
-"""Words that ask, or say what is done: a document that answers "how many took part" need hold neither."""
+"""Words that ask or describe the action: a document that answers "how many took part" need not contain them."""
 _AGENTS = frozenset({"it", "they", "that", "which", "you", "to"})
 _OPERATORS = frozenset({"AND", "OR", "NOT"})
 
@@ -164,15 +164,15 @@ _OPERATORS = frozenset({"AND", "OR", "NOT"})
 def key_concepts(question: str, *, terms: Collection[str] = (), frequency: Frequency | None = None) -> tuple[str, ...]:
     """Return the content phrases of a question as written, most important first: core concepts, then modifiers.
 
-    Core concepts that a thesaurus knows come first, then names (of drugs, too) and codes, phrases of several words, and
-    single words. With the library's frequencies the rarer of two core concepts says more and comes first, but one that
-    the library does not hold comes last; of modifiers the more frequent comes first, so that the rarest is dropped
-    first. A word common in questions ("role", "effect") is a concept only where there is no other.
+    Core concepts in a thesaurus come first, then names (also of drugs) and codes, phrases of several words, and single
+    words. With the library's frequencies the rarer of two core concepts comes first, but one that the library does not
+    contain comes last; of modifiers the more frequent comes first, so that the rarest is dropped first. A word common
+    in questions ("role", "effect") is a concept only if there is no other.
 
     Args:
         question: The question.
-        terms: Stretches of the question that are one term, such as `Mesh.stretches` finds.
-        frequency: How many passages of the library fit an expression.
+        terms: Multi-word terms in the question, such as `Mesh.stretches` finds.
+        frequency: Returns how many passages of the library match an expression.
     """
     rest, whole = _without_terms(question, terms)
     phrases = []
@@ -200,7 +200,7 @@ def key_concepts(question: str, *, terms: Collection[str] = (), frequency: Frequ
 
 
 def _without_terms(question: str, terms: Collection[str]) -> tuple[str, list[str]]:
-    """Return the question with placeholders for multi-word terms, and the terms, after what the question quotes."""
+    """Return the question with placeholders for multi-word terms, and the terms; quoted phrases come first."""
     question = question.replace(_MARK, " ")
     whole = [" ".join(text.split()) for text in _QUOTED.findall(question)]
     rest = _QUOTED.sub(" , ", question)
@@ -212,9 +212,9 @@ def _without_terms(question: str, terms: Collection[str]) -> tuple[str, list[str
 
 
 def subquestions(question: str) -> tuple[str, ...]:
-    """Return the parts of a question, each with the subject that it points back to put in.
+    """Return the parts of a question, with pronouns replaced by the subject that they refer to.
 
-    Empty where there is one part.
+    Empty if there is one part.
     """
     lead, parts = _parts(" ".join(question.split()))
     parts = [part.strip(" ,;.?!") for part in parts]
@@ -233,14 +233,16 @@ def subquestions(question: str) -> tuple[str, ...]:
 def expressions(concepts: Sequence[str], *, terms: Collection[str] = ()) -> tuple[str, ...]:
     """Return Boolean expressions in PubMed's syntax, most specific first, the last an OR of the core concepts.
 
-    AND of all concepts; without the modifiers one after another, the last first; then OR in the place of AND between
-    the core concepts, from the least important on. So every rung finds what the one above it finds, and no core concept
-    leaves. A concept of several words is in parentheses, so that PubMed maps it to what it knows by that name; in
-    quotation marks, which switch that off, only where it is one term. It is never taken apart into its words.
+    First an AND of all concepts; then without the modifiers, dropped one after another from the last; then with OR
+    instead of AND between the core concepts, beginning with the least important. So every rung finds at least what the
+    one above it finds, and no core concept is dropped. A concept of several words is in parentheses, so that PubMed
+    maps it to a known term; only if it is certainly one term, it is in quotation marks, which switch that off. It is
+    never split into its words.
 
     Args:
         concepts: Most important first.
-        terms: Those of them that are one term, as a thesaurus, a model or the question's own quotation marks say.
+        terms: Those concepts that are one term, according to a thesaurus, a model or the question's own quotation
+            marks.
     """
     single = {term.casefold() for term in terms}
     written = {text: _term(text, one_term=text.casefold() in single) for text in concepts}
@@ -258,7 +260,7 @@ def expressions(concepts: Sequence[str], *, terms: Collection[str] = ()) -> tupl
 
 
 def relaxed(ladder: Sequence[str], concepts: Sequence[str], terms: Collection[str] = ()) -> tuple[str, ...]:
-    """Return a ladder that somebody else made, with an OR of the concepts below where its last rung is none.
+    """Return a given ladder, completed by an OR of the concepts unless its last rung is one.
 
     Raises:
         UsageError: The last rung cannot be read.
@@ -276,9 +278,9 @@ def rewrite_by_rules(
     terms: Collection[str] = (),
     frequency: Frequency | None = None,
 ) -> Rewrite:
-    """Return what rules make of a question that stands on its own.
+    """Return the rewrite of a standalone question by rules.
 
-    `terms` and `frequency` as `key_concepts` takes them.
+    `terms` and `frequency` as in `key_concepts`.
     """
     concepts = key_concepts(question, terms=terms, frequency=frequency)
     single = [*(" ".join(text.split()) for text in _QUOTED.findall(question)), *terms]
@@ -287,26 +289,26 @@ def rewrite_by_rules(
 
 
 def _term(concept: str, *, one_term: bool = False) -> str:
-    """Return a concept as a term: in quotation marks where it is one, else with its words in parentheses."""
+    """Return a concept for an expression: in quotation marks if it is one term, else with its words in parentheses."""
     text = " ".join(re.sub(r"[\"“”\[\]()/:,;*]", " ", concept).split())
     text = " ".join(word.lower() if word in _OPERATORS else word for word in text.split())
     return text if " " not in text else f'"{text}"' if one_term else f"({text})"
 
 
 def _runs(text: str) -> list[list[str]]:
-    """Return the stretches of words between stop words, verbs, fillers and punctuation."""
+    """Return the runs of words between stop words, verbs, fillers and punctuation."""
     runs: list[list[str]] = [[]]
     before = ""
     for token in _TOKEN.findall(text):
         lower = token.casefold()
         capital = token.isupper() and len(token) > 1 and not text.isupper() and token not in _OPERATORS
-        # "what's", "I'm", "doesn't": the part before the apostrophe says what they are.
+        # "what's", "I'm", "doesn't": the part before the apostrophe decides.
         stem = re.split("['’]", lower)[0]
         no_subject = lower in _VERBS or stem in STOP_WORDS or stem in _FILLERS or (before == "how" and lower in _HOW)
-        # "how to lower fever", not "lower back".
+        # In "how to lower fever" it is a verb, in "lower back" not.
         no_subject = no_subject or (lower == "lower" and before in _AGENTS)
         no_subject = no_subject or (lower in _VERBS_OF_SUBJECTS and bool(runs[-1]) and _DOES.match(text) is not None)
-        # "type I diabetes" and "stage I" name no asker.
+        # In "type I diabetes" and "stage I" the I is a number, not the user.
         numeral = lower == "i" and token.isupper() and before in _GRADED | {"type", "factor"}
         if not (token[0].isalnum() or token[0] == _MARK) or (no_subject and not (capital or numeral)):
             runs.append([])
@@ -339,11 +341,12 @@ def _phrases(run: list[str]) -> list[list[str]]:
 
 
 def _without_genitive(phrase: str) -> str:
-    """Return a phrase without the ending of what owns what was asked: "golodirsen's mechanism"."""
+    """Return a phrase without the possessive ending of its owner: "golodirsen's mechanism" gives "mechanism"."""
     return re.sub("['’]s$", "", phrase)
 
 
 def _folded(run: Sequence[str]) -> list[str]:
+    """Return the tokens in lower case."""
     return [token.casefold() for token in run]
 
 
@@ -352,26 +355,27 @@ def _is_general(run: Sequence[str]) -> bool:
 
 
 def _only_modifiers(run: Sequence[str]) -> bool:
-    """Return whether words are nothing but modifiers, numbers with them counted in: "65 year old"."""
+    """Return whether words are only modifiers, including numbers beside them: "65 year old"."""
     named = {token for token in _folded(run) if not token.isdigit()}
     return bool(named) and named <= _MODIFIERS
 
 
 def _is_modifier(concept: str) -> bool:
-    """Return whether a concept narrows another one down: whom, how severe, which of its sides."""
+    """Return whether a concept narrows another one down: whom, how severe, which aspect."""
     tokens = concept.split()
     graded = len(tokens) == 2 and tokens[0].casefold() in _GRADED and _GRADE.fullmatch(tokens[1])
     return bool(graded) or _only_modifiers(tokens)
 
 
 def _rank(phrase: Sequence[str], quoted: bool) -> int:
+    """Return the importance of a phrase: 0 for quoted ones, codes, names and drugs, 1 for several words, else 2."""
     if quoted or any(_CODE.search(token) or token[0].isupper() or _is_drug(token) for token in phrase):
         return 0
     return 1 if len(phrase) > 1 else 2
 
 
 def _is_drug(token: str) -> bool:
-    """Return whether a word is the name of a drug; short words end like one too often ("genes")."""
+    """Return whether a word is the name of a drug; short words have such endings too often by chance ("genes")."""
     return len(token) >= SHORTEST_DRUG and DRUG.search(token.casefold()) is not None
 
 

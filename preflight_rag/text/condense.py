@@ -10,11 +10,12 @@ from preflight_rag.text.citations import without_marks
 from preflight_rag.text.sentences import sentence_spans
 
 SHORT_CHARS = 240
-"""Characters of an answer that are kept; a guess: two or three sentences."""
+"""Characters that are kept of an answer; a guess: two or three sentences."""
 QUESTION_CHARS = 300
-"""Characters of a question that are kept; a guess: few are longer."""
+"""Characters that are kept of a question; a guess: few are longer."""
 MOST_CHARS = 4_000
-"""Length of the whole; beyond it the oldest turns are only counted. A guess: half of the usual budget for history."""
+"""Length of the whole summary; beyond it the oldest turns are only counted. A guess: half of the usual budget for
+history."""
 _LEFT_OUT = re.compile(r"\((\d+) earlier questions\)")
 _SPEAKER = {"user": "asked", "assistant": "answer"}
 
@@ -39,7 +40,7 @@ def condense(summary: str, messages: Sequence[Message]) -> str:
 
 
 def beginning(text: str, most: int) -> str:
-    """Return the first sentences of a text, without citation marks; what is left out shows as "..."."""
+    """Return the first sentences of a text, without citation marks; an omitted rest is shown as "..."."""
     lines = (" ".join(line.split()) for line in without_marks(text).splitlines())
     plain = "; ".join(filter(None, lines))
     if len(plain) <= most:

@@ -1,8 +1,8 @@
-"""Dates as people and loaders write them.
+"""Parsing of dates as people and loaders write them.
 
 A date is an interval of days: a year, a month, a season and a day can then be compared with each other. The day is the
-one that is written, whatever the time zone. `03/04/2021` may be 4 March or 3 April: unless a part above 12 or the dots
-of `03.04.2021` (day first) decide, the interval holds both readings.
+written one, whatever the time zone. `03/04/2021` may be 4 March or 3 April: unless a part above 12 or the dots of
+`03.04.2021` (day first) decide, the interval covers both readings.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class PartialDate:
     latest: date
 
     def __str__(self) -> str:
-        """ISO 8601: `2021`, `2021-03`, `2021-03-12`, or an interval of days, `2021-03-01/2021-04-30`."""
+        """Return the date in ISO 8601: `2021`, `2021-03`, `2021-03-12`, or an interval, `2021-03-01/2021-04-30`."""
         first, last = self.earliest, self.latest
         if first == last:
             return first.isoformat()
@@ -77,7 +77,7 @@ class PartialDate:
         return f"{first.isoformat()}/{last.isoformat()}"
 
     def overlaps(self, other: PartialDate) -> bool:
-        """Return whether both may be the same day."""
+        """Return whether both dates can be the same day."""
         return self.earliest <= other.latest and other.earliest <= self.latest
 
 
@@ -112,6 +112,7 @@ def known_date(value: object) -> PartialDate | None:
 
 @lru_cache(maxsize=4096)
 def _read(text: str) -> PartialDate | None:
+    """Return the date that a text states; of a range its whole span."""
     text = " ".join(text.split())
     if len(text) > 80:
         return None
@@ -128,7 +129,7 @@ def _read(text: str) -> PartialDate | None:
 
 
 def _single(text: str) -> PartialDate | None:
-    """Return a date that is no range of years."""
+    """Return a date that is not a range of years."""
     for form in _FORMS:
         match = form.fullmatch(text)
         if match:
@@ -140,7 +141,7 @@ def _single(text: str) -> PartialDate | None:
 
 
 def _from_parts(parts: dict[str, str]) -> PartialDate:
-    """Return the interval of a form's parts; ValueError for a day or month that does not exist."""
+    """Return the interval for the parts of a date; raise ValueError for a day or month that does not exist."""
     year = int(parts["y"])
     if "a" in parts:
         return _numeric(int(parts["a"]), int(parts["b"]), year, day_first=parts["s"] == ".")
@@ -165,7 +166,7 @@ def _from_parts(parts: dict[str, str]) -> PartialDate:
 
 
 def _numeric(a: int, b: int, year: int, *, day_first: bool) -> PartialDate:
-    """`a/b/year` in the readings that exist."""
+    """Return `a/b/year` in the readings that exist."""
     if day_first:
         day = date(year, b, a)
         return PartialDate(day, day)
@@ -180,7 +181,7 @@ def _month(name: str) -> int:
 
 
 def _days(year: int, month: int) -> tuple[date, date]:
-    """Return the first and last day of a month; ValueError for a number outside 1 to 12."""
+    """Return the first and last day of a month; raise ValueError for a number outside 1 to 12."""
     if not 1 <= month <= 12:
         raise ValueError(f"{month} is no month")
     return date(year, month, 1), date(year, month, calendar.monthrange(year, month)[1])

@@ -1,8 +1,8 @@
-"""What a sentence says of an effect: up, down, better, worse, an association, or none; and whether two say the same.
+"""The direction of an effect that a sentence reports: up, down, better, worse, an association, or none.
 
-Reports answer questions such as "Does it raise blood pressure?" by the direction of what they found. The words are
-grouped by what they claim; a negation shortly before a word, or a phrase such as "no significant difference", denies
-it. By rule, in English.
+Reports answer questions such as "Does it raise blood pressure?" by the direction of their result. The words are grouped
+by what they claim; a negation shortly before a word, or a phrase such as "no significant difference", denies it. By
+rule, in English.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from preflight_rag.text.negation import denies
 from preflight_rag.text.words import STOP_WORDS, words
 
 _BEFORE = 40
-"""Characters before a word in which a negation denies it: some six words; a guess."""
+"""Characters before a word in which a negation denies it: about six words; a guess."""
 _STEMS = {
     "up": r"increas\w*|rais(?:e|es|ed|ing)|ris(?:e|es|ing|en)|rose|elevat\w*|higher|greater|enhanc\w*|boost\w*|"
     r"up-?regulat\w*|augment\w*|exceed\w*",
@@ -31,14 +31,14 @@ NO_EFFECT = re.compile(
     r"\bno(?:t|n)?[- ](?:\w+ ){0,3}?(?:significan\w*|differen\w*|effects?|associat\w*|evidence|benefit\w*|impact|"
     r"chang\w*|correlat\w*|influence|improv\w*|advantage)\b"
     r"|\b(?:did|does|do|was|were|is|are|has|have)(?:n['’]t| not) (?:\w+ ){0,2}?"
-    # That an effect "did not differ according to country" says nothing of whether there is one.
+    # "Did not differ according to country" says nothing about whether there is an effect.
     r"(?:differ\w*\b(?! (?:according to|depending on|by|across)\b)|chang\w*|affect\w*|"
     r"alter\w*|influenc\w*|significan\w*|associat\w*|correlat\w*|improv\w*|increas\w*|reduc\w*|decreas\w*)\b"
     r"|\b(?:unchanged|unaffected|comparable|indistinguishable|similar(?:ly)?(?! to those who)|failed to)\b"
     r"|\bp ?(?:=|>) ?(?:n\.?s\.?|0?\.(?:0[6-9]|[1-9])\d*)",
     re.I,
 )
-"""That nothing was found: in words, or by a p-value above 0.05."""
+"""Statements that no effect was found: in words, or by a p-value above 0.05."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Direction:
 
 
 def direction_of(sentence: str) -> Direction:
-    """Return the direction that a sentence speaks of."""
+    """Return the direction of the effect that a sentence reports."""
     claimed: set[str] = set()
     denied: set[str] = set()
     for name, pattern in _WORDS.items():
@@ -75,7 +75,7 @@ _COMPOUND = re.compile(r"\b\w+(?:-\w+)+")
 
 
 def speaks_of_object(question: str, sentence: str) -> bool:
-    """Return whether a sentence has half of the words for the object of an effect that a question asks about.
+    """Return whether a sentence contains half of the words for the object of the question's effect.
 
     For "Does it reduce costs?" the object is "costs"; another compound, such as "cost-effectively", does not count.
     True for a question without an object.
@@ -92,7 +92,7 @@ _OPPOSITE = {"up": "down", "down": "up", "better": "worse", "worse": "better"}
 
 
 def says(question: str, sentence: str) -> int:
-    """Return a sentence's answer on an effect: 1 that it is so, -1 that it is not, 0 nothing of it.
+    """Return a sentence's answer to a question about an effect: 1 for yes, -1 for no, 0 for none.
 
     A question whether two things are linked is answered by any direction that the sentence claims.
     """

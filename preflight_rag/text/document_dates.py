@@ -13,7 +13,7 @@ from preflight_rag.text.dates import MONTH, SEASONS, YEAR, PartialDate, known_da
 HEAD, OPENING, TAIL = 6_000, 1_500, 3_000
 BEFORE, AFTER = 160, 160
 CALLED = 200
-"""Characters within which a receipt says that it is one; a guess."""
+"""Characters at the beginning of a document in which the word "receipt" or the like is looked for; a guess."""
 EARLIEST_YEAR, AHEAD = 1800, 31
 
 _WEEK = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?,?\s++)?"
@@ -29,6 +29,7 @@ _GAP = r"[ \t*_]*+(?>(?:(?::|\bon\b|\bas of\b|[\u2013\u2014-])[ \t*_]*+)?)(?>(?:
 
 
 def _pattern(form: str) -> re.Pattern[str]:
+    """Compile a pattern that ignores case and matches at lines."""
     return re.compile(form, re.IGNORECASE | re.MULTILINE)
 
 
@@ -86,7 +87,7 @@ class FoundDate:
 
     Attributes:
         date: The date.
-        where: What makes it the document's: "published", "stamp", "name", "line", "dateline", "period",
+        where: Why it counts as the document's: "published", "stamp", "name", "line", "dateline", "period",
             "history" or "copyright".
         quote: The words that were read.
     """
@@ -99,12 +100,12 @@ class FoundDate:
 def find_date(text: str, *, title: str = "", url: str = "") -> FoundDate | None:
     """Return the date that a document states about itself, or None.
 
-    Only the head of the text is read, and its tail for the history of a paper and for copyright: a date in running
-    text is somebody else's. In this order: a publication label (`Published: ...`, `Filed ...`, `Invoice date`), the
-    "Date:" of a receipt or memorandum, the date of an order or a meeting, a preprint's stamp, an ISO date in the title,
-    the file name or the web address, a line that is only a date (the one such line of the opening), a dateline, the
-    period that a report covers, the latest of the history (`Accepted`, `Last updated`), when it was received, and the
-    one year of its copyright.
+    Only the beginning of the text is read, and its end for the history of a paper and for copyright: a date in running
+    text is mostly another thing's. In this order: a publication label (`Published: ...`, `Filed ...`, `Invoice date`),
+    the "Date:" of a receipt or memorandum, the date of an order or a meeting, a preprint's stamp, an ISO date in the
+    title, the file name or the web address, a line that is only a date (if the opening has one such line), a dateline,
+    the period that a report covers, the latest of the history (`Accepted`, `Last updated`), when it was received, and
+    the only year of its copyright.
     """
     head, tail = text[:HEAD], text[max(HEAD, len(text) - TAIL) :]
     return (
@@ -123,9 +124,9 @@ def find_date(text: str, *, title: str = "", url: str = "") -> FoundDate | None:
 
 
 def _on_receipt(opening: str) -> FoundDate | None:
-    """Return the date behind the "Date:" of a receipt or similar document, anywhere in a line of several fields.
+    """Return the date after the "Date:" of a receipt or similar document, anywhere in a line of several fields.
 
-    A "Due Date:" is a deadline: the word before tells them apart.
+    A "Due Date:" is a deadline; it is recognised by the word before.
     """
     if not _RECEIPT.search(opening[:CALLED]):
         return None
@@ -138,6 +139,7 @@ def _on_receipt(opening: str) -> FoundDate | None:
 
 
 def _matches(where: str, pattern: re.Pattern[str], stretches: Sequence[str]) -> Iterator[FoundDate]:
+    """Yield the plausible dates that a pattern finds in texts; `where` names the kind of place."""
     for stretch in stretches:
         for start, end in _windows(stretch):
             for match in pattern.finditer(stretch, start, end):
@@ -147,7 +149,7 @@ def _matches(where: str, pattern: re.Pattern[str], stretches: Sequence[str]) -> 
 
 
 def _is_event(stretch: str, start: int) -> bool:
-    """Return whether the line before is a label that makes the date another thing's: a birth, a release."""
+    """Return whether the line before is a label that makes it another thing's date: a birth, a release."""
     return _EVENT.search(stretch[:start].rstrip().rpartition("\n")[2]) is not None
 
 
@@ -155,7 +157,7 @@ def _is_event(stretch: str, start: int) -> bool:
 def _windows(stretch: str) -> list[tuple[int, int]]:
     """Return the parts of a text near a year, each up to the end of a line.
 
-    Dates and what labels them stand in no others.
+    Dates and their labels occur only there.
     """
     windows: list[tuple[int, int]] = []
     for year in _SOME_YEAR.finditer(stretch):
@@ -168,6 +170,7 @@ def _windows(stretch: str) -> list[tuple[int, int]]:
 
 
 def _first(where: str, pattern: re.Pattern[str], *stretches: str) -> FoundDate | None:
+    """Return the first date that a pattern finds in texts."""
     return next(_matches(where, pattern, stretches), None)
 
 
@@ -176,20 +179,20 @@ def _latest(where: str, pattern: re.Pattern[str], *stretches: str) -> FoundDate 
 
 
 def _only(where: str, pattern: re.Pattern[str], *stretches: str) -> FoundDate | None:
-    """Return the first match where all matches agree on the date."""
+    """Return the first match if all matches agree on the date."""
     found = list(_matches(where, pattern, stretches))
     return found[0] if len({item.date for item in found}) == 1 else None
 
 
 def _plausible(words: str) -> PartialDate | None:
-    """Return the date, unless no document of today can have it."""
+    """Return the date, or None if it lies in the future or too far in the past for a document."""
     found = known_date(words)
     latest = date.today() + timedelta(days=AHEAD)
     return found if found and date(EARLIEST_YEAR, 1, 1) <= found.earliest <= latest else None
 
 
 def _named(title: str, url: str) -> FoundDate | None:
-    """Return an ISO date in the title or the address's last part, or year, month and day as parts of a web address."""
+    """Return an ISO date in the title or the URL's last part, or year, month and day as parts of a URL's path."""
     for name in (title, re.split(r"[?#]", url)[0].replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]):
         match = _ISO_NAME.search(name)
         if match and (found := _plausible("-".join(match.group(1, 3, 4)))):

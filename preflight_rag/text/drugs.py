@@ -1,4 +1,4 @@
-"""Words that are built like the name of a drug."""
+"""Detection of words that are built like the name of a drug."""
 
 from __future__ import annotations
 
@@ -14,4 +14,4 @@ DRUG = re.compile(
     r"|gepant|ditan|erone|trel|estrel|oxifene|zepine|pidem|racetam|gabalin|fentanil|orphan|codone|morphone|tilin|formin|bitril)s?$"
     r"|^(?:cef|ceph|sulfa|gli)\w{4}"
 )
-"""The ends, and few beginnings, of generic names: stems of the WHO's list and those of common older drugs."""
+"""Endings, and a few beginnings, of generic names: stems of the WHO's list and those of common older drugs."""

@@ -1,4 +1,4 @@
-"""Exact strings: part numbers, error codes, versions, addresses. They are meant letter by letter, not by meaning."""
+"""Exact strings: part numbers, error codes, versions, addresses, which must match letter by letter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CALLED = re.compile(
     r" ?(?:number |code |id |no\.? ?)?#?(?!(?:19|20)\d\d\b)(\d{3,20})\b(?![.,%]?\d)",
     re.IGNORECASE,
 )
-"""A number that names something: "job 9871" and "error 404", not "2 jobs"."""
+"""A number used as a name: "job 9871" and "error 404", not "2 jobs"."""
 _NUMBERED = re.compile(r"(?<!\w)#(\d{1,20})\b")
 _LONG_NUMBER = re.compile(r"\d{6,40}")
 _VERSION = re.compile(r"[vV]?\d{1,6}(?:\.\d{1,6}){2,4}(?:[-+][\w.]{1,30})?|[vV]\d{1,6}(?:\.\d{1,6}){1,3}")
@@ -33,22 +33,22 @@ _NO_CODE = re.compile(
     r"|[A-Za-z]+-(?:the|to|of)-\w+|\d{4}-\d{2}-\d{2}(?:[T ]\S+)?",
     re.IGNORECASE,
 )
-"""Mixtures of letters and digits that are no identifiers: amounts, ordinals, periods, dates."""
+"""Mixtures of letters and digits that are not identifiers: amounts, ordinals, periods, dates."""
 _RUN = re.compile(r"[A-Za-z]+|\d+")
 _FILE = re.compile(
     r"\.(?:pdf|docx?|xlsx?|pptx?|txt|md|csv|tsv|jsonl?|html?|xml|log|eml|rtf|od[tsp]|epub|rst|adoc)$", re.I
 )
 LONG_DIGITS, FEW_LETTERS = 4, 2
-"""Digits from which on a code is no common name such as IL-6, and letters up to which one with a digit less may be, as
-I-131, which is also written as 131I. Guesses."""
+"""Least digits of a code that is not a common name such as IL-6; and most letters of a common name with one digit less,
+e.g. I-131, also written as 131I. Guesses."""
 
 
 @lru_cache(maxsize=256)
 def exact_strings(question: str) -> tuple[str, ...]:
-    """Return the strings of a question that are meant letter by letter, each once, in their order.
+    """Return the strings of a question that must match letter by letter, each once, in their order.
 
     They are addresses, DOIs, versions, part numbers and codes (letters with digits), constants (ERR_TIMEOUT), and
-    numbers that name something ("job 9871", "#1234", or a number that is all of the question).
+    numbers used as names ("job 9871", "#1234", or a number that is the whole question).
     """
     found: list[tuple[int, str]] = [
         (match.start(), match.group().rstrip(_EDGES))
@@ -79,26 +79,26 @@ def _is_exact(word: str, *, alone: bool) -> bool:
     if not _CODE.fullmatch(word) or _NO_CODE.fullmatch(word):
         return False
     letters, digits = re.sub(r"[^A-Za-z]", "", word), re.sub(r"\D", "", word)
-    # "gx2290" in lower case; a common word with a digit or two is none.
+    # "gx2290" in lower case is a code; a common word with a digit or two is not.
     return any(map(str.isupper, word)) or (len(letters) <= 4 and len(digits) >= 2)
 
 
 def is_doi(text: str) -> bool:
-    """Return whether a string is a DOI, which is known of a document rather than said in it."""
+    """Return whether a string is a DOI, which belongs to a document's metadata rather than its text."""
     return _DOI.fullmatch(text) is not None
 
 
 @lru_cache(maxsize=1024)
 def exact_pattern(text: str) -> re.Pattern[str]:
-    """Return a pattern of a string letter by letter, in any case, outside longer strings."""
+    """Return a pattern that matches a string letter by letter, in any case, but not inside longer strings."""
     return re.compile(rf"(?<![\w@])(?<!\w[.\-/:@]){re.escape(text)}(?!\w)(?![.\-/:@]\w)", re.IGNORECASE)
 
 
 @lru_cache(maxsize=1024)
 def alike_pattern(text: str) -> re.Pattern[str]:
-    """Return a pattern of a string in any spelling: GX-2290, GX2290, gx 2290.
+    """Return a pattern that matches a string in any spelling: GX-2290, GX2290, gx 2290.
 
-    The pattern also matches where more follows behind a hyphen.
+    It also matches if more text follows after a hyphen.
     """
     if "@" in text or "/" in text or _VERSION.fullmatch(text):
         return exact_pattern(text)
@@ -107,23 +107,23 @@ def alike_pattern(text: str) -> re.Pattern[str]:
 
 
 def holds(text: str, exact: str) -> bool:
-    """Return whether a text has an exact string, however it is spelled there."""
+    """Return whether a text contains an exact string in any spelling."""
     return alike_pattern(exact).search(text) is not None
 
 
 def count_held(text: str, strings: Iterable[str]) -> float:
-    """Return how many exact strings a text has; one that is spelled otherwise there counts half."""
+    """Return how many exact strings a text contains; one in another spelling counts half."""
     return sum(1.0 if exact_pattern(each).search(text) else 0.5 if holds(text, each) else 0.0 for each in strings)
 
 
 def spellings(exact: str) -> list[str]:
-    """Return the phrases to look up a string in an index: with its marks, without them, and as all of its parts."""
+    """Return the phrases by which a string is looked up in an index: with and without punctuation, and as its parts."""
     runs = _RUN.findall(exact)
     return list(dict.fromkeys((exact, "".join(runs), " ".join(runs))))
 
 
 def others_like(exact: str) -> re.Pattern[str]:
-    """Return a pattern of other strings of the same form: other addresses, other versions, other letters and digits."""
+    """Return a pattern for strings of the same form: other addresses, other versions, other letters and digits."""
     if "@" in exact:
         return _ADDRESS
     if _HEX.fullmatch(exact):
@@ -136,8 +136,8 @@ def others_like(exact: str) -> re.Pattern[str]:
 def is_definite(exact: str, texts: Sequence[str]) -> bool:
     """Return whether a string identifies one thing, so that a text without it is about something else.
 
-    It does if it has four or more digits, is an address or a constant, or if the texts have others of its form: PU-09
-    beside PU-07 and PU-08. IL-6 alone may be written as a word.
+    It does if it has four or more digits, is an address or a constant, or if the texts contain others of its form:
+    PU-09 beside PU-07 and PU-08. IL-6 alone may be written as a word.
     """
     digits, letters = sum(map(str.isdigit, exact)), sum(map(str.isalpha, exact))
     is_long = digits >= LONG_DIGITS or (digits == LONG_DIGITS - 1 and letters > FEW_LETTERS)

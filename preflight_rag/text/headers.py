@@ -1,7 +1,7 @@
-"""The lines that stand above what is shown from the documents, or in its place: one list, in plain English.
+"""The lines above quotes from the documents, or shown instead of an answer: one list, in plain English.
 
-Each says only what the program knows: quotes of which nothing was claimed are "not confirmed"; that no document
-mentions something is said of names and topics alone.
+Each says only what the program knows: quotes without a claimed answer are "not confirmed"; that no document mentions
+something is said only about names and topics.
 """
 
 from __future__ import annotations
@@ -9,50 +9,50 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 CLOSEST = "Most relevant passages (not confirmed as an answer):"
-"""Above quotes of which no answer is claimed."""
+"""Above quotes for which no answer is claimed."""
 ABOUT_THIS = "What the documents say about this:"
-"""Above quotes where the question asks for an explanation, which is never claimed."""
+"""Above quotes if the question asks for an explanation, which is never claimed."""
 SEVERAL = "Several documents speak of this, each in its own words (not confirmed as an answer):"
-"""Above quotes of several documents that were compared."""
+"""Above compared quotes of several documents."""
 VERSIONS = "Your documents give different answers (newest first):"
-"""Above what documents of different dates say about one rule."""
+"""Above the statements of documents of different dates about one rule."""
 _CHANGED = "Your documents give different answers (newest first): {newer} since {year}; {older} before."
 OF_VERSIONS = "your documents give different answers (newest first):"
-"""The same line, to follow the name of what the versions are about."""
+"""The same line, after the name of what the versions are about."""
 CONTRADICTED = "the sources contradict each other:"
-"""Behind a name, above short answers that surely contradict each other."""
+"""After a name, above short answers that certainly contradict each other."""
 DIFFERENT = "the sources give different answers:"
-"""Behind a name, above answers that differ in some other way."""
+"""After a name, above answers that differ in some other way."""
 UNDESCRIBED = "the sources give different answers, and not all say which one of that name they mean:"
-"""Behind a name that several things may have."""
+"""After a name that several things may have."""
 UNREAD_LANGUAGE = "The reader without a language model reads English, so nothing is claimed; found for the question:"
 """Above quotes for a question in another language."""
 NOT_ANSWERED = "No answer to this question was found in the documents."
-"""In place of an answer, where documents are near to the question."""
+"""Instead of an answer, if documents are near to the question."""
 NOT_IN_DOCUMENTS = "This is not in the documents."
-"""In place of an answer, where nothing in the documents is near to the question."""
+"""Instead of an answer, if nothing in the documents is near to the question."""
 NOTHING_FOUND = "Nothing was found in the documents for this question."
-"""In place of an answer, where the search found no passage at all."""
+"""Instead of an answer, if the search found no passage at all."""
 
 UNRESOLVED = "I couldn't tell what this refers to. Please ask it in full."
-"""In place of an answer to a follow-up that nothing before it explains, or that leads to the last answer again."""
+"""Instead of an answer to a follow-up that nothing before it explains, or that leads to the last answer again."""
 
 _NOT_MENTIONED = "No document mentions {words}. Most relevant passages (not confirmed as an answer):"
 _OTHER_YEARS = "Nothing was found for {years}. The documents give other years (not confirmed as an answer):"
 
 
 def not_mentioned(names: Sequence[str]) -> str:
-    """Return the line above quotes where names or topics of the question stand in no document's title or text."""
+    """Return the line above quotes if names or topics of the question are in no document's title or text."""
     return _NOT_MENTIONED.format(words=" or ".join(f"“{name}”" for name in names))
 
 
 def other_years(asked: Sequence[int]) -> str:
-    """Return the line above quotes of which none is for a year of the question, and some are for other years."""
+    """Return the line above quotes if none is about the question's year, and some are about other years."""
     return _OTHER_YEARS.format(years=" or ".join(map(str, asked)))
 
 
 def changed(newer: str, older: str, year: str) -> str:
-    """Return the line above quotes of a document's versions that differ in one figure, each with its unit."""
+    """Return the line above quotes from a document's versions that differ in one figure; each figure has its unit."""
     return _CHANGED.format(newer=newer, older=older, year=year)
 
 
@@ -60,8 +60,8 @@ def rows_where(first: str, second: str, *, above: bool, shown: int, found: int) 
     """Return the line above rows of a table in which one column's figure is above, or below, another's.
 
     Args:
-        first: The one column.
-        second: The other one.
+        first: The first column.
+        second: The second column.
         above: Whether the first is above the second.
         shown: How many rows are shown.
         found: How many were found.
@@ -71,7 +71,7 @@ def rows_where(first: str, second: str, *, above: bool, shown: int, found: int) 
 
 
 def no_rows_where(first: str, second: str, *, above: bool) -> str:
-    """Return the line above a table's rows where the figure of one column is above, or below, another's in none."""
+    """Return the line above a table if no row's figure in one column is above, or below, that in another."""
     return f"In none of the rows found is “{first}” {'above' if above else 'below'} “{second}”:"
 
 
@@ -87,10 +87,10 @@ def rows_without(column: str, *, shown: int, found: int) -> str:
 
 
 def rows_marked(columns: Sequence[tuple[str, bool]], *, shown: int, found: int) -> str:
-    """Return the line above rows of a table that say yes, or no, in some columns.
+    """Return the line above rows of a table with yes, or no, in some columns.
 
     Args:
-        columns: The name of each column, and whether it says yes.
+        columns: The name of each column, and whether it is yes.
         shown: How many rows are shown.
         found: How many were found.
     """
@@ -99,11 +99,12 @@ def rows_marked(columns: Sequence[tuple[str, bool]], *, shown: int, found: int) 
 
 
 def no_rows_marked(columns: Sequence[tuple[str, bool]]) -> str:
-    """Return the line above a table's rows of which none says yes, or no, in some columns."""
+    """Return the line above a table if no row has yes, or no, in some columns."""
     return f"In none of the rows found is it so that {_marks(columns)}:"
 
 
 def _marks(columns: Sequence[tuple[str, bool]]) -> str:
+    """Return columns of check boxes in words, e.g. `“A” is yes and “B” is no`."""
     return " and ".join(f"“{name}” is {'yes' if yes else 'no'}" for name, yes in columns)
 
 
@@ -133,7 +134,7 @@ UNCLAIMED = {
     "another_year": "The likeliest answer, “{answer}”, stands in a sentence about another year.",
     "another_name": "The likeliest answer, “{answer}”, is of another row than the one that the question names.",
 }
-"""Why no answer was claimed, as `--explain` and the page say it; the last eight are the `VETOES` of
+"""Reasons for not claiming an answer, for `--explain` and the page; the last eight are the `VETOES` of
 `offline/confidence.py`."""
 
 
@@ -142,12 +143,12 @@ NOTHING_SAYS_IT = "this is the language model's own answer; no passage that it r
 
 
 def why_unclaimed(reason: str, *, answer: str = "", probability: float = 0.0, least: float = 0.0) -> str:
-    """Return the sentence that says why nothing was claimed.
+    """Return the sentence that explains why nothing was claimed.
 
     Args:
         reason: A key of `UNCLAIMED`.
-        answer: The likeliest answer, where the sentence names it.
-        probability: How likely that is right, in [0, 1].
-        least: From which probability on an answer is claimed.
+        answer: The likeliest answer, if the sentence names it.
+        probability: Probability that it is right, in [0, 1].
+        least: Least probability at which an answer is claimed.
     """
     return UNCLAIMED[reason].format(answer=answer[:80], probability=f"{probability:.0%}", least=f"{least:.0%}")

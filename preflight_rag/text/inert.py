@@ -1,16 +1,16 @@
-"""Markdown that a renderer shows and does nothing else with: it loads, links to and runs nothing.
+"""Markdown that is safe in any renderer: it loads, links to and runs nothing.
 
-An answer is written by a model that has read documents of anybody's, or quotes these. Whatever shows it, a chat client
-or an exported file, would load an image's address at once, and with it whatever a document had the model write into
-that address. So images, links, tags and link definitions are broken up by a space, and an address stands in code, where
-it can be read and not be followed by accident. Links to sources are written by the program, next to the answer.
+An answer is written by a model that has read documents of unknown origin, or quotes these. A chat client, or a viewer
+of an exported file, would load an image's URL at once, and with it any text that a document had the model put into that
+URL. So images, links, tags and link definitions are broken up by a space, and a URL is put into code, where it can be
+read and not be followed by accident. Links to sources are written by the program, next to the answer.
 
     ![a](https://example.org/?q=secret)      becomes  ! [a] (`https://example.org/?q=secret`)
     <img src="https://example.org/">         becomes  < img src="`https://example.org/`">
 
-All of it is decided from the few characters before and behind, whatever part of Markdown they stand in: what one
-renderer takes for code is markup to another one. Only the lines between two code fences at the margin stay as they
-are, about which renderers agree; what a fence says of its language goes, since some clients draw diagrams or pages.
+Every decision uses only the few characters before and after, whatever part of Markdown they are in: what one renderer
+takes for code is markup to another one. Only the lines between two code fences at the margin are unchanged, about
+which renderers agree; a fence's language is removed, since some clients draw diagrams or pages.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SHOWN_LANGUAGES = frozenset(
     {"bash", "c", "console", "cpp", "csv", "go", "ini", "java", "json", "python", "r", "rust", "sh", "shell", "sql"}
     | {"text", "toml", "yaml"}
 )
-"""Languages of code that clients show and do not render."""
+"""Languages of code that clients show as text."""
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _FENCE = re.compile(rf"({_PREFIX})(`{{3,}}|~{{3,}})([^\n]*)")
 _MAY_BE_FENCE = re.compile(rf"{_PREFIX}(?:`{{0,2}}|~{{0,2}})\Z")
@@ -47,9 +47,9 @@ _UNDECIDED = re.compile(
     re.IGNORECASE,
 )
 _LOOKED_BACK = 100
-"""Characters at the end of what has come in which a token may have begun that is not an address."""
+"""Characters at the end of the received text in which a token, other than a URL, may have begun."""
 _BEFORE = 12
-"""Characters that are remembered of what is out: those of a citation's mark."""
+"""Characters of already written text that are remembered: enough for a citation mark."""
 _SPLIT = re.compile(r"(:?(?:\\?/){2}|www\.)(?=\S)", re.IGNORECASE)
 _SLASHES_AT_END = re.compile(r"(?:\\?/){2}\Z")
 _MARK_BEFORE = re.compile(r"(?<!\\)\[\d{1,6}\Z")
@@ -59,8 +59,8 @@ _TRAILING = ".,;:!?*_~'\\"
 INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f\u200b\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e0fff]"
 )
-"""Characters without a shape that drive a terminal, hide text or turn it round: controls but for tabs and line ends,
-zero-width, bidirectional controls, tags. Loaders leave controls out; documents that a program adds may have them."""
+"""Invisible characters that control a terminal, hide text or change its direction: controls except tabs and line ends,
+zero-width, bidirectional controls, tags. Loaders remove controls; documents that a program adds may contain them."""
 
 
 def inert(text: str) -> str:
@@ -73,12 +73,12 @@ def inert(text: str) -> str:
 
 
 def inert_line(text: str) -> str:
-    """Return a title, a name or a quote on one line: inert, and without control sequences of terminals."""
+    """Return a title, a name or a quote on one line: inert, and without terminal control sequences."""
     return inert(" ".join(visible(text.replace("\r", " ")).split()))
 
 
 def visible(text: str) -> str:
-    """Return a text without characters that nobody sees, by which documents hide or turn words, or drive a terminal."""
+    """Return a text without invisible characters, which can hide or reverse words, or control a terminal."""
     return INVISIBLE.sub("", text)
 
 
@@ -90,12 +90,14 @@ class InertText:
         self._fence = ""
         self._is_line_begun = self._is_lettered = self._is_blank_behind = self._is_literal = False
         self._has_ticks = False
-        self._is_unsure = False  # after a fence that is not at the margin: whether a later one opens or closes
+        # after a fence that is not at the margin, it is unclear whether a later one opens or closes
+        self._is_unsure = False
 
     def feed(self, piece: str) -> str:
-        """Return what is decided with this piece."""
+        """Return the text that is decided once this piece has arrived."""
         out = []
-        for line in _LINE.findall(visible(piece)):  # one after the other: each costs its own length
+        # one after the other, so that the time stays proportional to the length
+        for line in _LINE.findall(visible(piece)):
             self._pending += line
             out.append(self._take(final=False))
         return "".join(out)
@@ -105,6 +107,7 @@ class InertText:
         return self._take(final=True)
 
     def _take(self, *, final: bool) -> str:
+        """Return the pending text that can be shown; `final`: nothing follows."""
         out: list[str] = []
         while self._pending:
             pending = self._pending
@@ -119,7 +122,7 @@ class InertText:
         return "".join(out)
 
     def _begin_line(self, out: list[str], *, final: bool) -> bool:
-        """Decide what a line is; False while that is not known."""
+        """Decide the kind of a line; return False if that needs more text."""
         line, ended, _ = self._pending.partition("\n")
         whole = bool(ended) or final
         if self._fence:
@@ -152,7 +155,7 @@ class InertText:
         self._is_line_begun = not ended
 
     def _ordinary(self, out: list[str], *, final: bool) -> bool:
-        """Write what is decided of a line; False where more has to come first."""
+        """Write the decided part of a line; return False if more text is needed."""
         text, at = self._before + self._pending, len(self._before)
         undecided = None if final else _UNDECIDED.search(text, max(at, len(text) - _LOOKED_BACK))
         end = undecided.start() if undecided else len(text)
@@ -180,12 +183,12 @@ class InertText:
         return is_new_line
 
     def _note(self, text: str) -> None:
-        """Take in what stands in the line before that which is decided next."""
+        """Record the written text that precedes the next decision."""
         self._is_blank_behind = self._is_blank_behind and not text.strip()
         self._is_lettered = self._is_lettered or bool(_LETTER.search(text))
 
     def _written(self, token: re.Match[str], text: str, end: int) -> str:
-        """Return what is written for a token, which ends there."""
+        """Return the replacement of a token that ends at `end`."""
         kind, found, behind = token.lastgroup, text[token.start() : end], text[end : end + 1]
         if kind == "line":
             if self._is_blank_behind:
@@ -212,21 +215,21 @@ class InertText:
 
 
 def _length(address: str) -> int:
-    """Return how much of an address is one: without the punctuation behind it, but for the end of an entity."""
+    """Return the length of a URL without the punctuation after it, except for the end of an entity."""
     kept = len(address.rstrip(_TRAILING))
     entity = _ENTITY_AT_END.search(address, max(kept - 10, 0), kept + 1)
     return kept + 1 if entity else kept
 
 
 def _broken_up(found: str, behind: str) -> str:
-    """Return an address or entity, broken up so that no renderer joins it with what follows.
+    """Return a URL or entity, broken up so that no renderer joins it with what follows.
 
     Args:
-        found: An address, or an entity.
+        found: The URL or entity.
         behind: The character after it.
     """
     split = _SPLIT.sub(r"\1 ", found)
-    if _SLASHES_AT_END.search(split) and behind.strip():  # of "https://!" some renderers make a link, too
+    if _SLASHES_AT_END.search(split) and behind.strip():  # some renderers make a link of "https://!", too
         split += " "
     return _ENTITIES.sub(
         lambda entity: f"& {entity[0][1:]}" if _OF_ADDRESSES.fullmatch(unescape(entity[0])) else entity[0], split
@@ -234,7 +237,7 @@ def _broken_up(found: str, behind: str) -> str:
 
 
 def _may_go_on(token: re.Match[str], text: str) -> bool:
-    """Return whether the last token may be an unfinished address, or the code around one."""
+    """Return whether the last token may be an unfinished URL, or the code around one."""
     if token.lastgroup == "ticks":
         return _ADDRESS.match(text, token.end()) is not None
     return token.lastgroup in ("address", "coded") and token.end() == len(text)

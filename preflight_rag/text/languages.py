@@ -1,7 +1,7 @@
-"""Which language a text is in: by its script, and where that is Latin, by the commonest words of each language.
+"""The language of a text: by its script, and for Latin script by the most common words of each language.
 
-Made to tell English from what the bundled reader does not read, in questions of a few words too; a text without a word
-of any language that is known here, such as names, genes and figures, is "und".
+Made to distinguish English from languages that the bundled reader does not read, also in questions of a few words; a
+text without a word of any language that is known here, such as names, genes and figures, is "und".
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ UNKNOWN = "und"
 """The ISO 639 code of an undetermined language."""
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _SAMPLE = 4_000
-"""Characters that are looked at; more change nothing."""
+"""Characters that are examined; more do not change the result."""
 _SHARE = 0.3
-"""Share of the letters from which on another script than Latin decides: names in Latin letters stand in texts of all
+"""Least share of the letters at which a script other than Latin decides: names in Latin letters occur in texts of all
 scripts, single Greek letters in English ones. A guess."""
 _LETTERS_OF_A_SIGN = 3
-"""Letters that one Chinese sign stands for, about."""
+"""Letters that one Chinese character counts as, about."""
 _SCRIPTS = {
     "HIRAGANA": "ja", "KATAKANA": "ja", "HANGUL": "ko", "CJK": "zh", "CYRILLIC": "ru", "ARABIC": "ar", "HEBREW": "he",
     "GREEK": "el", "DEVANAGARI": "hi", "BENGALI": "bn", "THAI": "th", "TAMIL": "ta", "TELUGU": "te", "GEORGIAN": "ka",
     "ARMENIAN": "hy", "ETHIOPIC": "am", "KHMER": "km", "GUJARATI": "gu", "GURMUKHI": "pa", "KANNADA": "kn",
     "MALAYALAM": "ml", "MYANMAR": "my", "LAO": "lo", "SINHALA": "si", "TIBETAN": "bo",
 }  # fmt: skip
-"""The best known language of a script, by the first word of a letter's Unicode name."""
+"""The main language of a script, by the first word of a letter's Unicode name."""
 _COMMON = {
     "en": "the of and to in is that it was for on are as with his they at be this have from or had by but what some we "
     "can were all there when use your how said an each she which do their if will up other about out many then them "
@@ -72,7 +72,7 @@ _COMMON = {
     "id": "yang dan di itu dengan untuk tidak ini dari dalam akan pada juga saya adalah ke karena apa siapa mana kapan "
     "mengapa bagaimana berapa oleh atau sebagai telah ada",
 }
-"""The commonest words of a language and the words that it asks with."""
+"""The most common words of a language, and its question words."""
 _LANGUAGES: dict[str, list[str]] = {}
 for _code, _text in _COMMON.items():
     for _common in dict.fromkeys(_text.split()):
@@ -83,15 +83,15 @@ _SIGNS = {
     "ł": "pl", "ą": "pl", "ę": "pl", "ő": "hu", "ű": "hu", "ş": "tr", "ğ": "tr", "ı": "tr", "ř": "cs", "ě": "cs",
     "ů": "cs", "ț": "ro", "ș": "ro", "ă": "ro",
 }  # fmt: skip
-"""Letters that English does without."""
+"""Letters that English does not use."""
 _UKRAINIAN = frozenset("іїєґ")
-"""Letters that Russian does without."""
+"""Letters that Russian does not use."""
 
 
 def language_of(text: str) -> str:
-    """Return the two-letter code of the language that most of a text is in, such as "en" or "zh".
+    """Return the two-letter code of the main language of a text, such as "en" or "zh".
 
-    "und" where unknown.
+    "und" if unknown.
     """
     text = unicodedata.normalize("NFC", text[:_SAMPLE]).casefold()
     letters = [char for char in text if char.isalpha()]
@@ -109,11 +109,12 @@ def language_of(text: str) -> str:
 
 
 def _second(item: tuple[str, int]) -> int:
+    """Return the sorting key of `(language, count)`: the count."""
     return item[1]
 
 
 def _latin(text: str) -> str:
-    """Return the language whose commonest words, those of few languages before others, make up most of the text."""
+    """Return the language whose common words, weighted by how few languages share them, make up most of the text."""
     scores, hits = dict.fromkeys(_COMMON, 0.0), Counter[str]()
     found = _WORD.findall(text)
     for word in found:
@@ -135,8 +136,9 @@ def _latin(text: str) -> str:
 _SIGN = 0.5
 """Weight of a letter that English does not use, relative to a common word of one language; a guess."""
 _LEAST = 0.35
-"""Least score of another language than English: a word that three languages share is none. Set on the tests' short
-questions."""
+"""Least score of a language other than English: a single word shared by three languages does not reach it. Set on the
+tests' short questions."""
 _LONG = 8
 _COMMON_SHARE = 0.15
-"""Words from which this share of a text has to be common in the language; texts of the languages above have a third."""
+"""Least share of a text's words that must be common words of the language; texts of the languages above have a third.
+"""

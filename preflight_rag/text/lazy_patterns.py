@@ -7,10 +7,10 @@ from functools import cached_property
 
 
 class LazyPattern:
-    """A long expression that most questions need not be held against: compiling it takes longer than a search does.
+    """A regular expression compiled at its first use: few questions need it, and compiling takes longer than a search.
 
     Args:
-        pattern, flags: As `re.compile` takes them.
+        pattern, flags: The arguments of `re.compile`.
     """
 
     def __init__(self, pattern: str, flags: int = 0) -> None:

@@ -1,7 +1,7 @@
-"""Where a document can be read in the open web: an address made of its identifiers, or its own, and nothing else.
+"""The web address at which a document can be read: made from its identifiers, or its own, and nothing else.
 
-What documents and records say of themselves is not trusted: an identifier has to have its form, and an address has to
-be one of http or https without a name or password in it.
+Metadata of documents and records are not trusted: an identifier must have its form, and an address must be http or
+https without a name or password in it.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ _PMCID = re.compile(r"(?:PMCID:?\s*)?(?:PMC)?(\d{1,9})", re.IGNORECASE)
 _PMID = re.compile(r"(?:PMID:?\s*)?(\d{1,9})", re.IGNORECASE)
 _NAMED = re.compile(r"PM(?:C|ID)", re.IGNORECASE)
 _LONGEST = 2000
-"""Characters of an address, as many as all browsers take."""
+"""Most characters of an address, as many as all browsers accept."""
 
 
 def link_of(source: str, metadata: Mapping[str, Any]) -> str | None:
     """Return the address at which a document can be read, or None.
 
     Args:
-        source: The document's source: `PMC…`, `PMID …`, an address, or a path, which is none.
-        metadata: Its metadata, of which `doi`, `pmcid`, `pmid` and `url` count, in this order.
+        source: The document's source: `PMC…`, `PMID …`, an address, or a path, which gives no link.
+        metadata: Its metadata, of which `doi`, `pmcid`, `pmid` and `url` are used, in this order.
     """
     named = _NAMED.match(source)
     identifiers = {key: str(metadata.get(key) or "").strip() for key in ("doi", "pmcid", "pmid", "url")}

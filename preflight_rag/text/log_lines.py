@@ -1,4 +1,7 @@
-"""Lines that stand by themselves: of a log with its level, a setting, a line of code. A quote of one is that line."""
+"""Lines that are independent of their neighbours: log lines with a level, settings, lines of code.
+
+Each is quoted alone.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ _LOG = re.compile(
     r"|(?:\d{1,3}\.){3}\d{1,3} \S{1,64} \S{1,64} \[\d"  # a web server's access log
     r"|(?:time|ts|timestamp|level)=)"
 )
-"""The beginning of a log's line, as nginx, syslog, Java, Python, Go and others write it."""
+"""The beginning of a log line, as nginx, syslog, Java, Python, Go and others write it."""
 _SETTING = re.compile(r"\s{0,40}(?:- )?[\"']?[A-Za-z_][\w.\-/]{0,80}[\"']?\s{0,20}(?:=|:=|:(?=\s))\s{0,20}\S")
 _CODE = re.compile(r"[{}]\s*$|^\s*(?:#include\b|from \S{1,80} import\b|import [\w.]+$|def \w+\(|@\w+$|//|/\*|>>> |\$ )")
 _NAMED_LEVEL = re.compile(r"\b(?:level|severity|lvl|levelname|loglevel)[\"']?\s{0,4}[:=]\s{0,4}[\"']?([A-Za-z]{3,9})\b")
@@ -37,12 +40,12 @@ _SAYS_FAILURE = re.compile(
 """Words by which a log line without a level reports a failure."""
 _GLOG = re.compile(r"\s{0,8}([IWEF])\d{4} \d{2}:")
 _STATUS = re.compile(r"\" ([45])\d\d [\d-]")
-"""The status that a web server's access log has behind the request."""
+"""The status after the request in a web server's access log."""
 _BEGINNING = 200
-"""Characters of a line in which its level stands; a guess."""
+"""Characters of a line within which its level is; a guess."""
 _GLOG_LEVELS = {"I": "info", "W": "warning", "E": "error", "F": "error"}
 _LOWER = {"trace": "info", "debug": "info", "info": "info", "notice": "info", "warn": "warning", "warning": "warning"}
-"""Other levels are errors."""
+"""Levels below "error"; all others are errors."""
 _ASKS_ERRORS = re.compile(
     r"\b(?:errors?|fail(?:s|ed|ing|ures?)?|crash(?:e[sd])?|exceptions?|fatal|warnings?|went wrong|goes wrong|broke"
     r"|aborted|problems?)\b",
@@ -54,19 +57,19 @@ ERROR_WORDS = frozenset(
         *("except", "warn", "abort", "wrong", "problem"),
     )
 )
-"""Index terms by which lines of errors are looked for, and which a question for them has."""
+"""Index terms by which error lines are looked up, and which are in questions about errors."""
 _ASKS_WARNINGS = re.compile(r"\bwarn", re.IGNORECASE)
 
 
 def asks_errors(question: str) -> bool:
-    """Return whether a question is for what went wrong."""
+    """Return whether a question asks for errors."""
     return _ASKS_ERRORS.search(question) is not None
 
 
 def error_lines(text: str, question: str = "") -> list[str]:
-    """Return the lines of logs in a text that are errors.
+    """Return the log lines in a text that are errors.
 
-    Warnings too where a question names them, or there are no errors.
+    Warnings too if a question names them, or there are no errors.
     """
     levels = [(line.strip(), level) for line in text.split("\n") if (level := level_of_record(line))]
     errors = [line for line, level in levels if level == "error"]
@@ -77,7 +80,7 @@ def error_lines(text: str, question: str = "") -> list[str]:
 
 
 def level_of_record(line: str) -> str:
-    """Return the level of a log's line or of a row of one; "" for other lines."""
+    """Return the level of a log line or of a table row with one; "" for other lines."""
     if is_row(line):
         named = _NAMED_LEVEL.search(line)
         return _level(named[1]) if named else ""
@@ -85,22 +88,22 @@ def level_of_record(line: str) -> str:
 
 
 def is_log_line(line: str) -> bool:
-    """Return whether a line begins as a log's do: with a time, a level, or the address of who asked a web server."""
+    """Return whether a line begins like a log line: with a time, a level, or the address of a web server's client."""
     return _LOG.match(line) is not None
 
 
 def is_setting(line: str) -> bool:
-    """Return whether a line is a name and its value, as of a configuration: `port = 8080`, `port: 8080`."""
+    """Return whether a line is a name and its value, as in a configuration file: `port = 8080`, `port: 8080`."""
     return _SETTING.match(line) is not None
 
 
 def is_code(line: str) -> bool:
-    """Return whether a line looks like one of a program."""
+    """Return whether a line looks like program code."""
     return _CODE.search(line) is not None
 
 
 def level_of(line: str) -> str:
-    """Return the level that a log's line has: "info", "warning", "error"; "" where it has none."""
+    """Return the level of a log line: "info", "warning", "error"; "" if it has none."""
     beginning = line[:_BEGINNING]
     if named := _NAMED_LEVEL.search(line):
         return _level(named[1])
@@ -116,5 +119,6 @@ def level_of(line: str) -> str:
 
 
 def _level(word: str) -> str:
+    """Return the level that a word of a log line stands for; "" if it is none."""
     known = re.fullmatch(_LEVELS, word, re.IGNORECASE)
     return _LOWER.get(word.lower(), "error") if known else ""

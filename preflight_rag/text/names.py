@@ -1,4 +1,4 @@
-"""Names: those that a question asks about, whether a context may be about them (COrg, section 2.1), which are one."""
+"""Names: those in a question, whether a context may be about them (COrg, section 2.1), and whether two are the same."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _PROPERTY_OF = re.compile(
 )
 _AMOUNT_OF = re.compile(r"how much\s(?P<subject>[\w-]+)\s(?:should|can|may|do|does|is|are|was|were)\b", re.I)
 LONGEST_INITIALS = 8
-"""Letters of an abbreviation; longer runs of capitals are words (a guess)."""
+"""Most letters of an abbreviation; longer runs of capitals are words (a guess)."""
 _OPENERS = STOP_WORDS | {"name", "list", "tell", "give", "describe", "explain", "define", "compare", "show", "find"}
 _ASKING = frozenset(
     words("stand short mean meaning abbreviation acronym name term word define definition explain describe tell know")
 )
-"""Terms that ask what a name stands for, and are no part of what is asked about."""
+"""Terms that ask what a name stands for, and are not part of the subject."""
 _LINKS = frozenset({"of", "the", "de", "la", "van", "von"})
 RANKS = frozenset(
     {"general", "judge", "justice", "governor", "admiral", "captain", "colonel", "major", "senator", "president"}
@@ -43,7 +43,7 @@ RANKS = frozenset(
 
 
 def surface_name(question: str) -> str:
-    """Return the name that a question asks about: its quoted words, else its longest capitalised run."""
+    """Return the name in a question: its quoted words, else its longest capitalised run."""
     quoted = _QUOTED.search(question)
     if quoted:
         return " ".join((quoted[1] or quoted[2]).split())
@@ -54,7 +54,7 @@ def surface_name(question: str) -> str:
 
 
 def subject_of(question: str) -> str:
-    """Return the subject of a question: its name, or, in lower case, the thing whose property or amount is asked."""
+    """Return the subject of a question: its name, or, in lower case, the thing whose property or amount it asks for."""
     if name := surface_name(question):
         return name
     found = _PROPERTY_OF.search(question) or _AMOUNT_OF.match(question.strip())
@@ -63,13 +63,13 @@ def subject_of(question: str) -> str:
 
 
 def only_subject(question: str) -> str:
-    """Return the name, code or abbreviation that a question asks about and nothing else of it; "" for other questions.
+    """Return the name, code or abbreviation that a question asks about as a whole; "" for questions about a property.
 
     "Who is Mara Lindqvist?", "What does GX-2290 mean?", but not "Who painted the Mona Lisa?".
     """
     left: list[str] = []
     for token in (token.strip("?!.,;:()\"“”'‘’") for token in question.split()):
-        # "He" behind a capital is a family name, too: "Who is Maolin He?"
+        # After a capitalised word, "He" is a family name, too: "Who is Maolin He?"
         is_name = bool(left) and token[:1].isupper()
         if token and (is_name or (token.casefold() not in _OPENERS and not set(words(token)) <= _ASKING)):
             left.append(token)
@@ -78,14 +78,14 @@ def only_subject(question: str) -> str:
 
 
 def mentions(text: str, name: str) -> bool:
-    """Return whether a text has a name in its own letters; one that is asked for in small letters with capitals."""
+    """Return whether a text contains a name, with its capitals or, if the name is in lower case, with any."""
     case = "(?i)" if name.islower() else ""
     found = re.finditer(rf"{case}(?<!\w){re.escape(name)}(?!\w)", text)
     return any(match[0][:1].isupper() or not case for match in found)
 
 
 def surface_names(question: str) -> list[Name]:
-    """Quoted phrases and runs of capitalised words of a question, casefolded, longest first; none in lower case."""
+    """Return quoted phrases and runs of capitalised words of a question, casefolded, longest first."""
     found = [tokens(double or single) for double, single in _QUOTED.findall(question)]
     rest = _QUOTED.sub(" . ", question)
     run: list[str] = []
@@ -105,6 +105,7 @@ def surface_names(question: str) -> list[Name]:
 
 
 def _trimmed(run: Sequence[str]) -> Name:
+    """Return a run of tokens as a name, without linking words at its end; () if nothing is capitalised."""
     while run and run[-1].casefold() in _LINKS:
         run = run[:-1]
     if not any(token[0].isupper() for token in run):
@@ -120,9 +121,10 @@ def _unranked(name: Name) -> Name:
 
 
 def tokens(text: str) -> Name:
-    """Return the words of a text as they are compared here: casefolded, possessive endings dropped."""
+    """Return the words of a text in the form for comparing names: casefolded, without possessive endings."""
     found = _TOKEN.findall(text.casefold())
-    # Almost no word has an apostrophe; the expression took a tenth of a turn's work over passages.
+    # Checked first because almost no word has an apostrophe: the expression took a tenth of a turn's work over
+    # passages.
     return tuple(_POSSESSIVE.sub("", token) if "'" in token or "’" in token else token for token in found)
 
 
@@ -131,7 +133,7 @@ def position(name: Name, within: Name) -> int:
     if not name:
         return 0
     at = -1
-    with suppress(ValueError):  # of `index`, where the first word is not found
+    with suppress(ValueError):  # from `index`, if the first word does not occur
         while True:
             at = within.index(name[0], at + 1)
             if within[at : at + len(name)] == name:
@@ -194,4 +196,5 @@ def _initial(a: str, b: str) -> bool:
 
 
 def _untitled(tokens: Sequence[str]) -> list[str]:
+    """Return the tokens without ranks and titles such as Dr; all of them if nothing else is left."""
     return [token for token in tokens if token not in RANKS] or list(tokens)

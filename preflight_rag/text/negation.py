@@ -1,8 +1,8 @@
-"""Negations in English sentences: three patterns, whether a text denies, and whether a sentence says the opposite.
+"""Negations in English sentences: patterns, whether a text denies something, and whether a sentence says the opposite.
 
-`polarity` reads what a denial denies, its scope: "not", "no" and "never" deny the words behind them up to the end of
-their clause, and leave open what stands before them; "without" and "lacks" deny what follows, "forbidden" and
-"excluded" the whole clause, "un-" the word itself. By rule, in English.
+`polarity` finds the scope of a denial: "not", "no" and "never" deny the words after them up to the end of their clause,
+and leave open what precedes them; "without" and "lacks" deny what follows, "forbidden" and "excluded" the whole clause,
+"un-" the word itself. By rule, in English.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from preflight_rag.text.words import STOP_WORDS, words
 
 _WORDS = "not?|never|none|neither|nor|without|cannot"
 NEGATION = re.compile(rf"\b(?:{_WORDS})\b|n['’]t\b", re.IGNORECASE)
-"""Words that deny the sentence they stand in."""
+"""Words that deny the sentence that contains them."""
 DENIAL = re.compile(rf"\b(?:{_WORDS}|fail\w*|lack\w*|unlikely)\b|n['’]t\b", re.IGNORECASE)
-"""Also the words by which studies report that something is not so: "failed to reduce", "lack of effect"."""
+"""The same with words by which studies report that something is not so: "failed to reduce", "lack of effect"."""
 _NOT_ONLY = re.compile(r"\bnot (?:only|just|merely|simply)\b", re.IGNORECASE)
 TYPED_NEGATION = re.compile(
     rf"\b(?:{_WORDS}|non|\w+n['’]t"
@@ -28,7 +28,7 @@ TYPED_NEGATION = re.compile(
 
 
 def denies(text: str) -> bool:
-    """Return whether a text has a denial; "not only" is none."""
+    """Return whether a text contains a denial; "not only" does not count."""
     return bool(DENIAL.search(_NOT_ONLY.sub(" ", text)))
 
 
@@ -41,9 +41,9 @@ _WHOLE = re.compile(
     r"|den(?:y|ies|ied)|missing|absent|impossible|ineligible|unavailable)",
     re.I,
 )
-"""Words that deny all of their clause: "storm damage is excluded by the plan"."""
+"""Words that deny their whole clause: "storm damage is excluded by the plan"."""
 _MIXED = re.compile(r"\b(?:except|only|other than|apart from|but not|unless|save for|with the exception)\b", re.I)
-"""Words by which one sentence says both, of different things."""
+"""Words by which one sentence affirms and denies different things."""
 _CLAUSE_END = re.compile(
     r"[;:.!?()]|,|\s[-–—]\s|\b(?:but|while|whereas|although|though|because|which|who)\b"
     r"|\band\b(?=\s(?:it|they|he|she|is|are|was|were|has|have|had|does|do|did|can|may|must|will)\b|\s\w+(?:s|ed)\s)",
@@ -64,7 +64,8 @@ def polarity(question: str, sentence: str) -> int:
     The words that both share are compared: if one is negated in only one of the two, the sentence says the opposite.
     """
     both = _forms(question) | _forms(sentence)
-    # Of both texts' words only these decide on a prefix; so few, the question is looked at once for all sentences.
+    # Prefixes are only checked for words of either text; reduced to these words, the question is analysed once for all
+    # sentences.
     forms = frozenset(
         bare for form in both if (bare := _NEGATING_PREFIX.sub("", form, count=1)) != form and bare in both
     )
@@ -77,7 +78,7 @@ def polarity(question: str, sentence: str) -> int:
         stated = _denied(clause, forms)
         shared = asked.keys() & stated.keys()
         if 2 * len(shared & denied) < len(denied):
-            continue  # what it denies, or says, is something else
+            continue  # the sentence's denial, or its statement, is about something else
         known = [term for term in shared if asked[term] is not None and stated[term] is not None]
         if any(asked[term] != stated[term] for term in known):
             sense = -1
@@ -92,7 +93,7 @@ def polarity(question: str, sentence: str) -> int:
 
 @lru_cache(maxsize=64)
 def _forms(text: str) -> frozenset[str]:
-    """Return the words and marks of a text, casefolded."""
+    """Return the words and punctuation of a text, casefolded."""
     return frozenset(token.casefold() for token in _TOKEN.findall(text))
 
 
@@ -103,10 +104,12 @@ def _terms(token: str) -> tuple[str, ...]:
 
 
 def _any_denied(parts: Mapping[str, bool | None]) -> bool:
+    """Return whether a part is denied, or unclear."""
     return any(parts.values()) or None in parts.values()
 
 
 def _opposite_amounts(question: str, sentence: str) -> bool:
+    """Return whether question and sentence state opposite amounts, e.g. more and fewer."""
     asked, stated = (frozenset(_TOKEN.findall(text.casefold())) for text in (question, sentence))
     for pair in _OPPOSITES:
         for mine, other in (pair, pair[::-1]):
@@ -116,7 +119,7 @@ def _opposite_amounts(question: str, sentence: str) -> bool:
 
 
 def _clauses(sentence: str) -> Iterator[str]:
-    """Yield the clauses of a sentence; one without a word of its own is left out."""
+    """Yield the clauses of a sentence, without those that have no word of their own."""
     at = 0
     for end in _CLAUSE_END.finditer(sentence):
         yield sentence[at : end.start()]
@@ -126,11 +129,11 @@ def _clauses(sentence: str) -> Iterator[str]:
 
 @lru_cache(maxsize=4096)
 def _denied(clause: str, forms: frozenset[str]) -> dict[str, bool | None]:
-    """Return the index terms of a clause, and whether each is denied; None where its denial leaves it open.
+    """Return the index terms of a clause, and whether each is denied; None if that is open.
 
     Args:
         clause: The clause.
-        forms: Words of both texts, casefolded: "un-" is a denial only where the word without it is among them.
+        forms: Words of both texts, casefolded: "un-" is a denial only if the word without it is among them.
     """
     clause = _NOT_ONLY.sub(" ", clause)
     tokens = [token for token in _TOKEN.findall(clause) if token[0].isalnum()]

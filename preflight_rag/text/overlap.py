@@ -1,11 +1,12 @@
-"""Whether one text is another one again: what both hold word for word, and where they say something else.
+"""Comparison of two texts: which words both share verbatim, and where they say something different.
 
-Two copies of a document differ in line breaks, hyphens, marks of citations, names of sections, and in what a format
-leaves out, such as tables. Two versions of a document differ in a number, a name or a "not". `compare` tells these
-apart: words count as the same only in runs of `RUN`, and what stands between two runs is looked at on both sides.
+Two copies of a document differ in line breaks, hyphens, citation marks, names of sections, and in parts that a format
+leaves out, such as tables. Two versions of a document differ in a number, a name or a "not". `compare` distinguishes
+these: words count as shared only in runs of `RUN`, and the gaps between two runs are compared on both sides.
 
-Which texts to compare is found by their fingerprints: of each `SPAN` runs that follow each other the one of the least
-hash (winnowing: Schleimer, Wilkerson and Aiken, SIGMOD 2003). Texts with `SPAN + RUN - 1` words in common share one.
+Texts worth comparing are found by their fingerprints: of each `SPAN` consecutive runs, the one with the smallest hash
+is kept (winnowing: Schleimer, Wilkerson and Aiken, SIGMOD 2003). Texts that share `SPAN + RUN - 1` consecutive words
+share one.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ if TYPE_CHECKING:
     import numpy as np
 
 RUN = 8
-"""Words that have to follow each other in both texts to count as shared. Set on 19 papers as XML and as plain text."""
+"""Least number of consecutive words in both texts that count as shared. Set on 19 papers as XML and as plain text."""
 SPAN = 16
-"""Runs of which one is kept as a mark; a guess: the marks of a passage take about 70 bytes."""
+"""Number of runs of which one is kept as a mark; a guess: the marks of a passage take about 70 bytes."""
 REPLACED = 8
-"""Words up to which a gap on both sides is one thing put in the place of another; longer ones are tables, captions."""
+"""Most words of a gap, on both sides, that counts as a replacement; longer ones are tables or captions."""
 DENIED = 12
-"""Words of a gap up to which a "not" that only one side has changes what the text says; a guess."""
+"""Most words of a gap in which a "not" on only one side changes the meaning; a guess."""
 COUNTED = 16
-"""Words of a gap up to which its numbers are compared; longer ones are tables, which formats write in other orders."""
+"""Most words of a gap whose numbers are compared; longer ones are tables, which formats write in other orders."""
 ALIKE = 4
-"""Greatest ratio of the lengths of a gap's two sides for them to replace each other. Set, like the three numbers above,
-on the same papers, whose formats differ in no gap then."""
+"""Greatest ratio of the lengths of a gap's two sides that can replace each other. Set, like the three numbers above, on
+the same papers, so that no gap of their formats counts as a difference."""
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+|(?<=[\s(=<>])[-−–](?=\d)|[<>=≤≥±%]")
 _CITATIONS = re.compile(r"\[\s?\d{1,3}(?:\s?[,;–-]\s?\d{1,3}){0,50}\s?\]")
 """Marks such as "[12, 14-16]", which one format keeps and another leaves out."""
@@ -43,19 +44,19 @@ _SECTIONS = frozenset(
     {"abstract", "body", "title", "background", "introduction", "objective", "objectives", "aims", "methods"}
     | {"materials", "results", "findings", "discussion", "conclusion", "conclusions", "references", "keywords"}
 )
-"""Names of sections, with which some formats head every paragraph."""
+"""Names of sections, which some formats repeat above every paragraph."""
 _CAPTIONS = frozenset({"table", "figure", "fig", "box", "appendix"})
 _HASH_BASE = 0x9E3779B97F4A7C15
 
 
 @dataclass(frozen=True, slots=True)
 class SharedRun:
-    """Words that follow each other in both texts.
+    """A run of consecutive words in both texts.
 
     Attributes:
-        start: Where they begin in the first text, in words.
-        other: Where they begin in the second text.
-        length: How many they are.
+        start: Where it begins in the first text, in words.
+        other: Where it begins in the second text.
+        length: Its number of words.
     """
 
     start: int
@@ -65,10 +66,10 @@ class SharedRun:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """What two texts have in common.
+    """The comparison of two texts.
 
     Attributes:
-        runs: The shared runs, in the order of the first text, where they do not overlap.
+        runs: The shared runs, in the order of the first text, without overlaps.
         explained: For each word of the first text, whether the second has it in the same place; shape (n,), bool.
         share: Share of the first text's words that are in runs.
         other_share: Share of the second text's words that are in runs.
@@ -85,12 +86,12 @@ class Overlap:
 
 
 def compared_words(text: str) -> list[str]:
-    """Return the words, numbers and signs of comparison of a text, as two formats of it have them alike."""
+    """Return the words, numbers and comparison signs of a text, in a form that does not depend on its file format."""
     return _TOKEN.findall(_CITATIONS.sub(" ", unicodedata.normalize("NFKC", text)).casefold())
 
 
 def fingerprint(tokens: Sequence[str]) -> np.ndarray:
-    """Return the marks of a text's words, ascending uint32 without repetition; none for less than a run."""
+    """Return the marks of a text's words, ascending uint32 without repetition; none if it is shorter than a run."""
     import numpy as np
 
     runs = _run_hashes(tokens)
@@ -125,7 +126,7 @@ def compare(first: Sequence[str], second: Sequence[str], *, title: Sequence[str]
     ends = [SharedRun(0, 0, 0), *runs, SharedRun(len(first), len(second), 0)]
     for place, (left, right) in enumerate(pairwise(ends)):
         start, end = left.start + left.length, right.start
-        # Where the second text has the next run elsewhere, nothing in it stands in this gap's place.
+        # If the second text has the next run elsewhere, nothing in it corresponds to this gap.
         gap, other = first[start:end], second[left.other + left.length : right.other]
         if not place:
             other = [*title, *other]
@@ -139,7 +140,7 @@ def compare(first: Sequence[str], second: Sequence[str], *, title: Sequence[str]
 
 
 def is_said_in(gap: Sequence[str], other: Sequence[str]) -> bool:
-    """Return whether what stands between two runs stands in the other text's gap, too, but for names of sections."""
+    """Return whether the words of a gap are also in the other text's gap, except for names of sections."""
     mine, theirs = _without_sections(gap), _without_sections(other)
     if not mine or "".join(mine) == "".join(theirs):
         return True
@@ -168,12 +169,12 @@ def says_other(gap: Sequence[str], other: Sequence[str]) -> bool:
 
 
 def holds_words(tokens: Sequence[str], text: Sequence[str]) -> bool:
-    """Return whether words, as `compared_words` gives them, follow each other somewhere in a text."""
+    """Return whether words, as returned by `compared_words`, are consecutive somewhere in a text."""
     return bool(tokens) and f" {' '.join(tokens)} " in f" {' '.join(text)} "
 
 
 def _numbers(tokens: Sequence[str]) -> Counter[str]:
-    """Return the numbers of a gap, without those by which captions are counted."""
+    """Return the numbers of a gap, without those of numbered captions."""
     before = ("", *tokens)
     return Counter(
         token for last, token in zip(before, tokens, strict=False) if token[0].isdigit() and last not in _CAPTIONS
@@ -185,7 +186,7 @@ def _without_sections(tokens: Sequence[str]) -> list[str]:
 
 
 def _run_hashes(tokens: Sequence[str]) -> np.ndarray:
-    """Return a hash of each `RUN` words that follow each other, (n - RUN + 1,) uint64; the same in every process."""
+    """Return a hash of each `RUN` consecutive words, (n - RUN + 1,) uint64; the same in every process."""
     import numpy as np
 
     if len(tokens) < RUN:
@@ -202,7 +203,7 @@ def _run_hashes(tokens: Sequence[str]) -> np.ndarray:
 
 
 def _shared_runs(first: Sequence[str], second: Sequence[str]) -> list[SharedRun]:
-    """Runs of at least `RUN` words that both texts have, as long as they go, in the order of the first."""
+    """Return the runs of at least `RUN` words that both texts share, as long as possible, in the order of the first."""
     places: dict[int, list[int]] = {}
     for at, hash in enumerate(_run_hashes(second).tolist()):
         places.setdefault(hash, []).append(at)
@@ -214,14 +215,14 @@ def _shared_runs(first: Sequence[str], second: Sequence[str]) -> list[SharedRun]
         if candidates is None:
             at += 1
             continue
-        # Of several places the next one: a text goes on where it was.
+        # Of several places the next one: copies usually have the same order.
         other = next((place for place in candidates if place >= behind), candidates[0])
         length = 0
         while (
             at + length < len(first) and other + length < len(second) and first[at + length] == second[other + length]
         ):
             length += 1
-        if length < RUN:  # two runs of one hash
+        if length < RUN:  # two runs with the same hash
             at += 1
             continue
         found.append(SharedRun(at, other, length))

@@ -1,4 +1,4 @@
-"""A question put in the plural, by rule: it then asks for the answer of each thing that goes by its name.
+"""Conversion of a question to the plural by rule: it then asks for the answer for each entity with its name.
 
 "2019 World Ice Hockey Championships host country?" becomes "... host countries?" (COrg, section 3.2 and footnote 3).
 """
@@ -38,9 +38,9 @@ _NOT_NOUNS = frozenset({"one", "is", "was", "did", "do", "does", "kind", "sort",
 
 
 def plural_question(question: str) -> str | None:
-    """Return the question in the plural; None where no rule knows how.
+    """Return the question in the plural; None if no rule applies.
 
-    The noun in question takes the plural ("What are the populations of Springfield?"); without such a noun, the name
+    The noun in question gets the plural ("What are the populations of Springfield?"); without such a noun, the name
     does ("When were the Springfields founded?"), or its kind ("When were the Simpsons games released?").
     """
     asked = question.strip()
@@ -71,7 +71,7 @@ def _with_many(before: str, name: str, after: str) -> str | None:
     many = f"{_plural(re.sub(r'^(?:The|A|An) ', '', name))}"
     article, noun = _ARTICLE.search(before), _OF_NAME.match(after)
     if noun and not (article and article["kind"]) and not _QUOTED.search(before):
-        # "The Simpsons game released": what is many are the games.
+        # In "The Simpsons game released" the plural is "games".
         before = before[: article.start()] if article else before
         many, after = re.sub(r"^(?:The|A|An) ", "", name), f" {_plural(noun['noun'])}{after[noun.end('noun') :]}"
     elif article:
@@ -88,7 +88,7 @@ def _with_many(before: str, name: str, after: str) -> str | None:
 
 
 def _plural(noun: str) -> str:
-    """Return a noun in the plural; of several words the last, or the one before "of"."""
+    """Return a noun in the plural; of several words the last one changes, or the one before "of"."""
     head, of, rest = noun.partition(" of ")
     if of:
         return f"{_plural(head)}{of}{rest}"

@@ -1,7 +1,6 @@
-"""What form of answer a question asks for: a value, several values, a verdict, or an explanation. By rule, in English.
+"""The form of answer that a question asks for: a value, several values, a verdict, or an explanation.
 
-A question of which nothing is known asks for a value: what a reader then finds is a stretch of the passage all the
-same.
+By rule, in English. A question that fits no rule asks for a value: a reader can then still find a part of the passage.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ _NO_ENGLISH = re.compile(r"was (?:ist|sind|war|waren|hat|haben|macht|bedeutet|ka
 
 
 def form_of(question: str) -> Form:
-    """Return the form of answer that a question asks for; of several questions, the last one.
+    """Return the form of answer that a question asks for; of several questions, that of the last one.
 
     "What is dengue?" asks for an explanation, as "Why is the sky blue?" does; "What is the capital of France?" for a
     value.
@@ -87,12 +86,12 @@ _ONE_OF_TWO = re.compile(
 
 @dataclass(frozen=True)
 class Comparison:
-    """A question for one of two things.
+    """A question that compares two things.
 
     Attributes:
-        things: The two, as the question has them.
-        rest: The question without them and without the word that compares.
-        more: Whether the one with more is asked for.
+        things: The two things, as written in the question.
+        rest: The question without them and without the comparing word.
+        more: Whether it asks for the one with more.
     """
 
     things: tuple[str, str]
@@ -101,9 +100,9 @@ class Comparison:
 
 
 def comparison_of(question: str) -> Comparison | None:
-    """Return what a question compares, as in "Which branch sold more bicycles, north or south?".
+    """Return the comparison in a question such as "Which branch sold more bicycles, north or south?".
 
-    None of another question.
+    None for another question.
     """
     asked = _ONE_OF_TWO.match(_POLITE.sub("", last_question(" ".join(question.split()))))
     compared = _COMPARED.search(asked["rest"]) if asked else None

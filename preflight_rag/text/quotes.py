@@ -1,10 +1,10 @@
-"""Finding the words of a passage that a quote or a statement rests on.
+"""Finding the words of a passage on which a quote or a statement is based.
 
-`locate` takes a quote as a model copied it and finds it in the passage: exactly, then with spaces, quotation marks and
-case made alike, then within a few edits. `support` takes a statement and finds the passage's own sentences that say it.
-Both return character offsets, so that `text[start:end]` is always the passage's own wording.
+`locate` finds a quote, as a model copied it, in the passage: exactly, then with normalised spaces, quotation marks and
+case, then within a few edits. `support` finds the passage's own sentences that say what a statement says. Both return
+character offsets, so that `text[start:end]` is always the passage's own wording.
 
-`quote_around` widens an answer to the sentence that it stands in, and `plain` makes running text of a quote.
+`quote_around` widens an answer to its sentence, and `plain` converts a quote to running text.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ FUZZY_SCORE = 88.0
 """Least similarity (0 to 100, normalised edit distance of the best window) at which a quote counts as found; set by
 hand."""
 SHORTEST_FUZZY = 12
-"""Characters below which a quote has to be found as it is: a few edits turn a short one into another. A guess."""
+"""Characters below which a quote must be found exactly: a few edits turn a short one into another. A guess."""
 SUPPORT_COVERAGE = 0.6
-"""Least share of a statement's content words that a supporting sentence holds; set by hand."""
+"""Least share of a statement's content words that a supporting sentence contains; set by hand."""
 
 _MAX_QUOTE = 600
-"""Characters of a quote; what is longer (a table, a list without full stops) is cut. A guess."""
+"""Most characters of a quote; a longer one (a table, a list without full stops) is cut. A guess."""
 _CUTS = (" | ", "; ", ", ", " ")
 
 _SAME = str.maketrans({"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "–": "-", "—": "-", "\u00a0": " "})
@@ -40,16 +40,16 @@ Span = tuple[int, int]
 
 
 def locate(quote: str, text: str) -> Span | None:
-    """Return where a passage holds a quote, or None.
+    """Return the span of a quote in a passage, or None.
 
     A quote with an ellipsis is found by its longest part. Numbers must be the same: a quote that differs in one is not
-    found, however alike the words are.
+    found, however similar the words are.
     """
-    # A model shortens with "…"; what it left out stands between the parts, so only one part can be located.
+    # A model shortens with "…"; the omitted text lies between the parts, so only one part can be located.
     part = max(_ELLIPSIS.split(quote.strip()), key=len).strip()
     if not part:
         return None
-    # Most quotes are word for word, which costs next to nothing to find.
+    # Most quotes are verbatim, which is quick to check.
     at = text.find(part)
     if at >= 0:
         return at, at + len(part)
@@ -57,19 +57,19 @@ def locate(quote: str, text: str) -> Span | None:
 
 
 def support(statement: str, text: str) -> Span | None:
-    """Return the sentence, or two in a row, of a passage that hold most of a statement's words and all its numbers."""
+    """Return the sentence, or two in a row, of a passage with most of a statement's words and all its numbers."""
     wanted = set(words(statement))
     numbers = set(_NUMBER.findall(statement))
     if not wanted:
         return None
     spans = sentence_spans(text)
-    # A statement may join two neighbouring sentences; one sentence alone is preferred as the shorter quote.
+    # A statement may join two neighbouring sentences; a single sentence is preferred as the shorter quote.
     pairs = [(a[0], b[1]) for a, b in pairwise(spans)]
     return _best_window(wanted, numbers, text, spans) or _best_window(wanted, numbers, text, pairs)
 
 
 def strongest(statement: str, texts: Sequence[str]) -> int | None:
-    """Index of the text that supports a statement with the largest share of its words; the first of equals."""
+    """Return the index of the text that supports a statement with most of its words; the first of equals."""
     found = [(i, span) for i, text in enumerate(texts) if (span := support(statement, text))]
     if not found:
         return None
@@ -78,11 +78,11 @@ def strongest(statement: str, texts: Sequence[str]) -> int | None:
 
 
 def _best_window(wanted: set[str], numbers: set[str], text: str, windows: Sequence[Span]) -> Span | None:
-    """Return the first window with all the numbers and the largest share of the words, if large enough."""
+    """Return the first window with all the numbers and the largest share of the words, if that is large enough."""
     best: tuple[float, Span] | None = None
     for start, end in windows:
         window = text[start:end]
-        # A sentence with another number is no support, however many words it shares.
+        # A sentence with another number does not support it, however many words it shares.
         if not numbers <= set(_NUMBER.findall(window)):
             continue
         coverage = len(wanted & set(words(window))) / len(wanted)
@@ -92,7 +92,7 @@ def _best_window(wanted: set[str], numbers: set[str], text: str, windows: Sequen
 
 
 def _alike(text: str) -> tuple[str, list[int]]:
-    """Text with runs of space as one, quotation marks and case alike, and each character's offset in the original."""
+    """Return a text with normalised spaces, quotation marks and case, and each character's offset in the original."""
     out: list[str] = []
     offsets: list[int] = []
     for i, character in enumerate(text.translate(_SAME)):
@@ -101,13 +101,14 @@ def _alike(text: str) -> tuple[str, list[int]]:
                 continue
             character = " "
         lowered = character.lower()
-        # Some letters have two in lower case (İ), which would shift every offset behind them.
+        # Some letters become two in lower case (İ), which would shift every offset after them.
         out.append(lowered if len(lowered) == 1 else character)
         offsets.append(i)
     return "".join(out), offsets
 
 
 def _locate_alike(quote: str, text: str) -> Span | None:
+    """Return where a text has a quote, spelling of spaces and quotation marks aside."""
     haystack, offsets = _alike(text)
     needle = _alike(quote)[0].strip().strip("\"'").strip(" .;,")
     at = haystack.find(needle) if needle else -1
@@ -115,26 +116,28 @@ def _locate_alike(quote: str, text: str) -> Span | None:
 
 
 def _locate_fuzzy(quote: str, text: str) -> Span | None:
+    """Return where a text has nearly a quote."""
     haystack, offsets = _alike(text)
     needle = _alike(quote)[0].strip()
     if len(needle) < SHORTEST_FUZZY:
         return None
-    from rapidfuzz import fuzz  # not above: most quotes are found word for word
+    from rapidfuzz import fuzz  # not at the top: most quotes are found verbatim
 
     found = fuzz.partial_ratio_alignment(needle, haystack, score_cutoff=FUZZY_SCORE)
     if found is None or found.dest_end <= found.dest_start:
         return None
     # The alignment may begin or end inside a word.
     start, end = _whole_words(text, offsets[found.dest_start], offsets[found.dest_end - 1] + 1)
-    if start >= end:  # nothing but space is like nothing
+    if start >= end:  # an alignment with only spaces is no match
         return None
-    # Texts that differ in one digit are alike by letters, and say something else.
+    # Texts that differ in one digit are similar by letters, but mean something else.
     if set(_NUMBER.findall(quote)) - set(_NUMBER.findall(text[start:end])):
         return None
     return start, end
 
 
 def _whole_words(text: str, start: int, end: int) -> Span:
+    """Return a span widened to whole words, without spaces at its ends."""
     while start > 0 and text[start - 1].isalnum() and text[start].isalnum():
         start -= 1
     while end < len(text) and text[end - 1].isalnum() and text[end].isalnum():
@@ -147,7 +150,7 @@ def _whole_words(text: str, start: int, end: int) -> Span:
 
 
 def quotable(sentence: str) -> list[str]:
-    """Return a sentence without the list or heading marks it begins with, cut between words where it is very long."""
+    """Return a sentence without leading list or heading marks, cut between words if it is very long."""
     lead = _LEAD.match(sentence)
     rest = sentence[lead.end() :] if lead else sentence
     # A heading names a subject and states nothing.
@@ -155,7 +158,7 @@ def quotable(sentence: str) -> list[str]:
         return []
     pieces = []
     while len(rest) > _MAX_QUOTE:
-        # Between cells, clauses or phrases where there is such a place, else between words.
+        # Cut between cells, clauses or phrases if there is such a place, else between words.
         found = ((rest.rfind(end, _MAX_QUOTE // 2, _MAX_QUOTE), end) for end in _CUTS)
         at = next((at + len(end) - 1 for at, end in found if at > 0), 0)
         pieces.append(rest[: at if at > 0 else _MAX_QUOTE].strip())
@@ -164,9 +167,9 @@ def quotable(sentence: str) -> list[str]:
 
 
 def quote_around(text: str, start: int, end: int) -> Span:
-    """Where the sentence around a stretch of a text stands, without the list or heading marks that it begins with.
+    """Return the span of the sentence around a part of a text, without leading list or heading marks.
 
-    A stretch over several sentences gets all of them; what is very long is cut between words around the stretch.
+    A part over several sentences gets all of them; a very long result is cut between words around the part.
     """
     spans = [span for span in sentence_spans(text) if span[0] < end and start < span[1]]
     first, last = (spans[0][0], spans[-1][1]) if spans else (start, end)
@@ -205,13 +208,13 @@ def trim_quote(text: str, start: int, end: int, wanted: Collection[str]) -> Span
 
 
 def is_title(text: str, title: str) -> bool:
-    """Return whether a stretch is nothing but its document's title or a part of it, which says nothing by itself."""
+    """Return whether a quote is only its document's title or a part of it, which says nothing by itself."""
     text, title = " ".join(text.split()).casefold(), " ".join(title.split()).casefold()
     return bool(title) and text[-1:] not in ".!?。！？．" and text in title
 
 
 def _around(text: str, first: int, last: int, start: int, end: int) -> Span:
-    """Return the part of a stretch around a match in it, cut between words to the length of a quote."""
+    """Return a part of a sentence around a match in it, cut between words to the length of a quote."""
     spare = max(0, _MAX_QUOTE - (end - start))
     if last - first > end - start + spare:
         left = max(first, start - spare // 2)
@@ -223,7 +226,7 @@ def _around(text: str, first: int, last: int, start: int, end: int) -> Span:
 
 
 def _word_start(text: str, at: int, most: int) -> int:
-    """Return the first word's start at or behind a place, if there is one before `most`."""
+    """Return the start of the first word at or after an offset, if there is one before `most`."""
     found = re.compile(r"\s+").search(text, at, most)
     return found.end() if found and found.end() <= most else at
 
@@ -239,7 +242,7 @@ def plain(quote: str) -> str:
 
 
 def with_ellipses(quote: str, text: str) -> str:
-    """Return a quote of a text as running text, with an ellipsis where its sentence begins before it or goes on."""
+    """Return a quote as running text, with an ellipsis if its sentence begins before it or continues after it."""
     at = text.find(quote)
     spans = [span for span in sentence_spans(text) if span[0] < at + len(quote) and at < span[1]] if at >= 0 else []
     if not spans:
@@ -250,7 +253,7 @@ def with_ellipses(quote: str, text: str) -> str:
 
 
 def elided(quote: str, sentence: str) -> str:
-    """Return a quote as running text, with an ellipsis where the sentence goes on."""
+    """Return a quote as running text, with an ellipsis if the sentence continues."""
     before, after = sentence.partition(quote)[::2]
     opens = quote[:1].isupper() or not before
     return f"{'' if opens else '… '}{plain(quote)}{' …' if after else ''}"

@@ -1,4 +1,4 @@
-"""Retracted publications: what marks one, and the mark that its title carries here into every citation of it."""
+"""Retracted publications: how a title marks one, and the mark that all citations show."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ def is_retracted(title: str) -> bool:
 
 
 def marked_title(title: str, retracted: bool) -> str:
-    """Return the title with the mark, where the publication was retracted and the title does not say so."""
+    """Return the title with the mark, if the publication was retracted and the title does not say so."""
     return f"{RETRACTED}{title}" if retracted and not is_retracted(title) else title

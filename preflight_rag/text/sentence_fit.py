@@ -1,10 +1,10 @@
-"""Whether a sentence says what a question asks for, or says it of something else, or the opposite.
+"""Whether a sentence answers a question about its own subject, or is about another subject, or says the opposite.
 
-A sentence is read with its document's title, the heading that it stands under, and, where it begins with a pronoun, the
-sentence before it. It is about another subject than the question where a sentence beside it says nearly the same with
-more of the question's words: of "Its largest cost was rent" in the north's report and "Its largest cost was repairs" in
-the south's, the second has the "south" that was asked for. Which words those are need not be known. The opposite is
-said where what is denied in the one is not in the other (`text.negation.polarity`).
+A sentence is read with its document's title, the heading above it, and, if it begins with a pronoun, the sentence
+before it. It is about another subject than the question if another sentence says nearly the same with more of the
+question's words: of "Its largest cost was rent" in the north's report and "Its largest cost was repairs" in the
+south's, the second has the question's "south". Which words name subjects need not be known. A sentence says the
+opposite if it denies what the question does not (`text.negation.polarity`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ and the next were set on the half of `tests/one_word_pairs.py` that was looked a
 LONGEST_HEADING = 50
 """Characters of a line without a mark that is taken for a heading; a guess."""
 MOST_RIVALS = 32
-"""Sentences with most of the question's words that others are compared with."""
+"""Number of sentences with most of the question's words with which others are compared."""
 
 _HEADING = re.compile(r"^[ \t]*(?:#{1,6}[ \t]+(?P<marked>[^\n]{1,120})|(?P<ruled>[^\n]{1,120})\n[=-]{3,}[ \t]*$)", re.M)
 _OF_NOW = re.compile(r"^\W*who(?:['’]s|\s(?:is|are))\b|\b(?:now|currently|current|today)\b", re.I)
@@ -40,7 +40,7 @@ _ASKS_HOLDER = re.compile(
     r"\b",
     re.I,
 )
-"""Asks who holds an office, or comes into it: "Who was appointed chief executive?"."""
+"""Matches questions for the holder, or the new holder, of an office: "Who was appointed chief executive?"."""
 _FORMER = re.compile(r"\b(?:former|formerly|previous|previously|was|were|until|ex)\b", re.I)
 _NOW = re.compile(r"\b(?:is|are|since|current|currently)\b", re.I)
 _PAST_OFFICE = re.compile(
@@ -69,7 +69,7 @@ _POINTS_BACK = re.compile(
 
 @dataclass(frozen=True)
 class PlacedSentence:
-    """A sentence of a passage and what it is read with.
+    """A sentence of a passage with its surroundings.
 
     Attributes:
         source: The passage.
@@ -77,8 +77,8 @@ class PlacedSentence:
         end: Where it ends.
         text: Its words.
         terms: Its index terms.
-        placed: Those of its heading and its title.
-        covered: The question's terms that it, these, or what it points back to hold.
+        placed: The index terms of its heading and its title.
+        covered: The question's terms in the sentence, its heading and title, or the sentence to which it refers.
     """
 
     source: Source
@@ -91,7 +91,7 @@ class PlacedSentence:
 
 
 class SentenceFit:
-    """The sentences of some passages that answer the question about its own subject.
+    """The sentences of some passages, judged by whether they answer the question about its own subject.
 
     Args:
         question: The standalone question.
@@ -113,27 +113,31 @@ class SentenceFit:
 
     @cached_property
     def _rivals(self) -> list[PlacedSentence]:
+        """The sentences with most of the question's words, at most `MOST_RIVALS`."""
         every = list(chain.from_iterable(self.sentences.values()))
         return sorted(every, key=lambda item: (-len(item.covered), item.source.n, item.start))[:MOST_RIVALS]
 
     def misfits(self, n: int, quote: str) -> bool:
-        """Return whether a stretch of a passage is about another subject, or says the opposite.
+        """Return whether a quote of a passage is about another subject, or says the opposite.
 
-        To a question for yes or no the opposite is an answer.
+        For a yes/no question the opposite is an answer.
         """
         return any(self._off(item) or self._of_another_office(item) for item in self._at(n, quote))
 
     def outdated(self, n: int, quote: str) -> int:
-        """Return how many newer versions of the document say something like a stretch of a passage."""
-        newer = [self._newer(item) for item in self._at(n, quote)]
-        return max((len({other.source.document_id for other in found}) for found in newer), default=0)
+        """Return how many newer versions of the document say something similar to a quote of a passage."""
+        most = 0
+        for item in self._at(n, quote):
+            documents = {newer.source.document_id for newer in self._newer(item)}
+            most = max(most, len(documents))
+        return most
 
     def replacements(self, n: int, quote: str) -> list[PlacedSentence]:
-        """Return the sentences of newer versions of the document that say something like a stretch of a passage."""
+        """Return the sentences of newer versions of the document that say something similar to a quote of a passage."""
         return list(chain.from_iterable(map(self._newer, self._at(n, quote))))
 
     def other_subject(self, n: int, quote: str) -> bool:
-        """Return whether a stretch of a passage is about another subject."""
+        """Return whether a quote of a passage is about another subject."""
         return any(self.off_subject(item) for item in self._at(n, quote))
 
     def is_heading(self, n: int, text: str) -> bool:
@@ -154,7 +158,7 @@ class SentenceFit:
         )
 
     def may_claim(self, n: int, quote: str) -> bool:
-        """Return whether an answer that stands in a stretch of a passage may be claimed.
+        """Return whether an answer in a quote of a passage may be claimed.
 
         To a question that denies something, only one from a sentence that denies it too; to one for who holds an
         office, only one that stands with the office's name.
@@ -167,15 +171,17 @@ class SentenceFit:
         return not self.denying or any(self._polarity(item) > 0 for item in found)
 
     def better(self, n: int, quote: str) -> list[PlacedSentence]:
-        """Return fitting sentences similar to a stretch that does not fit, those with most question words first."""
+        """Return fitting sentences similar to a quote that does not fit, those with most question words first."""
         asked = self._at(n, quote)
-        return [
-            item
-            for item in self._rivals
-            if any(_parallel(item, other, self._terms) for other in asked)
-            and not (self._off(item) or self._newer(item))
-            and (not self.denying or self._polarity(item) > 0)
-        ]
+        found = []
+        for item in self._rivals:
+            if not any(_parallel(item, other, self._terms) for other in asked):
+                continue
+            if self._off(item) or self._newer(item):
+                continue
+            if not self.denying or self._polarity(item) > 0:
+                found.append(item)
+        return found
 
     def off_subject(self, item: PlacedSentence) -> bool:
         """Return whether a sentence repeats another one nearly word for word about another subject."""
@@ -191,10 +197,11 @@ class SentenceFit:
         return False
 
     def _off(self, item: PlacedSentence) -> bool:
+        """Return whether a sentence is about another subject, says the opposite, or is about a former holder."""
         return self.off_subject(item) or self._opposite(item) or self._former(item)
 
     def _former(self, item: PlacedSentence) -> bool:
-        """Return whether a sentence says who leaves an office, or held it where another one says who does."""
+        """Return whether a sentence is about a former holder of an office while another names the present one."""
         leaves = _LEAVES.search(item.text) and not _COMES.search(item.text)
         if leaves and _ASKS_HOLDER.search(self.question) and not _ASKS_LEAVING.search(self.question):
             return True
@@ -224,7 +231,7 @@ class SentenceFit:
         return placed or names_office(item.text, self._office)
 
     def _newer(self, item: PlacedSentence) -> list[PlacedSentence]:
-        """Return what newer versions of the document say like a sentence, unless another year is asked for."""
+        """Return similar sentences in newer versions of the document, unless the question asks for another year."""
         return [
             other
             for other in self._rivals
@@ -238,14 +245,16 @@ class SentenceFit:
         return not self.verdict and self._polarity(item) < 0
 
     def _polarity(self, item: PlacedSentence) -> int:
+        """Return whether a sentence affirms or denies what the question asks (see `polarity`)."""
         return polarity(self.question, item.text)
 
     def _at(self, n: int, quote: str) -> list[PlacedSentence]:
-        """Return the sentences of a passage that a stretch of it is from."""
+        """Return the sentences of a passage that a quote is from."""
         found = [item for item in self.sentences.get(n, []) if quote in item.text]
         return found[:1] or [item for item in self.sentences.get(n, []) if item.text in quote]
 
     def _placed(self, source: Source) -> list[PlacedSentence]:
+        """Return the sentences of a source with their headings and the question's words in them."""
         headings = [(match.start(), match["marked"] or match["ruled"]) for match in _HEADING.finditer(source.text)]
         headings = sorted([*headings, *_plain_headings(source.text)])
         title = frozenset(words_by_token(source.title))
@@ -300,9 +309,9 @@ def _parallel(a: PlacedSentence, b: PlacedSentence, asked: frozenset[str]) -> bo
 
 
 def _has_another(item: PlacedSentence, other: PlacedSentence, term: str) -> bool:
-    """Return whether a sentence has another word where a term has one, as "north" for "south branch".
+    """Return whether a sentence has another word in the place of a term, e.g. "north" for "south branch".
 
-    A shorter sentence, as "lies in Abiko" beside "lies in Abiko city", is about the same thing.
+    A shorter sentence, such as "lies in Abiko" beside "lies in Abiko city", is about the same thing.
     """
     if term not in other.terms:
         return term not in other.placed or bool(item.placed - other.placed)

@@ -26,35 +26,38 @@ _CONTINUES = re.compile(
     re.IGNORECASE,
 )
 _WRAPPED_LINE = 40
-"""Characters from which a line that ends without a mark may go on in the next one; a guess."""
+"""Least characters of a line without end punctuation that may continue in the next one; a guess."""
 _TAIL = 400
-"""Characters of a sentence's end that are looked at where a boundary is in doubt."""
+"""Characters of a sentence's end that are examined if a boundary is in doubt."""
 _MARKER = re.compile(r"(?:[-*+•·‣◦▪●■–—]|[(\[]?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})[.)\]])$")
 _NUMBER_AHEAD = re.compile(r"[(\[]?[\dA-Z]?\d|[(\[]?[IVXivx]+\b|[A-Z]\b")
 _CITATION = re.compile(r"\s?(?:\[\d+(?:\s?[,;–-]\s?\d+)*\]|\(\d+(?:\s?[,;–-]\s?\d+)*\)(?=\s|$))+")
 _NOTE_MARK = re.compile(r"(?<=[a-z)]{2})[.!?](?:\d{1,3}(?:[,–-]\d{1,3})*)(?=\s+[A-Z])")
 _WINDOW = 10_000
-"""Characters of a line that are segmented at once; no paragraph of print is as long."""
+"""Characters of a line that are segmented at once; no printed paragraph is as long."""
 _EAST_ASIAN = r"\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-"""Signs of Chinese and Japanese, between which no spaces stand."""
+"""Characters of Chinese and Japanese, between which there are no spaces."""
 _EAST_ASIAN_END = re.compile(r"(?:[。！？｡]|(?<![\d０-９])．)[。！？｡…\"'”’」』）】》〉)\]]*")
 _QUOTED_ON = re.compile(
     r"[」』](?=(?:と|って|など|は(?![いじ])|が|を|に|の|も(?![うし])|で(?![きもは])|だ|へ|から|まで)[^、])"
 )
-"""A sentence in quotation marks that Japanese goes on behind: 「…。」と書いてある。"""
+"""A quoted sentence in Japanese that continues after the quotation mark: 「…。」と書いてある。"""
 _FULLWIDTH_NUMBER = re.compile(r"[\d０-９]．$")
-"""The wide full stop behind a figure is a decimal point or numbers something: 図1．, ３．５."""
+"""The full-width stop after a figure is a decimal point or part of a numbering: 図1．, ３．５."""
 _EAST_ASIAN_LINE = re.compile(rf"[{_EAST_ASIAN}、，；：]$")
 _EAST_ASIAN_ITEM = re.compile(
     rf"\s*(?:第?[一二三四五六七八九十百\d]+[、章条節节項项]|[（(][一二三四五六七八九十\d]+[）)]|[①-⑳・])|\s*(?![{_EAST_ASIAN}「『（《])"
 )
-"""Beginnings that no wrapped line has: a list item, or a character from outside these languages."""
+"""Beginnings of a line that does not continue the one before: a list item, or a character from outside these languages.
+"""
 _WRAPPED_SIGNS = 20
-"""Signs from which on a line may go on in the next one, which must not be longer: each is as wide as two letters."""
+"""Least Chinese or Japanese characters of a line that may continue in the next one, which must not be longer: each is
+as wide as two letters."""
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def _listed(entries: str) -> frozenset[str]:
+    """Return the entries of a list separated by spaces."""
     return frozenset(entries.split())
 
 
@@ -76,7 +79,7 @@ _LETTERED = _listed(
     "form grade group hepatitis influenza item level model option panel part phase plan protein room route schedule "
     "section series sheet site stage step table team tier type unit vitamin zone"
 )
-"""Nouns that take a lone letter as a number: "Plan B." ends a sentence, "Richard A." does not."""
+"""Nouns that take a single letter as a number: "Plan B." ends a sentence, "Richard A." does not."""
 _STARTERS = _listed(
     "a after all although an and as at before but by during each for from he her here his how however i if in it "
     "its my no not of on one our she since so some such that the their then there these they this those to we "
@@ -87,9 +90,9 @@ _STARTERS = _listed(
 def sentence_spans(text: str) -> list[Span]:
     """Return the character offsets of the sentences of `text`, in order.
 
-    Spans are disjoint, begin and end with a character that is not a space, and together cover every such character.
-    A line end separates sentences (headings, list items, table rows, lines of logs and programs) unless the line is
-    visibly wrapped; a row of a table or a line of a log is one sentence, whatever full stops it holds.
+    Spans are disjoint, begin and end with a non-space character, and together cover every such character. A line end
+    separates sentences (headings, list items, table rows, lines of logs and programs) unless the line is visibly
+    wrapped; a row of a table or a line of a log is one sentence, whatever full stops it contains.
     """
     spans: list[Span] = []
     for start, end in _blocks(text):
@@ -98,7 +101,7 @@ def sentence_spans(text: str) -> list[Span]:
 
 
 def _blocks(text: str) -> list[Span]:
-    """Return the stretches of text without a boundary at a line end."""
+    """Return the parts of text without a boundary at a line end."""
     blocks: list[Span] = []
     for match in _LINE.finditer(text):
         line = match.group()
@@ -113,13 +116,13 @@ def _blocks(text: str) -> list[Span]:
 
 
 def _is_wrapped(text: str, block: Span, start: int, line: str) -> bool:
-    """Return whether `line`, which begins at `start`, carries on the sentence of the block before it."""
+    """Return whether `line`, which begins at `start`, continues the sentence of the block before it."""
     gap = text[block[1] : start]
     if len(gap) > 2 or gap.count("\n") > 1 or _LIST_ITEM.match(line) or is_row(line) or is_log_line(line):
         return False
     last = text[max(block[0], block[1] - _TAIL) : block[1]].rsplit("\n", 1)[-1].rstrip()
     if _EAST_ASIAN_LINE.search(last):
-        # A title is shorter than the line under it; the lines of a paragraph are equally long but for the last one.
+        # A title is shorter than the line below it; the lines of a paragraph are equally long except for the last one.
         longest = max(len(last.strip()), _WRAPPED_SIGNS - 1)
         return _WRAPPED_SIGNS <= longest >= len(line.strip()) - 1 and not _EAST_ASIAN_ITEM.match(line)
     if len(last.strip()) < _WRAPPED_LINE or last.lstrip().startswith(("#", "|", ">")) or is_row(last):
@@ -153,7 +156,7 @@ def _block_spans(text: str, start: int, end: int) -> list[Span]:
 
 
 def _proposed_bounds(line: str) -> list[int]:
-    """Offsets at which a new sentence may begin: sentencex's, and those behind reference marks (`grew.12 They`)."""
+    """Return offsets of possible sentence beginnings: sentencex's, and those after reference marks (`grew.12 They`)."""
     bounds = {match.end() for match in _NOTE_MARK.finditer(line)}
     if not line.isascii():
         bounds |= {match.end() for match in _EAST_ASIAN_END.finditer(line)}
@@ -166,13 +169,13 @@ def _proposed_bounds(line: str) -> list[int]:
 
 
 def _segments(line: str) -> Iterator[str]:
-    """Sentencex's segments, taken in windows of a long line: for quotation marks it takes quadratic time."""
+    """Yield sentencex's segments, by windows of a long line: with quotation marks it takes quadratic time."""
     start = 0
     while start < len(line):
         window = line[start : start + _WINDOW]
         pieces = list(sentencex.segment("en", window))
         if len(pieces) > 1 and start + len(window) < len(line):
-            pieces.pop()  # it goes on in the next window
+            pieces.pop()  # it continues in the next window
         yield from pieces
         start += sum(map(len, pieces))
 
@@ -182,7 +185,7 @@ def _opens_sentence(line: str, position: int) -> bool:
 
 
 def _belongs_together(left: str, right: str) -> bool:
-    """Return whether a proposed boundary between `left` and `right` is none."""
+    """Return whether a proposed boundary between `left` and `right` is wrong."""
     left, right = left.strip(), right.strip()
     if not left or not right:
         return True
@@ -196,7 +199,7 @@ def _belongs_together(left: str, right: str) -> bool:
 
 
 def _abbreviation_continues(left: str, right: str) -> bool:
-    """Return whether `left` ends with an abbreviation after which `right` carries on the sentence."""
+    """Return whether `left` ends with an abbreviation after which `right` continues the sentence."""
     if not left.endswith("."):
         return False
     last = re.split(r"[\s(\[\"“'/]", left[:-1])[-1].casefold()
@@ -218,7 +221,7 @@ def _abbreviation_continues(left: str, right: str) -> bool:
 
 
 def _ends_with_initial(left: str) -> bool:
-    """Return whether a text ends with somebody's given name and an initial, such as "signed by Richard A."."""
+    """Return whether a text ends with a given name and an initial, such as "signed by Richard A."."""
     before = left[:-2].split()[-1:]
     if not before or not left[:-2].endswith(" "):
         return False

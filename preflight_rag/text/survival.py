@@ -1,4 +1,4 @@
-"""What a rewrite must not lose, and what it corrected: a question's numbers, codes and negations stay."""
+"""Checks of a rewritten question: its numbers, codes and negations must survive; and which words were corrected."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from preflight_rag.text.words import words
 _TOKEN = re.compile(r"[^\W_]+(?:[-‐.,/'’+][^\W_]+)*")
 _CODE = re.compile(r"\d|^[^\W\d_a-zß-ÿ]{2,}s?$|[a-z][A-Z]")
 _LIKE = 0.6
-"""Least similarity (0 to 1) at which one word counts as another, corrected; a guess."""
+"""Least similarity (0 to 1) at which one word counts as a correction of another; a guess."""
 
 
 def lost(message: str, rewritten: str) -> list[str]:
@@ -35,7 +35,7 @@ def strays(message: str, rewritten: str) -> bool:
 
 
 def negated(text: str) -> bool:
-    """Return whether a text holds a negation, also one without its apostrophe."""
+    """Return whether a text contains a negation, also one without its apostrophe."""
     return TYPED_NEGATION.search(text) is not None
 
 
@@ -51,9 +51,10 @@ def corrections(message: str, rewritten: str) -> tuple[tuple[str, str], ...]:
 
 
 def _alike(a: str, b: str) -> bool:
+    """Return whether two texts are nearly equal."""
     return SequenceMatcher(None, a.casefold(), b.casefold()).ratio() >= _LIKE
 
 
 def _plain(token: str) -> str:
-    """Return a token as it is compared: case, grouping commas, hyphens and the possessive do not count."""
+    """Return a token for comparison: without case, grouping commas, hyphens and the possessive ending."""
     return re.sub(r"['’]s$|[-‐,]", "", token.casefold())

@@ -1,8 +1,8 @@
-"""Tables as lines of text: each row stands by itself, with the table's caption and its columns' names beside the cells.
+"""Tables as lines of text: each row is complete in itself, with the table's caption and column names beside the cells.
 
 A row reads `Table 2. Adverse events. | Event: Nausea | Placebo: 12 | Drug: 15`: a caption ends with a full stop, rows
-that follow closely have its number alone, and a cell without a column's name is its text alone. Loaders write such
-lines, whoever reads a table reads them back.
+that follow closely have only its number, and a cell without a column name is just its text. Loaders write such lines,
+and all readers of tables parse them.
 """
 
 from __future__ import annotations
@@ -14,31 +14,32 @@ from itertools import pairwise
 
 BAR = " | "
 LONGEST_ROW = 500
-"""Characters of a line; a wider row goes on in further lines that begin with its first cell, too. A guess, below what a
-quote and the embedder hold."""
+"""Characters of a line; a wider row continues in further lines that also begin with its first cell. A guess, below what
+a quote and the embedder hold."""
 LONGEST_CAPTION = 80
 LONGEST_NAME = 60
-"""Characters of a caption beside each row and of a column's name, which are cut between words; both are guesses."""
+"""Characters of a caption beside each row and of a column's name; longer ones are cut between words. Both are guesses.
+"""
 INDENT = "\u2003"
 """Prefix of a first cell that is indented under the heading above it."""
 CAPTION_EVERY = 300
-"""Characters of rows after which the caption stands again, so that each passage of a table has it; rows between have
-its number alone. A passage holds about 500 characters of figures."""
+"""Characters of rows after which the caption is repeated, so that each passage of a table has it; rows between have
+only its number. A passage holds about 500 characters of figures."""
 _NOTE = 100
-"""A row with one cell of more characters is a note, no heading of the rows below it; a guess."""
+"""A row with one cell of more characters is a note, not a heading of the rows below it; a guess."""
 _NUMERIC = re.compile(r"[\W_]*\d[\d.,]*")
 _SIGN_BEFORE = re.compile(r"[$€£¥]|US\$|\(")
 _SIGN_BEHIND = re.compile(r"[)%]+|\) ?%")
 _NUMBERED = re.compile(r"(?:supplementary )?(?:table|tab\.?|exhibit|schedule) [\w.]*\.? *", re.IGNORECASE)
 _YEAR = re.compile(r"(?:\w+ ){0,3}(?:19|20)\d\d\W*$")
 MOST_HEADER_ROWS = 3
-"""Rows of a header that no file marks, one above the other; a guess."""
+"""Most rows of an unmarked header, one above the other; a guess."""
 MOST_ABOVE = 2
-"""Cells of a row above the header that says something of the whole table, such as "As of | 31 March"; a guess."""
+"""Most cells of a row above the header that describes the whole table, such as "As of | 31 March"; a guess."""
 NO_VALUE = "error, no value"
-"""How a cell is written in which a program shows an error in the place of a value."""
+"""The text of a cell in which a program shows an error instead of a value."""
 NOT_MARKED = "not marked"
-"""How a blank cell is written in a column of nothing but marks: its blanks say no, and would be lost with the cell."""
+"""The text of a blank cell in a column that otherwise has only check marks: a blank means no, and would be lost."""
 MOST_MARKED = 8
 """Columns of marks whose blanks are written; of a wider matrix the rows would be of these alone. A guess."""
 _MEANINGS = re.compile(
@@ -59,14 +60,14 @@ _ERROR = re.compile(
     r"|ARG|ADR|DZIEL/0|LICZBA|ZERO|HODNOTA|ODKAZ|DĚLENÍ_NULOU|ČÍSLO)!"
     r"|#¿?(?:NAME|NOM|NOMBRE|NOME|NAAM|NAZWA|NÁZEV)\?|#(?:N/[ADB]|NV|NEDOSTUPNÝ|GETTING_DATA)|Err:5\d\d|#{3,}"
 )
-"""What Excel, in nine languages, and LibreOffice show in a cell without a value: "#DIV/0!", "#WERT!", "Err:502", and
-"####" where a figure is wider than its column. "#12" is none."""
+"""Errors in cells without a value in Excel, in nine languages, and LibreOffice: "#DIV/0!", "#WERT!", "Err:502", and
+"####" for a figure wider than its column; not "#12"."""
 _NO_VALUES = re.compile(rf"{NO_VALUE} \(([^()\n]{{2,20}})\)")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a row: its column's name, empty where it has none, its text, and where this stands in the line."""
+    """A cell of a row: its column's name, "" if there is none, its text, and the text's offsets in the line."""
 
     column: str
     text: str
@@ -76,7 +77,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class TableRow:
-    """A row that was read back from its line; the first cell says what the row is about."""
+    """A row that was parsed from its line; the first cell names the row's subject."""
 
     caption: str
     cells: tuple[Cell, ...]
@@ -98,32 +99,33 @@ def names_legend(names: Sequence[str]) -> bool:
 
 
 def is_error(cell: str) -> bool:
-    """Return whether a cell shows that a program found no value for it, as a spreadsheet's "#DIV/0!"."""
+    """Return whether a cell shows that a program found no value for it, e.g. a spreadsheet's "#DIV/0!"."""
     return _ERROR.fullmatch(cell.strip()) is not None
 
 
 def errors_in(text: str) -> list[str]:
-    """Return what stands in the cells without a value of the rows in a text, such as "#DIV/0!", in order."""
+    """Return the errors in cells without a value in a text's rows, such as "#DIV/0!", in order."""
     return _NO_VALUES.findall(text)
 
 
 def has_no_value(cell: str) -> bool:
-    """Return whether a cell that was read back says that it has no value."""
+    """Return whether a parsed cell says that it has no value."""
     return _NO_VALUES.fullmatch(cell) is not None
 
 
 def overlaps_error(text: str, start: int, end: int) -> bool:
-    """Return whether a stretch of a text has a part of a cell without a value."""
+    """Return whether a part of a text overlaps a cell without a value."""
     return NO_VALUE in text and any(each.start() < end and each.end() > start for each in _NO_VALUES.finditer(text))
 
 
 def parse_row(line: str) -> TableRow | None:
-    """Return the row of a line, or None where it is none."""
+    """Return the row that a line represents, or None if it is not a row."""
     cells: list[Cell] = []
     caption, place = "", 0
     for number, part in enumerate(line.split(BAR)):
         name, separator, text = part.partition(": ")
-        # A caption has no ": ", which is written as a comma; a cell may end with a full stop: "Supplier: Acme Inc."
+        # A caption contains no ": ", which is written as a comma; a cell may end with a full stop: "Supplier: Acme
+        # Inc."
         if number == 0 and part.endswith(".") and not separator:
             caption = part
         elif separator:
@@ -140,10 +142,10 @@ def table_lines(
     """Return the rows of a table as lines.
 
     Args:
-        grid: Its cells by row, header rows first; a cell that spans several places stands in each of them.
-        caption: What the table is about.
-        header_rows: How many rows are its header; None where the file does not say.
-        headings: Whether a row with a first cell alone is a heading of the rows below it.
+        grid: Its cells by row, header rows first; a cell that spans several places is repeated in each of them.
+        caption: The table's caption.
+        header_rows: Number of header rows; None if the file does not say.
+        headings: Whether a row with only a first cell is a heading of the rows below it.
     """
     indented = {_one_line(row[0]) for row in grid if row and row[0].startswith(INDENT)}
     rows = [[_one_line(cell) for cell in row] for row in grid]
@@ -178,7 +180,7 @@ def table_lines(
             heading = ""
         unused = False
         label = f"{heading}, {row[0]}" if heading and row[0] else row[0] or heading
-        alone = width == 2 and not any(names)  # a name and its value say nothing of what they belong to
+        alone = width == 2 and not any(names)  # a name and its value do not say to which heading they belong
         written = _row_lines(short if alone or since >= CAPTION_EVERY else number, *_joined(names, [label, *row[1:]]))
         since = sum(map(len, written)) + (0 if since >= CAPTION_EVERY else since)
         lines += written
@@ -186,9 +188,9 @@ def table_lines(
 
 
 def _with_blank_marks(names: Sequence[str], body: list[list[str]], *, headings: bool) -> list[list[str]]:
-    """Return the rows with words for the blanks of columns that hold nothing but a mark of one kind.
+    """Return the rows with words for the blanks of columns that otherwise hold only one kind of mark.
 
-    Where a row with a first cell alone is a heading, it stays one.
+    If a row with only a first cell is a heading, it stays one.
     """
     rows = [row for row in body if row[0] and (not headings or sum(map(bool, row)) > 1)]
     places = []
@@ -199,16 +201,16 @@ def _with_blank_marks(names: Sequence[str], body: list[list[str]], *, headings: 
     if not 0 < len(places) <= MOST_MARKED:
         return body
     marked = {id(row) for row in rows}
-    return [
-        [NOT_MARKED if place in places and not cell else cell for place, cell in enumerate(row)]
-        if id(row) in marked
-        else row
-        for row in body
-    ]
+    filled_in = []
+    for row in body:
+        if id(row) in marked:
+            row = [NOT_MARKED if place in places and not cell else cell for place, cell in enumerate(row)]
+        filled_in.append(row)
+    return filled_in
 
 
 def short_caption(caption: str) -> str:
-    """Return a caption as it stands beside each row: its number and its first sentence."""
+    """Return a caption for use beside each row: its number and its first sentence."""
     text = _one_line(caption)
     number = _NUMBERED.match(text)
     end = text.find(". ", number.end() if number else 0)
@@ -217,7 +219,7 @@ def short_caption(caption: str) -> str:
 
 
 def expand_spans(rows: Sequence[Sequence[tuple[str, int, int]]]) -> list[list[str]]:
-    """Return the grid of a table whose cells are `(text, columns, rows)` that they span."""
+    """Return a table's grid from cells `(text, columns, rows)`, with the numbers of columns and rows they span."""
     taken: dict[tuple[int, int], str] = {}
     for y, row in enumerate(rows):
         x = 0
@@ -233,11 +235,11 @@ def expand_spans(rows: Sequence[Sequence[tuple[str, int, int]]]) -> list[list[st
 
 
 _MOST_COLUMNS = 200
-"""Columns that a cell may say it spans; what says more is broken. A guess."""
+"""Most columns that a cell may span; larger numbers are an error of the file. A guess."""
 
 
 def header_rows(rows: Sequence[Sequence[str]]) -> int:
-    """Return how many of the first rows of a table without a marked header name its columns; 0 where none do."""
+    """Return how many of the first rows of a table without a marked header name its columns; 0 if none do."""
     return _with_header([[_one_line(cell) for cell in row] for row in rows])[1]
 
 
@@ -247,7 +249,7 @@ def is_figure(cell: str) -> bool:
 
 
 def _caption_row(caption: str, rows: list[list[str]]) -> tuple[str, list[list[str]]]:
-    """Return the caption and the rows without a first one that holds nothing but a heading of the table."""
+    """Return the caption and the rows, without a first row that contains only a heading of the table."""
     if len(rows) > 2 and len(rows[0]) > 1 and len({cell for cell in rows[0] if cell}) == 1:
         first = next(cell for cell in rows[0] if cell)
         if len(first) <= LONGEST_CAPTION:
@@ -263,22 +265,22 @@ def _caption_row(caption: str, rows: list[list[str]]) -> tuple[str, list[list[st
 
 
 def _names_figures(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether the first row names columns, of which one holds nothing but figures."""
+    """Return whether the first row names columns, one of which contains only figures."""
     columns = [[cell for cell in column if cell] for column in zip(*rows[1:], strict=True)][1:]
     return _header_rows(rows) > 0 and any(column and all(map(is_figure, column)) for column in columns)
 
 
 def _with_header(rows: list[list[str]]) -> tuple[list[list[str]], int]:
-    """Return the rows and how many of them are the header; of a stacked one its outer names are repeated."""
+    """Return the rows and the number of header rows; in a stacked header the outer names are repeated."""
     stacked, count = _stacked_header(rows)
     return (stacked, count) if count else (rows, _header_rows(rows))
 
 
 def _stacked_header(rows: list[list[str]]) -> tuple[list[list[str]], int]:
-    """Return the rows with a header of several ones filled, and how many these are; 0 where there is no such header.
+    """Return the rows with a stacked header filled in, and its number of rows; 0 if there is no such header.
 
-    A name over several columns stands in each of them (a merged cell), or in the first alone. The names under it differ
-    from column to column; the column of the labels has none there, or the same one.
+    A name over several columns is in each of them (a merged cell), or only in the first. The names below it differ from
+    column to column; the column of the labels has none there, or the same one.
     """
     for count in range(2, min(MOST_HEADER_ROWS, len(rows) - 1) + 1):
         head = rows[:count]
@@ -301,14 +303,14 @@ def _stacked_header(rows: list[list[str]]) -> tuple[list[list[str]], int]:
 
 
 def _has_figures(body: Sequence[Sequence[str]], above: Sequence[str]) -> bool:
-    """Return whether most cells are figures under names that stand over several columns."""
+    """Return whether most cells are figures below names that span several columns."""
     places = [place for place in range(1, len(above)) if above.count(above[place]) > 1]
     cells = [row[place] for row in body for place in places if row[place]]
     return sum(map(is_figure, cells)) * 2 > len(cells)
 
 
 def _header_rows(rows: Sequence[Sequence[str]]) -> int:
-    """1 where the first row names the columns, else 0; told by what the cells under it are."""
+    """Return 1 if the first row names the columns, else 0, judged by the cells below it."""
     if len(rows) < 2 or len(rows[0]) < 2:
         return 0
     first, below = rows[0], rows[1:]
@@ -324,7 +326,7 @@ def _header_rows(rows: Sequence[Sequence[str]]) -> int:
 
 
 def _name(cells: Sequence[str]) -> str:
-    """Return a column's name from the header's rows; the outer parts go where it is too long."""
+    """Return a column's name from the header's rows; the outer parts are dropped if it is too long."""
     parts = list(dict.fromkeys(cell for cell in cells if cell))
     while len(parts) > 1 and len(", ".join(parts)) > LONGEST_NAME:
         parts.pop(0)
@@ -332,9 +334,9 @@ def _name(cells: Sequence[str]) -> str:
 
 
 def _joined(names: Sequence[str], cells: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Names and cells of a row without the further places of a cell that spans several, and signs put to their figure.
+    """Return names and cells of a row without repetitions of spanning cells, and with signs joined to their figures.
 
-    Filings have columns of their own for currency signs and closing brackets, under one header with the figure.
+    Filings have separate columns for currency signs and closing brackets, under one header with the figure.
     """
     kept: list[tuple[str, str]] = [(names[0], cells[0])]
     sign = ""
@@ -351,6 +353,7 @@ def _joined(names: Sequence[str], cells: Sequence[str]) -> tuple[list[str], list
 
 
 def _row_lines(caption: str, names: Sequence[str], cells: Sequence[str]) -> list[str]:
+    """Return a row as lines of `name: cell`; each begins with the caption and the row's label."""
     parts = [f"{name}: {cell}" if name else cell for name, cell in zip(names, cells, strict=True) if cell]
     if len(parts) == 2 and not any(names) and len(parts[0]) <= LONGEST_NAME:
         parts = [f"{_label(parts[0].rstrip(' :'), LONGEST_NAME)}: {parts[1]}"]
@@ -368,13 +371,13 @@ def _row_lines(caption: str, names: Sequence[str], cells: Sequence[str]) -> list
 
 
 def _one_line(text: str) -> str:
-    """Return a cell's text without what separates cells; an error in the place of a value is said to be none."""
+    """Return a cell's text without the cell separator; an error is replaced by `NO_VALUE`."""
     cell = " ".join(text.replace("|", "/").split())
     return f"{NO_VALUE} ({cell})" if cell[:1] in "#E" and is_error(cell) else cell
 
 
 def _label(text: str, most: int) -> str:
-    """Return a caption or a column's name: without what separates it from the cell, cut between words."""
+    """Return a caption or a column's name without the separators, cut between words."""
     text = text.replace(": ", ", ").strip(" :")
     if len(text) <= most:
         return text

@@ -1,7 +1,7 @@
-"""Values that answer: the type a question asks for, the values of it in a sentence, and when two mean the same.
+"""Values that answer: the type of value that a question asks for, such values in a sentence, and their comparison.
 
-A value is a date, a number, yes or no, else a name or noun phrase; the one that stands nearest to the question's words
-in a sentence is taken for the answer. Of answers, dates and amounts with their units are compared: "3.5 million" and
+A value is a date, a number, yes or no, else a name or noun phrase; the one nearest to the question's words in a
+sentence is taken as the answer. For comparing answers, dates and amounts are read with their units: "3.5 million" and
 "3,500,000", "14 March 1879" and "March 14, 1879", "5 km" and "5,000 m" are one answer each; "5 km" and "5 miles", "1
 May 1879" and "March 1879" are not.
 """
@@ -68,16 +68,16 @@ _BEGINS_QUESTION = re.compile(
     re.I,
 )
 FIRST_YEAR = 1700
-"""The earliest number that counts as a year beside others; a guess."""
+"""The smallest number that counts as a year beside other numbers; a guess."""
 IS_A = re.compile(
     r"\s(?:is|was|are|were)\s(?:(?:a|an|the|one of the)\s)(?P<what>[^.;:(\[]{3,90}?)"
     r"(?=\s(?:that|which|who|whose|and|by|from|with|for|to|on|at|based|located|directed|written|released|published|"
     r"produced|established|founded|born|known)\b|[.,;:(\[]|$)"
 )
 _MAX_NAME = 80
-"""Characters of a name that is shown as an answer; a guess."""
+"""Most characters of a name that is shown as an answer; a guess."""
 _MAX_WORDS = 10
-"""Words of a sentence that stand for it where no value is found; a guess."""
+"""Most words of a sentence that are shown if no value is found; a guess."""
 
 _ONES = (
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
@@ -98,7 +98,7 @@ _WORD_NUMBER = re.compile(
 _ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b", re.I)
 _ISO_DATE = re.compile(r"(?<![\d-])(?P<y>(?:1\d|20)\d\d)-(?P<m>0[1-9]|1[0-2])-(?P<d>[0-2]\d|3[01])(?![\d-])")
 _FIGURE_DATE = re.compile(r"(?<![\d.,/])\d{1,2}([./])\d{1,2}\1((?:1\d|20)\d\d)(?![\d/])")
-"""A date in figures, of which only the year is sure; which number is the month is not."""
+"""A date in figures, of which only the year is certain, since day and month may be in either order."""
 _RANGE = re.compile(r"(?<=\d)\s?[-–—]\s?(?=\d)")
 _SHORT_SCALE = re.compile(r"(?<=\d)\s?(?P<scale>k|mn|bn|m)\b(?!\w)", re.I)
 _CURRENCY = re.compile(r"[$€£]")
@@ -147,7 +147,8 @@ class TextValue:
 def last_question(text: str) -> str:
     """Return the last of several questions in a text; the others introduce its subject.
 
-    A follow-up comes after the question that it leans on: "Does aspirin help? And which dose was given?" is for a dose.
+    A follow-up comes after the question that it depends on: "Does aspirin help? And which dose was given?" asks for a
+    dose.
     """
     parts = [_LINK.sub("", part.strip(), count=1) for part in re.findall(r"[^?]+\??", text)]
     return next((part for part in reversed(parts) if _BEGINS_QUESTION.match(part)), text) if len(parts) > 1 else text
@@ -164,7 +165,7 @@ def asked_kind(question: str) -> Kind:
 
 
 def _asks_verdict(question: str) -> bool:
-    """Return whether yes or no is asked for, also behind "In adults with asthma," or "Needles for neck pain:"."""
+    """Return whether the question asks for yes or no, also after "In adults with asthma," or "Acupuncture:"."""
     if " or " in question:
         return False
     if _ASKS_VERDICT.match(question):
@@ -174,9 +175,13 @@ def _asks_verdict(question: str) -> bool:
 
 
 def years(text: str) -> set[int]:
-    """Return the years that a text names, from 1700 on: what is less is more often a number."""
-    named = (year for match in DATE.finditer(text) for name, year in match.groupdict().items() if "year" in name)
-    return {int(year) for year in named if year and int(year) >= FIRST_YEAR}
+    """Return the years in a text, from 1700 on: smaller numbers are more often not years."""
+    found = set()
+    for match in DATE.finditer(text):
+        for group, year in match.groupdict().items():
+            if "year" in group and year and int(year) >= FIRST_YEAR:
+                found.add(int(year))
+    return found
 
 
 def values(sentence: str, kind: Kind, question: str) -> list[TextValue]:
@@ -192,7 +197,7 @@ def values(sentence: str, kind: Kind, question: str) -> list[TextValue]:
     starts = [start for start, _ in anchors]
 
     def distance(span: tuple[int, int]) -> int:
-        at = bisect_left(starts, span[0])  # the anchors are in order: the nearest are those around it
+        at = bisect_left(starts, span[0])  # the anchors are sorted: the nearest are those around it
         return min(
             (max(0, start - span[1], span[0] - end) for start, end in anchors[max(0, at - 1) : at + 1]), default=0
         )
@@ -203,7 +208,7 @@ def values(sentence: str, kind: Kind, question: str) -> list[TextValue]:
 
 @lru_cache(maxsize=1 << 14)
 def _terms(text: str) -> frozenset[str]:
-    """Return the index terms of a word, a name or a question, which come again and again."""
+    """Return the index terms of a word, a name or a question; cached, because the same ones recur."""
     return frozenset(words(text))
 
 
@@ -214,7 +219,7 @@ def _dates(sentence: str, asked: frozenset[str]) -> Iterator[tuple[tuple[int, in
 
 
 def date_key(match: re.Match[str]) -> tuple[float, float, float] | None:
-    """Year, month and day of a match of `DATE`, 0 for what is not said; None without year and month."""
+    """Return year, month and day of a match of `DATE`, 0 for missing parts; None without year and month."""
     parts = {name[:-1]: part for name, part in match.groupdict().items() if part}
     if "year" not in parts and "month" not in parts:
         return None
@@ -223,13 +228,14 @@ def date_key(match: re.Match[str]) -> tuple[float, float, float] | None:
 
 
 def _numbers(sentence: str, asked: frozenset[str]) -> Iterator[tuple[tuple[int, int], TextValue]]:
+    """Yield place and value of the numbers in a sentence that are no dates and not in the question."""
     dates = [match.span() for match in DATE.finditer(sentence)]
     ends = [end for _, end in dates]
     for match in NUMBER.finditer(sentence):
         figure = match["digits"] or match["word"]
         if _COORDINATE.search(figure):
             continue
-        date = bisect_right(ends, match.start())  # the first that ends behind the number's beginning
+        date = bisect_right(ends, match.start())  # the first one that ends after the number's beginning
         if (date < len(dates) and dates[date][0] < match.end()) or asked & set(words(figure)):
             continue
         number = float(match["digits"].replace(",", "")) if match["digits"] else float(_NUMBER_WORDS[match["word"]])
@@ -242,9 +248,9 @@ def _is_unit(unit: str | None) -> bool:
 
 
 def _names(sentence: str, asked: frozenset[str]) -> Iterator[tuple[tuple[int, int], TextValue]]:
-    """Yield the names that the question does not hold.
+    """Yield the names that are not in the question.
 
-    The noun phrase behind the first "is a"; failing both, the first words.
+    Without any, the noun phrase after the first "is a"; without that, the first words.
     """
     found = False
     for match in NAME.finditer(sentence):
@@ -275,7 +281,7 @@ def same_value(a: TextValue, b: TextValue) -> bool:
 
 
 def excerpt(sentence: str, kind: Kind, question: str, most: int) -> str:
-    """At most so many words of a sentence, verbatim: those with the most of the question's terms and its values."""
+    """Return at most `most` consecutive words of a sentence: those with most of the question's terms and values."""
     tokens = list(re.finditer(r"\S+", sentence))
     if len(tokens) <= most:
         return sentence
@@ -295,14 +301,14 @@ def excerpt(sentence: str, kind: Kind, question: str, most: int) -> str:
 
 @dataclass(frozen=True)
 class Amount:
-    """A number, its scale multiplied in; with a unit that is known, its dimension and the unit's size."""
+    """A number multiplied by its scale; if its unit is known, with its dimension and the unit's size."""
 
     value: float
     dimension: str = ""
     size: float = 1.0
 
     def agrees(self, other: Amount) -> bool:
-        """Return whether two amounts are equal; where one of them lacks a unit, by their numbers."""
+        """Return whether two amounts are equal; if one of them lacks a unit, their numbers are compared."""
         if self.dimension and other.dimension:
             same = math.isclose(self.value * self.size, other.value * other.size, rel_tol=1e-6)
             return self.dimension == other.dimension and same
@@ -311,7 +317,7 @@ class Amount:
 
 @dataclass(frozen=True)
 class Figures:
-    """The dates (year, month, day; 0 where not said) and amounts of an answer."""
+    """The dates (year, month, day; 0 if missing) and amounts of an answer."""
 
     dates: tuple[tuple[float, ...], ...]
     amounts: tuple[Amount, ...]
@@ -320,9 +326,9 @@ class Figures:
         return bool(self.dates or self.amounts)
 
     def agree(self, other: Figures) -> bool:
-        """Return whether those of the answer with fewer of a kind all stand in the other.
+        """Return whether all figures of the answer with fewer of a kind are also in the other.
 
-        A date is not what an amount is.
+        Dates are compared only with dates, amounts with amounts.
         """
         if bool(self.amounts) != bool(other.amounts) and self.dates and other.dates:
             return False
@@ -333,12 +339,12 @@ class Figures:
         return dates is not False and amounts is not False
 
     def _with_years(self) -> list[Amount]:
-        """Return the amounts, and the years as numbers: where it is not clear whether a year is meant."""
+        """Return the amounts, and the years as numbers, for cases in which it is unclear whether a year is meant."""
         return [*self.amounts, *(Amount(date[0]) for date in self.dates if date[0])]
 
 
 def _contained(a: Sequence[T], b: Sequence[T], same: Callable[[T, T], bool]) -> bool | None:
-    """Return whether the longer of two lists holds all of the shorter one; None where one is empty."""
+    """Return whether the longer of two lists contains all of the shorter one; None if one is empty."""
     if not a or not b:
         return None
     fewer, more = sorted((a, b), key=len)
@@ -346,7 +352,7 @@ def _contained(a: Sequence[T], b: Sequence[T], same: Callable[[T, T], bool]) -> 
 
 
 def figures_of(text: str) -> Figures:
-    """Return the dates and amounts that a short answer holds."""
+    """Return the dates and amounts in a short answer."""
     plain = _with_digits(text)
     matches = [
         match
@@ -362,15 +368,15 @@ def figures_of(text: str) -> Figures:
 
 
 def _counted(rest: str) -> bool:
-    """Return whether a number is followed by a unit, so that it is no year."""
+    """Return whether a number is followed by a unit, so that it is not a year."""
     unit = re.match(r"\s?([°µ]?[A-Za-z]{1,14}|%)(?!\w)", rest)
     return bool(unit and unit[1].casefold() in _UNITS)
 
 
 def dates_agree(a: Sequence[float], b: Sequence[float]) -> bool:
-    """Return whether two dates (year, month, day) contradict each other in nothing that both say.
+    """Return whether two dates (year, month, day) agree in all parts that both have.
 
-    One thing both must say.
+    They must have at least one part in common.
     """
     return all(x == y for x, y in zip(a, b, strict=True) if x and y) and any(x and y for x, y in zip(a, b, strict=True))
 
@@ -400,10 +406,11 @@ def _with_digits(text: str) -> str:
 
 
 _SIGN = 40
-"""Characters before a number in which its sign stands; a guess."""
+"""Characters before a number within which its sign may be; a guess."""
 
 
 def _amounts(text: str) -> list[Amount]:
+    """Return the amounts in a text with sign, scale and unit."""
     found = []
     for match in NUMBER.finditer(text.replace("\u2212", "-")):
         if match["digits"] is None:

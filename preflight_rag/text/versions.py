@@ -1,7 +1,7 @@
-"""Which documents replace each other: versions of one document, of which the newest holds.
+"""Versions of a document, of which the newest holds.
 
-One document is a newer version of another where it says so (`replaces:` or `supersedes:` in its front matter, or "this
-replaces ..." with the other's title in its text), and where both have one title but for a year or a version's number.
+A document is a newer version of another if it says so (`replaces:` or `supersedes:` in its front matter, or "this
+replaces ..." with the other's title in its text), or if their titles differ only in a year or a version number.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _VERSION = re.compile(r"\b(?:v|ver|version|rev|revision|edition|issue)[\s.]?(?P<
 _REPLACES = re.compile(r"\b(?:replaces?|supersedes?|superseding|replacing)\b(?P<what>[^\n]{3,200})", re.I)
 _TOKEN = re.compile(r"[^\s.,;:!?()]+(?:[.,:][^\s.,;:!?()]+)*")
 MOST_CHANGED = 3
-"""Words in which two sentences of versions may differ for their difference to be put in short; a guess."""
+"""Most words in which two sentences of versions may differ for the difference to be shown in short form; a guess."""
 LEAST_TITLE = 2
-"""Words of a title from which one that is in the other's text names it; a guess: one word is no name."""
+"""Least words of a title by which another text can name it; a guess: one word is not specific."""
 
 
 def version_name(source: Source) -> str:
-    """Return what a version is called beside the others: the year of its title, its number, or its date.
+    """Return the label that distinguishes a version from others: the year in its title, its number, or its date.
 
     Empty without any.
     """
@@ -48,12 +48,12 @@ def supersedes(newer: Source, older: Source) -> bool:
 
 
 def are_versions(a: Source, b: Source) -> bool:
-    """Return whether two documents are versions of one."""
+    """Return whether two documents are versions of one document."""
     return supersedes(a, b) or supersedes(b, a)
 
 
 def newest_first(sources: Sequence[Source]) -> list[Source]:
-    """Return the documents as they were, but each that is replaced behind what replaces it, which takes its place."""
+    """Return the documents in their order, but with each replaced one directly after its replacement."""
     left, ordered = list(sources), list[Source]()
     while left:
         first = left[0]
@@ -65,9 +65,9 @@ def newest_first(sources: Sequence[Source]) -> list[Source]:
 
 
 def change(newer: str, older: str) -> tuple[str, str] | None:
-    """Return the figure that two sentences differ in, each with the word behind it.
+    """Return the figure in which two sentences differ, old and new, each with the word after it.
 
-    None where they differ in more or less.
+    None if they differ in more than a figure, or not at all.
     """
     new, old = _TOKEN.findall(newer), _TOKEN.findall(older)
     changes = [each for each in SequenceMatcher(None, new, old, autojunk=False).get_opcodes() if each[0] != "equal"]
@@ -78,7 +78,9 @@ def change(newer: str, older: str) -> tuple[str, str] | None:
         return None
     sides = (new, start, end), (old, other_start, other_end)
     both = [" ".join(tokens[begin : stop + _is_unit(tokens[stop:])]) for tokens, begin, stop in sides]
-    return (both[0], both[1]) if all(any(char.isdigit() for char in text) for text in both) else None
+    changed_to, changed_from = both
+    both_have_digits = any(map(str.isdigit, changed_to)) and any(map(str.isdigit, changed_from))
+    return (changed_to, changed_from) if both_have_digits else None
 
 
 def versions_lead(latest: Source, newer: str, older: str) -> str:
@@ -94,7 +96,7 @@ def versions_lead(latest: Source, newer: str, older: str) -> str:
 
 
 def _is_unit(behind: Sequence[str]) -> bool:
-    """Return whether the word behind a figure says what it counts."""
+    """Return whether the word after a figure says what it counts."""
     return bool(behind) and behind[0].isalpha() and bool(words(behind[0]))
 
 

@@ -1,9 +1,9 @@
-"""The lexical analyser: the words by which BM25 and lexical overlap compare texts.
+"""The lexical analyser: the index terms by which BM25 and lexical overlap compare texts.
 
 Unicode NFKC, case folding, accents of Latin letters removed, English stop words dropped, English Snowball stems.
-Codes keep their identity however they are written (`IL-6`, `IL6` → `il6`; `COVID-19` → `covid19 covid`), a single Greek
-letter is its name (`TNF-α` → `tnf alpha`), dotted acronyms lose their dots (`U.S.` → `us`), and scripts without spaces
-(Chinese, Japanese) become character bigrams, as in Lucene's CJK analyser.
+Codes have one form however they are written (`IL-6`, `IL6` → `il6`; `COVID-19` → `covid19 covid`), a single Greek
+letter becomes its name (`TNF-α` → `tnf alpha`), dotted acronyms lose their dots (`U.S.` → `us`), and scripts without
+spaces (Chinese, Japanese) become character bigrams, as in Lucene's CJK analyser.
 """
 
 from __future__ import annotations
@@ -25,7 +25,12 @@ _MARKS = (
 
 
 def _tokens(letter: str, run: str) -> str:
-    """Return an expression that finds acronyms, numbers and words, one group each."""
+    """Return a regular expression that finds acronyms, numbers and words, one group each.
+
+    Args:
+        letter: Matches a letter of an acronym.
+        run: Matches the letters and digits of a word up to an apostrophe or hyphen.
+    """
     return (
         rf"(\b(?:{letter}\.){{2,}}(?:{letter}\b)?)"
         rf"|(\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?\b|\d+(?:\.\d+)+)"
@@ -42,6 +47,7 @@ _ACCENTS = re.compile("[\u0300-\u036f]")
 
 
 def _listed(entries: str) -> list[str]:
+    """Return the entries of a list separated by spaces."""
     return entries.split()
 
 
@@ -59,11 +65,11 @@ _APOSTROPHE = re.compile("['’]")
 _MICRO = re.compile("μ(?=[A-Za-z])")
 _ACRONYMS = frozenset({"WHO", "US", "IT", "ALL"})
 _MAX_LENGTH = 64
-"""Characters of a term; longer ones are sequences, hashes or addresses. A guess."""
+"""Most characters of a term; longer ones are sequences, hashes or addresses. A guess."""
 _MAX_COMPOUND = 3
-"""Parts of a hyphenated word that may be a code, as `IL-6`; a guess."""
+"""Most parts of a hyphenated word that may be a code, such as `IL-6`; a guess."""
 MOST_TERMS = 1000
-"""Terms of a passage that are read where it is compared with a question; a guess."""
+"""Most terms of a passage that are read when it is compared with a question; a guess."""
 
 STOP_WORDS = frozenset(
     _listed(
@@ -98,20 +104,21 @@ def words(text: str) -> list[str]:
 
 
 def words_by_token(text: str) -> list[str]:
-    """Nearly what `words` gives, a cached token at a time: many times faster over the passages of one question.
+    """Return nearly the same terms as `words`, cached by token: much faster over the passages of one question.
 
-    A token is a stretch without space, read behind a word in lower case, so that capitals alone make no acronym.
+    A token is a run without spaces, analysed in lower case, so that capitals alone make no acronym.
     """
     return list(chain.from_iterable(map(_token_words, text.split())))
 
 
 def passage_terms(title: str, text: str) -> list[str]:
-    """Return the first `MOST_TERMS` terms of a passage's title and text, the title not twice."""
+    """Return the first `MOST_TERMS` terms of a passage's title and text; the title not twice."""
     return words_by_token(text if text.startswith(title) else f"{title} {text}")[:MOST_TERMS]
 
 
 @lru_cache(maxsize=1 << 17)
 def _token_words(token: str) -> tuple[str, ...]:
+    """Return the stemmed words of a token in the middle of a sentence."""
     return tuple(words(f"a {token}"))
 
 
@@ -142,6 +149,7 @@ def _plain(part: str, *, acronym: bool = False) -> list[str]:
 
 
 def _fold(word: str) -> str:
+    """Return a word casefolded and, in Latin script, without accents."""
     folded = word.casefold()
     if folded.isascii():
         return folded
@@ -149,7 +157,7 @@ def _fold(word: str) -> str:
 
 
 def _kept(word: str, *, acronym: bool = False) -> list[str]:
-    """Return the stem of `word`, or nothing for a stop word."""
+    """Return the stem of `word` in a list, which is empty for a stop word."""
     word = word.casefold()
     if not acronym and word in STOP_WORDS:
         return []
@@ -157,14 +165,14 @@ def _kept(word: str, *, acronym: bool = False) -> list[str]:
 
 
 def _stem(word: str) -> str:
-    """Snowball's English stem, by tantivy; its analyser takes one text at a time."""
+    """Return Snowball's English stem, through tantivy's analyser, which takes one text at a time."""
     with _stemmer_lock:
         return _stemmer().analyze(word)[0] if word else ""
 
 
 @lru_cache(maxsize=1)
 def _stemmer() -> tantivy.TextAnalyzer:
-    """Return what stems in a thirtieth of the time that the same algorithm takes in Python."""
+    """Return tantivy's stemmer, which takes a thirtieth of the time of the same algorithm in Python."""
     import tantivy
 
     return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.raw()).filter(tantivy.Filter.stemmer("english")).build()
@@ -184,7 +192,8 @@ def unicode_text(text: str) -> str:
 
 _CONTROLS = {code: None for code in (*range(9), *range(11, 13), *range(14, 32), *range(127, 160)) if code != 0x85}
 _ESCAPED = {code: f"\\x{code:02x}" for code in (*_CONTROLS, 9, 10, 13)}
-# Lone surrogates, as which Python gives bytes of a name that are no UTF-8, and marks that turn the direction of a line.
+# Lone surrogates, by which Python represents bytes of a file name that are not UTF-8, and characters that change the
+# direction of a line.
 _ESCAPED |= {
     code: f"\\x{code & 0xFF:02x}" if 0xDC80 <= code <= 0xDCFF else f"\\u{code:04x}"
     for code in (*range(0xD800, 0xE000), 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
@@ -192,7 +201,7 @@ _ESCAPED |= {
 
 
 def without_controls(text: str) -> str:
-    """Text without control characters, but for tabs and line ends: a terminal obeys them, and no text needs them."""
+    """Return text without control characters, which a terminal would obey, except tabs and line ends."""
     return text.translate(_CONTROLS)
 
 

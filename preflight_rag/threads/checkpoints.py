@@ -1,4 +1,4 @@
-"""What the checkpointers over any database share: pruning, what damage they name, and the order of writing."""
+"""Code that the checkpointers of both databases share: pruning, errors for damaged checkpoints, sorting."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from langgraph.checkpoint.serde.types import ERROR
 from preflight_rag.state.errors import DatabaseCorrupt, PreflightError, UsageError
 
 _FAILED_NODE = "__error_source_node__"
-"""The channel in which LangGraph names a node that failed."""
+"""The channel in which LangGraph stores the name of a node that failed."""
 
 
 class PruningSaver(BaseCheckpointSaver[str]):
-    """LangGraph's way to prune, for checkpointers over any database."""
+    """A checkpointer whose `aprune` works on the order of writing, whatever its database."""
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Remove checkpoints and their writes.
@@ -43,13 +43,13 @@ class PruningSaver(BaseCheckpointSaver[str]):
             raise UsageError(f"Unknown strategy {strategy!r}", help='Use "keep_latest" or "delete".')
 
     async def _keep_latest(self, thread_ids: Sequence[str]) -> None:
-        """Remove all of the threads but the newest checkpoint of each namespace."""
+        """Remove all checkpoints of the threads except the newest one of each namespace."""
         raise NotImplementedError
 
 
 @contextmanager
-def damage_named(thread_id: str, database: str) -> Iterator[None]:
-    """Raise what reading a damaged checkpoint ends in, without repeating anything of the conversation.
+def damaged_checkpoint_errors(thread_id: str, database: str) -> Iterator[None]:
+    """Raise `DatabaseCorrupt` for any error that reading a damaged checkpoint causes, without quoting the conversation.
 
     Raises:
         DatabaseCorrupt: A checkpoint is not what was written.
@@ -67,7 +67,7 @@ def damage_named(thread_id: str, database: str) -> Iterator[None]:
 
 
 def check_shape(found: CheckpointTuple) -> None:
-    """Raise TypeError unless a checkpoint has the parts that LangGraph goes on from, of their types."""
+    """Raise TypeError unless a checkpoint has the parts, of the right types, that LangGraph needs to continue."""
     checkpoint = found.checkpoint
     values = checkpoint["channel_values"]
     parts = (checkpoint, values, checkpoint["channel_versions"], checkpoint["versions_seen"], found.metadata)
@@ -79,13 +79,13 @@ def check_shape(found: CheckpointTuple) -> None:
 
 
 def check_keep_turns(keep_turns: int) -> None:
-    """Raise UsageError unless so many turns can be kept."""
+    """Raise UsageError if the number of turns to keep is negative."""
     if keep_turns < 0:
         raise UsageError(f"keep_turns must be 0 or more, not {keep_turns!r}")
 
 
-def whole_results(writes: Sequence[tuple[str, Any]]) -> Sequence[tuple[str, Any]]:
-    """Return what a stage wrote, or of a stage that failed or was stopped its error alone.
+def results_or_error(writes: Sequence[tuple[str, Any]]) -> Sequence[tuple[str, Any]]:
+    """Return the values that a stage wrote; if the stage failed or was stopped, only its error.
 
     A stage may be stopped after it has written its results, but not yet where the turn goes next. LangGraph hands over
     those results all the same, and would take the stage for finished when the turn resumes.
@@ -95,14 +95,14 @@ def whole_results(writes: Sequence[tuple[str, Any]]) -> Sequence[tuple[str, Any]
     return [(channel, value) for channel, value in writes if channel in WRITES_IDX_MAP or channel == _FAILED_NODE]
 
 
-def in_written_order(
+def sorted_by_writing(
     found: Sequence[CheckpointTuple],
     written: Mapping[tuple[str, str, str], int],
     config: RunnableConfig | None,
     before: RunnableConfig | None,
     limit: int | None,
 ) -> list[CheckpointTuple]:
-    """Return checkpoints as `alist` gives them, in the order of their writing instead of that of their ids."""
+    """Return checkpoints filtered as `alist` does, but sorted by when they were written, newest first, not by id."""
     ordered = sorted(found, key=lambda each: written.get(_key(each.config), 0), reverse=True)
     if before is not None:
         bound = written.get(_key({**before, "configurable": {**_names(config), **_names(before)}}))
@@ -111,9 +111,11 @@ def in_written_order(
 
 
 def _names(config: RunnableConfig | None) -> dict[str, Any]:
+    """Return the names in a config: thread, namespace and checkpoint id."""
     return config["configurable"] if config else {}
 
 
 def _key(config: RunnableConfig) -> tuple[str, str, str]:
+    """Return a checkpoint's key: thread, namespace and checkpoint id."""
     names = config["configurable"]
     return str(names["thread_id"]), names.get("checkpoint_ns", ""), names["checkpoint_id"]

@@ -1,12 +1,12 @@
 """The ledger of turns: one row of the table `turns` for each question, answered or not.
 
 It lives in the same database as the checkpoints, in plain columns and JSON, so that `sqlite-utils`, Datasette or `psql`
-open it. A row is written as `running` before the turn's first step and brought to its outcome after the last, so a row
-that stays `running` while nothing runs tells of a process that was killed. `asking` is a turn that waits for the person
-to say which of several things is meant. Titles that people gave their conversations are in the table `thread_titles`,
-what they thought of answers in `feedback`, and which thread is another one with a question changed in `thread_forks`.
+open it. A row is written as `running` before the turn's first step and gets its outcome after the last one, so a row
+that stays `running` while nothing runs belongs to a process that was killed. `asking` is a turn that waits for the user
+to say which of several things is meant. Titles of conversations are in the table `thread_titles`, the users' verdicts
+on answers in `feedback`, and the origins of threads that were forked at a changed question in `thread_forks`.
 
-Which database that is, a `Database` knows: the file `threads.db` (`sqlite_database.py`) or PostgreSQL
+A `Database` stands for the database: the file `threads.db` (`sqlite_database.py`) or PostgreSQL
 (`postgres_database.py`). Statements here are those that both understand, with named parameters as SQLite writes them.
 """
 
@@ -31,7 +31,7 @@ TITLES = "thread_titles"
 FORKS = "thread_forks"
 FEEDBACK = "feedback"
 REASON_CHARACTERS = 2000
-"""Longest reason, and longest right answer, that somebody may give; a guess."""
+"""Longest reason, and longest correct answer, that a user may give with a verdict; a guess."""
 TITLE_CHARACTERS = 200
 """Longest title of a conversation; a guess."""
 COLUMNS: dict[str, type] = {
@@ -67,9 +67,9 @@ REQUIRED = {"thread_id", "turn", "status", "started_at", "question", "settings",
 class Turn:
     """One row of the ledger.
 
-    `turn` counts 1, 2, 3 within the thread; `started_at` and `finished_at` are ISO 8601 in UTC; `settings` is what the
-    turn was asked with; `result` is the answer as `Answer.model_dump(mode="json")`, `clarification` what the turn asked
-    the person, as `Clarification.model_dump(mode="json")`.
+    `turn` counts 1, 2, 3 within the thread; `started_at` and `finished_at` are ISO 8601 in UTC; `settings` are the
+    settings of the turn; `result` is the answer as `Answer.model_dump(mode="json")`, `clarification` the question that
+    the turn asked the user, as `Clarification.model_dump(mode="json")`.
     """
 
     id: str
@@ -96,9 +96,9 @@ class Turn:
 
 @dataclass(frozen=True)
 class ThreadSummary:
-    """A thread as `threads list` shows it: how many turns, and the question, status and time of the last one.
+    """A thread as `threads list` shows it: number of turns, and the question, status and time of the last one.
 
-    `title` is the one it was given, else its first question.
+    `title` is the one that the user gave it, else its first question.
     """
 
     thread_id: str
@@ -111,7 +111,7 @@ class ThreadSummary:
 
 @dataclass(frozen=True)
 class Feedback:
-    """A person's verdict on an answer: whether it is good, why, what would be right, and when the verdict was given."""
+    """A user's verdict on an answer: whether it is good, why, what would be correct, and when the verdict was given."""
 
     turn_id: str
     good: bool
@@ -155,7 +155,8 @@ class ResultRows(Protocol):
 class Connection(Protocol):
     """A connection to the ledger's database, which runs statements.
 
-    `holds(query, text)` in them says whether a text holds a casefolded query; `least` and `greatest` are PostgreSQL's.
+    Statements may call `holds(query, text)`, which tests whether a text contains a casefolded query, and `least` and
+    `greatest` as in PostgreSQL.
     """
 
     def execute(self, statement: str, values: Mapping[str, Any] = ..., /) -> ResultRows:
@@ -174,16 +175,16 @@ class Database(Protocol):
         """SQL expression for the seconds since 1970 by the database's clock."""
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """Return a connection to read through, within a `with` block; database errors are raised as errors of ours."""
+        """Return a connection for reading, as a `with` block; errors of the database are raised as errors of ours."""
 
     def writing(self, thread_id: str = "") -> AbstractContextManager[Connection]:
-        """Return a transaction, within a `with` block.
+        """Return a transaction, as a `with` block.
 
         Transactions that name the same thread run one after the other.
         """
 
     def damaged(self, what: str) -> DatabaseCorrupt:
-        """Return the error for a row that is not as it was written."""
+        """Return the error for a row that is damaged; `what` names the row."""
 
     def close(self) -> None:
         """Close the database; a second call does nothing."""
@@ -200,7 +201,7 @@ class Ledger:
         self.database = database
 
     def close(self) -> None:
-        """Close the database; a second time does nothing."""
+        """Close the database; a second call does nothing."""
         self.database.close()
 
     def begin(self, thread_id: str, question: str, *, settings: Mapping[str, Any], model: str) -> Turn:
@@ -220,7 +221,7 @@ class Ledger:
     ) -> tuple[Turn | None, Turn | None]:
         """Begin a turn unless the thread's newest turn stands in the way.
 
-        Return the newest turn, and the new one or None.
+        Return the newest turn before the call, and the turn that was begun, or None.
         """
         with self.database.writing(thread_id) as connection:
             last = self._last(connection, thread_id)
@@ -267,8 +268,8 @@ class Ledger:
     ) -> Turn:
         """Record that a turn ended without an answer: it `failed`, or was `interrupted` on purpose.
 
-        `receipt` is what it had spent, as `Receipt.model_dump()`; `decision` is the route, as
-        `RouteDecision.model_dump()`, where one had been chosen.
+        `receipt` is the turn's cost so far, as `Receipt.model_dump()`; `decision` is the route, as
+        `RouteDecision.model_dump()`, if one had been chosen.
         """
         spent = _cost(receipt) if receipt else {}
         return self._update(id, {"status": status, "error": error, **_route(decision), **spent})
@@ -278,7 +279,7 @@ class Ledger:
         return self._update(id, asking(clarification, receipt))
 
     def reopen(self, id: str) -> Turn:
-        """Set a turn without an answer to `running` again, because it is resumed or the person has replied."""
+        """Set a turn without an answer to `running` again, because it is resumed or the user has replied."""
         return self._update(id, {"status": "running", "finished_at": None, "error": None})
 
     def turns(self, thread_id: str) -> list[Turn]:
@@ -295,6 +296,7 @@ class Ledger:
             return self._last(connection, thread_id)
 
     def _last(self, connection: Connection, thread_id: str) -> Turn | None:
+        """Return the thread's newest turn, read through the connection."""
         newest = "select * from turns where thread_id = :thread_id order by turn desc limit 1"
         row = connection.execute(newest, {"thread_id": thread_id}).fetchone()
         return self._turn(row) if row else None
@@ -302,7 +304,7 @@ class Ledger:
     def unfinished(self, thread_id: str) -> Turn | None:
         """Return the thread's newest turn if it is still `running`.
 
-        To a caller that holds the thread's lock this is a turn whose process was killed.
+        For a caller that holds the thread's lock, such a turn is one whose process was killed.
         """
         turn = self.last(thread_id)
         return turn if turn is not None and turn.status == "running" else None
@@ -386,7 +388,7 @@ class Ledger:
             return [self._turn(row) for row in copied]
 
     def fork_of(self, thread_id: str) -> Fork | None:
-        """Return the origin of a forked thread; None where it is not a fork, or its parent is deleted."""
+        """Return the origin of a forked thread; None if it is not a fork, or its parent was deleted."""
         query = """
             select parent, turn from thread_forks where thread_id = :thread_id
             and exists (select 1 from turns where turns.thread_id = parent)
@@ -396,7 +398,7 @@ class Ledger:
         return Fork(row["parent"], row["turn"]) if row else None
 
     def judge(self, thread_id: str, turn: int, good: bool | None, *, reason: str = "", expected: str = "") -> None:
-        """Record a person's verdict on an answer; None withdraws it.
+        """Record a user's verdict on an answer; None withdraws it.
 
         Raises:
             ThreadNotFound: There is no such turn, or it has no answer.
@@ -408,7 +410,7 @@ class Ledger:
                 f"{len(longest)} characters are too long for a reason", help=f"Use {REASON_CHARACTERS} at most."
             )
         with self.database.writing(thread_id) as connection:
-            # Compared here: a number may be larger than what a database takes.
+            # Compared in Python: the number may be larger than the database's integers.
             query = "select turn, id from turns where thread_id = :thread_id and result is not null"
             ids = {row["turn"]: row["id"] for row in connection.execute(query, {"thread_id": thread_id}).fetchall()}
             if turn not in ids:
@@ -432,7 +434,7 @@ class Ledger:
     def feedback(self, thread_id: str | None = None) -> list[tuple[Turn, Feedback]]:
         """Return the turns with the user's verdict, in the order of their questions.
 
-        Without `thread_id`, those of all threads.
+        Without `thread_id`, return those of all threads.
         """
         query = """
             select turns.*, feedback.good as good, feedback.reason as why, feedback.expected as expected,
@@ -448,7 +450,7 @@ class Ledger:
         ]
 
     def delete(self, thread_id: str) -> bool:
-        """Remove a thread's turns and its title; False when there were none."""
+        """Remove a thread's turns and its title; return whether there were any."""
         with self.database.writing(thread_id) as connection:
             named = {"thread_id": thread_id}
             connection.execute("delete from thread_titles where thread_id = :thread_id", named)
@@ -459,6 +461,7 @@ class Ledger:
             return bool(connection.execute("delete from turns where thread_id = :thread_id", named).rowcount)
 
     def _update(self, id: str, values: Mapping[str, Any]) -> Turn:
+        """Change columns of a turn in a transaction, and return the turn."""
         with self.database.writing() as connection:
             self.change(connection, id, values)
             return self._get(connection, id)
@@ -475,10 +478,11 @@ class Ledger:
             raise TurnError(f"Turn {id!r} is not in {self.database.name}", help="Its thread was deleted while it ran.")
 
     def _get(self, connection: Connection, id: str) -> Turn:
+        """Return the turn of an id."""
         return self._turn(connection.execute("select * from turns where id = :id", {"id": id}).fetchone())
 
     def _turn(self, row: ResultRow) -> Turn:
-        """Return a row as a `Turn`; raise for a row that this program did not write, without repeating its text."""
+        """Return a row as a `Turn`; raise `DatabaseCorrupt`, without quoting the row, if it is damaged."""
         try:
             return _turn(row)
         except (ValueError, TypeError):
@@ -513,12 +517,13 @@ def _insert(connection: Connection, row: Mapping[str, Any]) -> None:
 
 
 def _last_number(connection: Connection, thread_id: str) -> int:
+    """Return the number of the thread's last turn, 0 if there is none."""
     query = "select coalesce(max(turn), 0) as number from turns where thread_id = :thread_id"
     return int(connection.execute(query, {"thread_id": thread_id}).fetchone()["number"])
 
 
 def _turn(row: ResultRow) -> Turn:
-    """Return a row as a turn, once its values are checked."""
+    """Return a row as a turn; raise if one of its values is of a wrong type."""
     values = {name: row[name] for name in _names(Turn)}
     loaded = {name: None if values[name] is None else json.loads(values[name]) for name in JSON_COLUMNS}
     kinds: dict[type, tuple[type, ...]] = {str: (str,), int: (int,), float: (int, float)}
@@ -531,7 +536,7 @@ def _turn(row: ResultRow) -> Turn:
 
 
 def _route(decision: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the columns that the route's decision fills; none where nothing was decided."""
+    """Return the columns that a route decision fills; none without a decision."""
     if not decision:
         return {}
     signals = _json(decision.get("signals") or {})
@@ -539,11 +544,13 @@ def _route(decision: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _cost(receipt: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns that a receipt fills."""
     names = {"calls": "model_calls", "input_tokens": "input_tokens", "output_tokens": "output_tokens"}
     return {column: receipt.get(name, 0) for column, name in names.items()} | {"seconds": receipt.get("seconds", 0.0)}
 
 
 def _names(kind: type) -> list[str]:
+    """Return the names of a dataclass's fields."""
     return [field.name for field in fields(kind)]
 
 

@@ -25,7 +25,7 @@ THREAD_ID_CHARACTERS = 200
 """Longest id of a thread; a guess, far above a UUID."""
 
 RANDOM_BYTES = 10
-"""Random bytes of a thread id: of a million conversations, two share an id with a chance of 1 in 10^12."""
+"""Random bytes of a thread id: among a million conversations, two have the same id with a chance of 1 in 10^12."""
 
 _Locks = WeakValueDictionary[Path, asyncio.Lock]
 _local: WeakKeyDictionary[asyncio.AbstractEventLoop, _Locks] = WeakKeyDictionary()
@@ -60,7 +60,7 @@ async def thread_lock(folder: str | Path, thread_id: str, *, wait: float) -> Asy
     """Hold the thread's lock while the block runs.
 
     Waiters of one event loop are served in order. The lock is one of the operating system's on a file under
-    `folder/.locks`: it ends with the process that held it, however that ends. The file is removed with its use.
+    `folder/.locks`, so it ends with the process that holds it, even a killed one. The file is removed after use.
 
     Args:
         folder: The library's folder.
@@ -73,7 +73,7 @@ async def thread_lock(folder: str | Path, thread_id: str, *, wait: float) -> Asy
     """
     path = _lock_file(Path(folder), thread_id)
     locks = _local.setdefault(asyncio.get_running_loop(), WeakValueDictionary())
-    async with in_order(locks.setdefault(path, asyncio.Lock()), thread_id, wait=wait) as deadline:
+    async with event_loop_lock(locks.setdefault(path, asyncio.Lock()), thread_id, wait=wait) as deadline:
         lock = await _acquire(path, thread_id, wait=wait, deadline=deadline)
         try:
             yield
@@ -82,13 +82,13 @@ async def thread_lock(folder: str | Path, thread_id: str, *, wait: float) -> Asy
 
 
 @asynccontextmanager
-async def in_order(local: asyncio.Lock, thread_id: str, *, wait: float) -> AsyncIterator[float]:
-    """Take a lock of this event loop, whose waiters are served in order, before the lock of all processes is tried.
+async def event_loop_lock(local: asyncio.Lock, thread_id: str, *, wait: float) -> AsyncIterator[float]:
+    """Hold the event loop's lock of a thread, which serves waiters in order, while the lock across processes is tried.
 
     Yields the time on the loop's clock until which the caller may wait for the other lock.
 
     Raises:
-        ThreadBusy: It was still held after `wait` seconds.
+        ThreadBusy: The lock was still taken after `wait` seconds.
     """
     deadline = asyncio.get_running_loop().time() + wait
     try:
@@ -105,7 +105,7 @@ async def in_order(local: asyncio.Lock, thread_id: str, *, wait: float) -> Async
 def remove_unused_locks(folder: str | Path) -> None:
     """Remove the lock files left behind by processes that were killed, or by an older version."""
     for path in (Path(folder).absolute() / FOLDER).glob("*.lock"):
-        with suppress(OSError):  # gone, or not ours to remove
+        with suppress(OSError):  # already gone, or owned by another user
             if (lock := _try(path)) is not None:
                 _release(lock, path)
 
@@ -125,13 +125,14 @@ async def _acquire(path: Path, thread_id: str, *, wait: float, deadline: float) 
 
 
 def _try(path: Path) -> int | None:
-    """Return the open and locked file; None where another process holds its lock."""
+    """Lock the file and return its descriptor; None if another process has it locked."""
     while True:
         file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
         try:
             _lock(file)
-            # Who held it may have removed it in the meantime. Then it has no name any more, so that a third one would
-            # make and lock a new file of the name: two would hold the same thread.
+            # The process that had the lock may have removed the file in the meantime. Then our file has no name any
+            # more, and a third process would create and lock a new file of that name: two processes would have the same
+            # thread.
             if os.fstat(file).st_nlink:
                 return file
         except BlockingIOError:
@@ -146,7 +147,7 @@ def _try(path: Path) -> int | None:
 def _release(lock: int, path: Path) -> None:
     """Remove the lock's file while it is still locked, then release the lock."""
     try:
-        with suppress(OSError):  # Windows removes no open file: it stays until the next start
+        with suppress(OSError):  # Windows cannot remove an open file: it stays until the next start
             path.unlink(missing_ok=True)
     finally:
         os.close(lock)
@@ -159,7 +160,7 @@ if sys.platform == "win32":
         """Lock an open file.
 
         Raises:
-            BlockingIOError: Somebody else holds it.
+            BlockingIOError: Another process has it locked.
         """
         try:
             msvcrt.locking(file, msvcrt.LK_NBLCK, 1)

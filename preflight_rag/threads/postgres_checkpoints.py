@@ -1,8 +1,8 @@
 """LangGraph's checkpoints in PostgreSQL.
 
-The tables are those of `langgraph-checkpoint-postgres`, with one column more: LangGraph's ids begin with the time of
-day, so a clock that was set back gives a new checkpoint a lower id than an old one, and two machines have two clocks.
-`written` only grows.
+The tables are those of `langgraph-checkpoint-postgres` with one additional column, `written`, which only grows.
+LangGraph's ids begin with the time of day, so after a clock was set back a new checkpoint has a lower id than an old
+one, and two machines have two clocks.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from preflight_rag.threads.checkpoints import (
     PruningSaver,
     check_keep_turns,
     check_shape,
-    damage_named,
-    in_written_order,
-    whole_results,
+    damaged_checkpoint_errors,
+    results_or_error,
+    sorted_by_writing,
 )
 
 _LATEST_ID = """
@@ -67,13 +67,13 @@ _NEWEST_OF_ITS_NAMESPACE = """
      where new.thread_id = old.thread_id and new.checkpoint_ns = old.checkpoint_ns)
 """
 _OLDER_THAN_LATEST = f"old.thread_id = any(%s) and old.written < {_NEWEST_OF_ITS_NAMESPACE}"
-# A namespace without a task id (":") is that of a subgraph with a memory of its own, which the next turn goes on from.
+# A namespace without a task id (":") belongs to a subgraph with a memory of its own, which the next turn needs.
 _BEFORE = f"""
     old.thread_id = %s and old.written < %s
     and (strpos(old.checkpoint_ns, ':') > 0 or old.written < {_NEWEST_OF_ITS_NAMESPACE})
 """
 _OF_RUNS = "old.metadata ->> 'run_id' = any(%s)"
-# A value is kept once, for all the checkpoints that have it.
+# A value is stored once for all checkpoints that contain it.
 _UNUSED_BLOBS = """
     delete from checkpoint_blobs as blob where thread_id = any(%s) and not exists (
         select 1 from checkpoints where checkpoints.thread_id = blob.thread_id
@@ -97,7 +97,7 @@ _COPY = {
         "",
     ),
 }
-"""The columns to copy of each table, by table, and the tables' order."""
+"""Columns to copy when a thread is copied, by table; the tables are copied in this order."""
 _TABLES = (
     *("checkpoints", "checkpoint_blobs", "checkpoint_writes"),
     *("turns", "thread_titles", "thread_forks", "feedback"),
@@ -106,21 +106,21 @@ _TABLES = (
 
 @dataclass
 class TurnConnection:
-    """The connection of a running turn, which its steps use one after the other."""
+    """The database connection of a running turn, used by one step after the other."""
 
     connection: psycopg.AsyncConnection[DictRow]
     in_use: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
-    """LangGraph's PostgreSQL saver with the order of writing, pruning by it, deleting by run, and copying.
+    """LangGraph's PostgreSQL saver, extended by the order of writing, pruning, deleting by run, and copying.
 
-    Values are read back strictly: plain data, LangChain messages and LangGraph's own types. A thread that a turn holds
-    is read and written through that turn's connection, other threads through a pool.
+    Values are read back strictly: plain data, LangChain messages and LangGraph's own types. The thread of a running
+    turn is read and written through that turn's connection, other threads through a pool.
 
     Args:
-        pool: Connections for what no running turn holds.
-        name: What errors call the database.
+        pool: Connections for threads on which no turn runs.
+        name: The database's name in error messages.
     """
 
     def __init__(self, pool: AsyncConnectionPool[psycopg.AsyncConnection[DictRow]], name: str) -> None:
@@ -131,7 +131,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
 
     @contextmanager
     def through(self, thread_id: str, connection: psycopg.AsyncConnection[DictRow]) -> Iterator[None]:
-        """Read and write a thread through a connection while the block runs."""
+        """Read and write a thread through the given connection while the block runs."""
         self._in_use[thread_id] = TurnConnection(connection)
         try:
             yield
@@ -146,11 +146,11 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        """Yield checkpoints as LangGraph's saver, last written first; the saver can be used meanwhile."""
+        """Yield checkpoints as LangGraph's saver does, last written first; the saver can be used meanwhile."""
         thread_id = str(config["configurable"]["thread_id"]) if config else None
         async with self._saver(thread_id) as (saver, connection):
             row = await (await connection.execute(_CLOCK_WENT_BACK, [thread_id])).fetchone()
-            with damage_named(str(thread_id), self.name), translated_errors(self.name):
+            with damaged_checkpoint_errors(str(thread_id), self.name), translated_errors(self.name):
                 if not (row and row["went_back"]):
                     found = [each async for each in saver.alist(config, filter=filter, before=before, limit=limit)]
                 else:
@@ -159,12 +159,12 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
                     written = {
                         (row["thread_id"], row["checkpoint_ns"], row["checkpoint_id"]): row["written"] for row in rows
                     }
-                    found = in_written_order(everything, written, config, before, limit)
+                    found = sorted_by_writing(everything, written, config, before, limit)
         for each in found:
             yield each
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Return a checkpoint as LangGraph's saver; where none is named, the thread's last written one."""
+        """Return a checkpoint as LangGraph's saver does; if the config names none, the thread's last written one."""
         names = config["configurable"]
         thread_id, namespace = str(names["thread_id"]), names.get("checkpoint_ns", "")
         async with self._saver(thread_id) as (saver, connection):
@@ -175,7 +175,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
                     return None
                 id = row["checkpoint_id"]
             own = {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": id}
-            with damage_named(thread_id, self.name), translated_errors(self.name):
+            with damaged_checkpoint_errors(thread_id, self.name), translated_errors(self.name):
                 found = await saver.aget_tuple({"configurable": own})
                 if found is not None:
                     check_shape(found)
@@ -188,7 +188,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Store a checkpoint as LangGraph's saver; characters that PostgreSQL cannot keep are replaced."""
+        """Store a checkpoint as LangGraph's saver does; characters that PostgreSQL cannot store are replaced."""
         values = {name: storable_text(value) for name, value in checkpoint["channel_values"].items()}
         stored = cast(Checkpoint, {**checkpoint, "channel_values": values})
         async with self._saver(str(config["configurable"]["thread_id"])) as (saver, _):
@@ -197,9 +197,9 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Store what a stage wrote as LangGraph's saver; of a stage that failed, its error alone."""
+        """Store what a stage wrote as LangGraph's saver does; of a failed stage only its error."""
         async with self._saver(str(config["configurable"]["thread_id"])) as (saver, _):
-            await saver.aput_writes(config, whole_results(writes), task_id, task_path)
+            await saver.aput_writes(config, results_or_error(writes), task_id, task_path)
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Remove a thread's checkpoints and writes."""
@@ -209,8 +209,8 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
     async def prune_turn(self, thread_id: str, keep_turns: int = 0) -> int:
         """Remove a thread's intermediate steps and their writes, and return the number of removed steps.
 
-        What stays is what `SqliteCheckpointer.prune_turn` keeps. To be called by who holds the thread: a value that a
-        running turn has just written, for a checkpoint that it has not written yet, would go with the others.
+        The same steps stay as in `SqliteCheckpointer.prune_turn`. The caller must hold the thread's lock: a value that
+        a running turn has written, for a checkpoint that is not yet written, would be removed with the others.
 
         Raises:
             UsageError: `keep_turns` is negative.
@@ -231,7 +231,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
         await self._remove(_OF_RUNS, [[str(run_id) for run_id in run_ids]])
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copy all checkpoints and writes of one thread to another; what the target had under the same ids goes."""
+        """Copy all checkpoints and writes of one thread to another, replacing those with the same ids there."""
         source, target = str(source_thread_id), str(target_thread_id)
         async with self._saver(target) as (_, connection), connection.transaction():
             for table, (columns, copied, order) in _COPY.items():
@@ -250,12 +250,12 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
             return [row["thread_id"] for row in await (await connection.execute(query)).fetchall()]
 
     async def vacuum(self) -> None:
-        """Let the room of removed rows be used again, as the server's own autovacuum does later."""
+        """Make the space of removed rows usable again, as the server's own autovacuum does later."""
         async with self._saver(None) as (_, connection):
             await connection.execute(f"vacuum (skip_locked) {', '.join(_TABLES)}")
 
     async def size(self) -> int:
-        """Return the bytes that the tables take, with their indices."""
+        """Return the size of the tables and their indices in bytes."""
         query = "select sum(pg_total_relation_size(name::regclass))::bigint as bytes from unnest(%s::text[]) as name"
         async with self._saver(None) as (_, connection):
             row = await (await connection.execute(query, [list(_TABLES)])).fetchone()
@@ -265,7 +265,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
     async def _saver(
         self, thread_id: str | None
     ) -> AsyncIterator[tuple[AsyncPostgresSaver, psycopg.AsyncConnection[DictRow]]]:
-        """Give LangGraph's saver and its connection: that of the thread's running turn, else one of the pool."""
+        """Yield LangGraph's saver on a connection: that of the thread's running turn, else one of the pool."""
         with translated_errors(self.name):
             in_use = self._in_use.get(thread_id) if thread_id is not None else None
             if in_use is not None:
@@ -276,7 +276,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
                     yield AsyncPostgresSaver(connection, serde=self.serde), connection
 
     async def _remove(self, which: str, values: Sequence[Any], thread_id: str | None = None) -> int:
-        """Delete checkpoints, their writes, and the values that no other checkpoint has, in one transaction."""
+        """Delete checkpoints, their writes, and the values that no other checkpoint contains, in one transaction."""
         statement = _REMOVE.format(which=which)
         async with self._saver(thread_id) as (_, connection), connection.transaction():
             rows = await (await connection.execute(statement, values)).fetchall()
@@ -286,7 +286,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
 
 
 def _same_key(table: str) -> str:
-    """Return the condition that rows `old` and `new` of a table have the same key apart from the thread."""
+    """Return the SQL condition that rows `old` and `new` of a table have the same key apart from the thread."""
     keys = {
         "checkpoints": ("checkpoint_ns", "checkpoint_id"),
         "checkpoint_blobs": ("checkpoint_ns", "channel", "version"),

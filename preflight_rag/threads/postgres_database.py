@@ -1,4 +1,4 @@
-"""The tables of conversations in PostgreSQL: made, brought up to date, read and written."""
+"""The tables of conversations in PostgreSQL: how they are created, migrated, read and written."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from preflight_rag.threads.ledger import COLUMNS, COUNTS, REQUIRED
 from preflight_rag.threads.locks import POLL_SECONDS
 
 OTHER_CONNECTIONS = 4
-"""Most connections for the ledger, and as many for checkpoints that no running turn writes; a guess."""
+"""Most connections for the ledger, and as many again for checkpoints outside running turns; a guess."""
 MIGRATION_SECONDS = 60.0
 """Timeout for another process that creates the tables; a guess: creating them takes less than a second."""
 WRITE_BEHIND = "set synchronous_commit = off"
@@ -48,8 +48,8 @@ _TURN_COLUMNS = ", ".join(
     f"{f' default {COUNTS[name]}' if name in COUNTS else ''}"
     for name, kind in COLUMNS.items()
 )
-# `lower` and the casefolding of the query differ in these two letters; ICU's collation is there in every usual build,
-# and without it a database with the C collation would lower ASCII alone.
+# `lower` and Python's casefold differ in these two letters. Every usual build has ICU's collation; without it, a
+# database with the C collation would lower only ASCII.
 _HOLDS = """
     create or replace function holds(query text, content text) returns boolean language sql immutable as
     $$ select strpos(replace(replace(lower(content {collation}), 'ß', 'ss'), 'ς', 'σ'), query) > 0 $$
@@ -82,22 +82,22 @@ def _make_tables(connection: psycopg.Connection[DictRow]) -> None:
 
 
 NO_CHECKPOINTS = -1
-"""The version of tables that are not there: LangGraph counts from 0."""
+"""The version of checkpoint tables that do not exist: LangGraph counts from 0."""
 MIGRATIONS = (_make_tables,)
 """Functions that bring the tables to version 1, 2, …; the number is in the table `preflight_schema`."""
 
 
 def _migrate(connection: psycopg.Connection[DictRow], name: str) -> None:
-    """Make what tables lack, one process at a time.
+    """Bring the tables to the newest version, one process at a time.
 
     Raises:
-        LibraryError: A newer version has written them.
-        LibraryBusy: Another process has been at it for too long.
+        LibraryError: A newer version of this package has written them.
+        LibraryBusy: Another process has been migrating them for too long.
     """
     if _is_migrated(connection, name):
         return
-    # Asked for again and again: a statement that waits would stand in the way of LangGraph's, which makes its indices
-    # beside running transactions and waits for every one of them.
+    # The lock is tried repeatedly instead of waited for: a waiting statement would block LangGraph's migration, which
+    # creates its indices concurrently and waits for every running transaction.
     deadline, key = (
         time.monotonic() + MIGRATION_SECONDS,
         "select pg_{}(hashtextextended('preflight schema', 0)) as done",
@@ -121,17 +121,18 @@ def _migrate(connection: psycopg.Connection[DictRow], name: str) -> None:
 
 
 def schema_versions(connection: psycopg.Connection[DictRow]) -> tuple[int, int] | None:
-    """Return the versions of our tables and of the checkpoints' tables; None where there are neither."""
+    """Return the versions of our tables and of the checkpoints' tables; None if neither exist."""
     found = _number(connection, "preflight_schema", "max(version)", 0), _checkpoints_version(connection)
     return None if found == (0, NO_CHECKPOINTS) else found
 
 
 def _checkpoints_version(connection: psycopg.Connection[DictRow]) -> int:
+    """Return the version of the checkpoints' tables."""
     return _number(connection, "checkpoint_migrations", "max(v)", NO_CHECKPOINTS)
 
 
 def _is_migrated(connection: psycopg.Connection[DictRow], name: str) -> bool:
-    """Return whether our tables and those of the checkpoints are of the newest version."""
+    """Return whether our tables and those of the checkpoints have the newest version."""
     checkpoints = _checkpoints_version(connection)
     newest = len(BasePostgresSaver.MIGRATIONS) - 1
     if checkpoints > newest:
@@ -144,11 +145,12 @@ def _is_migrated(connection: psycopg.Connection[DictRow], name: str) -> bool:
 
 
 def _version(connection: psycopg.Connection[DictRow], name: str) -> int:
+    """Return the version of our tables."""
     return check_version(name, _number(connection, "preflight_schema", "max(version)", 0), len(MIGRATIONS))
 
 
 def _number(connection: psycopg.Connection[DictRow], table: str, what: str, missing: int) -> int:
-    """Return a number that a table gives, or `missing` where there is no table or no number."""
+    """Return the number that the query `what` reads from a table, or `missing` if there is no table or no number."""
     if _one(connection.execute("select to_regclass(%s) as there", [table]))["there"] is None:
         return missing
     found = _one(connection.execute(f"select {what} as number from {table}"))["number"]  # noqa: S608
@@ -156,12 +158,13 @@ def _number(connection: psycopg.Connection[DictRow], table: str, what: str, miss
 
 
 def _one(cursor: psycopg.Cursor[DictRow]) -> DictRow:
+    """Return the only row of a result."""
     (row,) = cursor.fetchall()
     return row
 
 
 class _Statements:
-    """A connection that reads the ledger's statements, whose parameters are written as SQLite writes them."""
+    """A connection for the ledger's statements, which name parameters in SQLite's form (`:name`)."""
 
     def __init__(self, connection: psycopg.Connection[DictRow]) -> None:
         self._connection = connection
@@ -173,19 +176,21 @@ class _Statements:
 
 @functools.cache
 def _as_psycopg(statement: str) -> str:
+    """Return a statement with `:name` parameters in psycopg's form (`%(name)s`)."""
     return _NAMED.sub(r"%(\1)s", statement)
 
 
 class PostgresDatabase:
-    """The ledger's rows in PostgreSQL, through a pool; its tables are made where they are missing.
+    """The ledger's rows in PostgreSQL, through a pool; missing tables are created.
 
     Args:
-        address: Where it is.
-        on_disk: Whether what is written waits for the disk; else a crash of the server may take the last half second.
+        address: Address of the database.
+        on_disk: Whether a write returns only once it is on the disk; else a crash of the server may lose the last half
+            second.
 
     Raises:
-        ThreadsUnavailable: Nobody answers.
-        LibraryError: The server lets nobody in, or a newer version has written the tables.
+        ThreadsUnavailable: No server answers.
+        LibraryError: The server refuses the login, or a newer version has written the tables.
     """
 
     clock = "cast(extract(epoch from clock_timestamp()) as double precision)"
@@ -208,18 +213,18 @@ class PostgresDatabase:
             self._pool.open()
 
     def close(self) -> None:
-        """Close the connections; a second time does nothing."""
+        """Close the connections; a second call does nothing."""
         self._pool.close()
 
     @contextmanager
     def reading(self) -> Iterator[_Statements]:
-        """Give a connection to read through."""
+        """Yield a connection for reading."""
         with translated_errors(self.name), self._pool.connection() as connection:
             yield _Statements(cast("psycopg.Connection[DictRow]", connection))
 
     @contextmanager
     def writing(self, thread_id: str = "") -> Iterator[_Statements]:
-        """Give a transaction; others that name the same thread wait for its end."""
+        """Yield a transaction; other transactions that name the same thread wait for its end."""
         with self.reading() as statements, statements._connection.transaction():
             if thread_id:
                 lock = "select pg_advisory_xact_lock(hashtextextended('ledger ' || current_schema() || :thread_id, 0))"
@@ -227,10 +232,11 @@ class PostgresDatabase:
             yield statements
 
     def damaged(self, what: str) -> DatabaseCorrupt:
-        """Return the error for a row that is not as it was written."""
+        """Return the error for a row that is damaged; `what` names the row."""
         help = "Restore the database from a backup, or delete the thread: `preflight threads delete ID`."
         return DatabaseCorrupt(f"{self.name} cannot be read: {what}", help=help)
 
 
 def _write_behind(connection: psycopg.Connection[Any]) -> None:
+    """Let commits on a connection return before they are on the disk."""
     connection.execute(WRITE_BEHIND)

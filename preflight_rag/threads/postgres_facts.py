@@ -1,4 +1,4 @@
-"""What `preflight doctor` says of a PostgreSQL database that keeps conversations; nothing in it is changed."""
+"""Facts that `preflight doctor` reports about a PostgreSQL database of conversations; nothing in it is changed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PostgresFacts:
         seconds: Duration of connecting.
         version: The server's version.
         schema: The version of our tables and that of the checkpoints'; None if they do not exist yet.
-        connections_left: Number of further connections that the server grants such a user.
+        connections_left: Number of further connections that the server grants this user.
         ahead: Seconds by which the server's clock is ahead of this machine's.
         uncertain: Error bound of `ahead` in seconds: half the duration of the query.
     """
@@ -36,8 +36,8 @@ class PostgresFacts:
 
 
 NEWEST = len(MIGRATIONS), len(BasePostgresSaver.MIGRATIONS) - 1
-"""The versions of the tables that this installation makes."""
-# `pg_stat_activity` shows a user its own connections alone; the counts of databases everybody may see.
+"""The versions of our tables and of the checkpoints' that this installation creates."""
+# A user sees only their own connections in `pg_stat_activity`, but the counts of all databases.
 _LEFT = """
     select current_setting('max_connections')::int
         - case when (select rolsuper from pg_roles where rolname = current_user) then 0
@@ -48,12 +48,12 @@ _LEFT = """
 
 
 def read_facts(url: str) -> PostgresFacts:
-    """Read the facts of the database at an address.
+    """Measure the database at an address.
 
     Raises:
-        UsageError: That is no address of a PostgreSQL database.
-        ThreadsUnavailable: Nobody answers there.
-        LibraryError: The server lets nobody in.
+        UsageError: The text is not the address of a PostgreSQL database.
+        ThreadsUnavailable: No server answers there.
+        LibraryError: The server refuses the login.
     """
     address = Address.read(url)
     started = time.monotonic()

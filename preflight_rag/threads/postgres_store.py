@@ -1,8 +1,8 @@
 """Conversations in PostgreSQL: the checkpoints, the ledger and the locks of threads, for many processes and machines.
 
-A turn holds one connection while it runs. On it lies the thread's advisory lock, and through it go the turn's
-checkpoints: where the connection is lost, the lock is lost with it and nothing more can be written, so a turn that
-somebody else has begun meanwhile on the thread is never written over. Everything else goes through small pools.
+A turn has one connection while it runs. That connection holds the thread's advisory lock, and all of the turn's
+checkpoints are written through it: if the connection is lost, the lock is lost with it and the turn can write nothing
+more, so it never overwrites a turn that another process has begun meanwhile. Everything else uses small pools.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from preflight_rag.databases.postgres import (
 )
 from preflight_rag.state.errors import LibraryError
 from preflight_rag.threads.ledger import Ledger, Turn
-from preflight_rag.threads.locks import POLL_SECONDS, busy, in_order
+from preflight_rag.threads.locks import POLL_SECONDS, busy, event_loop_lock
 from preflight_rag.threads.postgres_checkpoints import PostgresCheckpointer
 from preflight_rag.threads.postgres_database import OTHER_CONNECTIONS, WRITE_BEHIND, PostgresDatabase
 
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 
 TURN_CONNECTIONS = 64
-"""Most turns of one process that hold a connection; more wait. A guess: twice the turns that a server takes at once."""
+"""Most turns of one process that have a connection; further turns wait. A guess: twice the turns that a server runs at
+once."""
 _TRY_LOCK = "select pg_try_advisory_lock(hashtextextended('thread ' || current_schema() || %s, 0)) as taken"
 _UNLOCK = "select pg_advisory_unlock(hashtextextended('thread ' || current_schema() || %s, 0))"
 
@@ -45,7 +46,7 @@ class PostgresThreadStore:
     Args:
         saver: The checkpointer.
         ledger: The ledger.
-        pool: Connections for turns: each that runs has one of its own.
+        pool: Connections for turns, one for each running turn.
     """
 
     def __init__(
@@ -61,9 +62,9 @@ class PostgresThreadStore:
 
     @asynccontextmanager
     async def lock(self, thread_id: str, *, wait: float) -> AsyncIterator[None]:
-        """Lock a thread by an advisory lock on the connection that its turn then writes through."""
+        """Hold a thread's advisory lock on the connection through which the turn then writes."""
         local = self._local.setdefault(thread_id, asyncio.Lock())
-        async with in_order(local, thread_id, wait=wait) as deadline:
+        async with event_loop_lock(local, thread_id, wait=wait) as deadline:
             with translated_errors(self.saver.name):
                 connection = await self._acquire(thread_id, wait=wait, deadline=deadline)
             try:
@@ -73,24 +74,24 @@ class PostgresThreadStore:
                 await self._release(connection, thread_id)
 
     async def finish(self, turn: Turn, answer: Answer, keep_turns: int) -> None:
-        """Record the answer, then prune; where pruning fails, the next turn does it."""
+        """Record the answer, then prune; if pruning fails, the next turn prunes."""
         await asyncio.to_thread(self.ledger.finish, turn.id, answer=answer)
         with suppress(LibraryError):
             await self.saver.prune_turn(turn.thread_id, keep_turns)
 
     async def ask(self, turn: Turn, clarification: Clarification, receipt: Receipt) -> None:
-        """Record the question that the turn asks the person."""
+        """Record the question that the turn asks the user."""
         spent = receipt.model_dump()
         await asyncio.to_thread(self.ledger.ask, turn.id, clarification=clarification, receipt=spent)
 
     async def size(self) -> int:
-        """Return the bytes that the tables take."""
+        """Return the size of the tables in bytes."""
         return await self.saver.size()
 
     async def _acquire(self, thread_id: str, *, wait: float, deadline: float) -> psycopg.AsyncConnection[DictRow]:
-        """Try the lock until the deadline.
+        """Return a connection that holds the thread's lock, which is tried until the deadline.
 
-        A waiting turn returns its connection between tries, so that running turns have enough.
+        A waiting turn returns its connection to the pool between tries, so that running turns have enough.
         """
         while True:
             connection = await self._pool.getconn()
@@ -108,7 +109,7 @@ class PostgresThreadStore:
             await asyncio.sleep(POLL_SECONDS)
 
     async def _release(self, connection: psycopg.AsyncConnection[DictRow], thread_id: str) -> None:
-        """Release the thread's lock; where the connection is lost, closing it releases the lock."""
+        """Release the thread's lock; if the connection is lost, closing it releases the lock."""
         try:
             await connection.execute(_UNLOCK, [thread_id])
         except BaseException as error:
@@ -124,9 +125,9 @@ async def open_postgres(url: str) -> AsyncIterator[PostgresThreadStore]:
     """Open the conversations of a PostgreSQL database; missing tables are created.
 
     Raises:
-        UsageError: That is no address of a PostgreSQL database.
-        ThreadsUnavailable: Nobody answers there.
-        LibraryError: The server lets nobody in, or a newer version has written the tables.
+        UsageError: The text is not the address of a PostgreSQL database.
+        ThreadsUnavailable: No server answers there.
+        LibraryError: The server refuses the login, or a newer version has written the tables.
     """
     address = Address.read(url)
     database = await asyncio.to_thread(PostgresDatabase, address)
@@ -140,7 +141,7 @@ async def open_postgres(url: str) -> AsyncIterator[PostgresThreadStore]:
 
 
 def _pool(address: Address, most: int) -> AsyncConnectionPool[psycopg.AsyncConnection[DictRow]]:
-    """Return a pool of at most so many connections, each checked before it is lent."""
+    """Return a pool of at most `most` connections, each checked before use."""
     return AsyncConnectionPool(
         address.conninfo,
         connection_class=psycopg.AsyncConnection[DictRow],
@@ -157,8 +158,8 @@ def _pool(address: Address, most: int) -> AsyncConnectionPool[psycopg.AsyncConne
 async def _configure(connection: psycopg.AsyncConnection[DictRow]) -> None:
     """Set up a connection as LangGraph's saver needs it.
 
-    A turn's steps need not be on the disk one by one: what a server's crash may take of the last half second, the turn
-    does again when it is resumed. The ledger's row waits for the disk, and with it for all that was written before.
+    Commits do not wait for the disk: if a crash of the server loses the steps of the last half second, the resumed turn
+    runs them again. The ledger's row does wait for the disk, and with it everything that was written before.
     """
     for statement in (WRITE_BEHIND, *SESSION):
         await connection.execute(statement)

@@ -1,4 +1,4 @@
-"""A damaged `threads.db`: what is wrong with it, and a new one with what is whole."""
+"""Check a `threads.db` for damage, and build a new one from the readable part of a damaged one."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _NULL_OF = {"settings": "{}"}
 
 
 def threads_problems(path: Path) -> list[str]:
-    """Return the problems of a database of threads, one line each; none where the file is missing.
+    """Return the problems of a database of threads, one line each; none if the file is missing.
 
     Raises:
-        LibraryBusy: Another process has it locked, which is nothing wrong with it.
+        LibraryBusy: Another process has the file locked, which is not a damage.
     """
     if not path.is_file():
         return []
@@ -42,15 +42,16 @@ def threads_problems(path: Path) -> list[str]:
 
 
 def recover_threads(path: Path) -> tuple[Path, int]:
-    """Move a damaged database aside and keep what is whole; return the place of the damaged one, and the turns kept.
+    """Move a damaged database aside and copy its readable part to a new one.
 
-    A turn whose answer cannot be read keeps its question; a checkpoint that cannot be read is left out, so that the
-    next turn of its thread begins without what was said before. Where nothing can be read, there is no database until
-    the next turn.
+    Return the path of the damaged one, and the number of turns kept. A turn whose answer cannot be read keeps its
+    question; a checkpoint that cannot be read is left out, so that the next turn of its thread starts without the
+    earlier conversation. If nothing can be read, there is no database until the next turn.
     """
     kept_turns = 0
 
     def make(new: Path) -> None:
+        """Write the readable rows of the damaged database to the new file."""
         nonlocal kept_turns
         SqliteDatabase(new).close()
         asyncio.run(_make_checkpoints(new))
@@ -77,11 +78,13 @@ def recover_threads(path: Path) -> tuple[Path, int]:
 
 
 async def _make_checkpoints(path: Path) -> None:
+    """Create the empty tables of checkpoints."""
     async with open_checkpointer(path):
         pass
 
 
 def _to_read(path: Path) -> sqlite3.Connection:
+    """Open a database for reading."""
     connection = open_to_read(path)
     connection.text_factory = lambda text: text.decode("utf-8", "replace")
     return connection
@@ -106,7 +109,7 @@ def _broken_turns(connection: sqlite3.Connection) -> Iterator[tuple[str, int, li
 
 
 def _broken_checkpoints(connection: sqlite3.Connection, *, remove: bool = False) -> Iterator[str]:
-    """Yield the threads whose checkpoints, or the writes beside them, cannot be read; `remove` deletes those."""
+    """Yield the threads with unreadable checkpoints or writes; with `remove`, delete these."""
     serde = JsonPlusSerializer(allowed_msgpack_modules=None)
     for table, column in (("checkpoints", "checkpoint"), ("writes", "value")):
         if not _has(connection, table):
@@ -131,7 +134,7 @@ def _has(connection: sqlite3.Connection, table: str) -> bool:
 
 
 def _is_object_or_null(text: Any) -> bool:
-    """Return whether a text is a JSON object or null, or there is none."""
+    """Return whether the database has a table of the name."""
     try:
         return text is None or isinstance(json.loads(text), dict | type(None))
     except (ValueError, TypeError):

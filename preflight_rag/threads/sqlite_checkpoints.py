@@ -33,25 +33,25 @@ from preflight_rag.threads.checkpoints import (
     PruningSaver,
     check_keep_turns,
     check_shape,
-    damage_named,
-    in_written_order,
-    whole_results,
+    damaged_checkpoint_errors,
+    results_or_error,
+    sorted_by_writing,
 )
 from preflight_rag.threads.sqlite_database import (
     BUSY_SECONDS,
     WriteAheadLog,
     begin_writing,
-    bring_log_in,
     make_database,
+    merge_log,
     translated_errors,
 )
 
-VACUUM_TRIES, VACUUM_SECONDS = 10, 0.1  # a statement that another turn has begun ends within milliseconds: guesses
+VACUUM_TRIES, VACUUM_SECONDS = 10, 0.1  # Guess: a statement of another turn ends within milliseconds.
 CLOSING_BUSY_MILLISECONDS = 1000
 """Timeout for other readers of the file on closing (a guess); the next close merges the rest of the log."""
 
-# LangGraph's ids begin with the time of day, so a clock that was set back gives a new checkpoint a lower id than an old
-# one. What was written last is therefore kept beside the checkpoints, in a number that only grows. Triggers write it,
+# LangGraph's ids begin with the time of day, so after a clock was set back a new checkpoint has a lower id than an old
+# one. The order of writing is therefore stored beside the checkpoints, in a number that only grows. Triggers write it,
 # since the statements that write checkpoints are the base class's.
 _WRITTEN_TABLES = """
     CREATE TABLE IF NOT EXISTS checkpoint_order (
@@ -101,7 +101,7 @@ _START_OF_TURN = """
     WHERE thread_id = ? AND checkpoint_ns = '' AND json_extract(CAST(metadata AS TEXT), '$.source') = 'input'
     ORDER BY written DESC LIMIT 1 OFFSET ?
 """
-# A namespace without a task id (":") is that of a subgraph with a memory of its own, which the next turn goes on from.
+# A namespace without a task id (":") belongs to a subgraph with a memory of its own, which the next turn needs.
 _BEFORE = """
     SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoint_order AS old
     WHERE thread_id = ? AND written < ({}) AND (instr(checkpoint_ns, ':') OR written < (
@@ -120,7 +120,7 @@ _PUT_WRITES = """
         (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value)
     VALUES {}
 """
-# SQLite looks through the whole table for `(thread_id, checkpoint_ns, checkpoint_id) IN (VALUES …)`.
+# SQLite would scan the whole table for `(thread_id, checkpoint_ns, checkpoint_id) IN (VALUES …)`.
 _REMOVE = """
     DELETE FROM {0} WHERE rowid IN (
         SELECT found.rowid FROM (VALUES {1}) AS named CROSS JOIN {0} AS found
@@ -137,22 +137,23 @@ _GET_WRITES = """
     WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?
 """
 Work = Callable[[sqlite3.Connection], object]
-"""Statements that are run within a transaction."""
+"""A function that runs statements within a transaction."""
 
 
 class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
     """LangGraph's SQLite saver, extended by pruning, deleting by run and copying; it leaves no lock behind.
 
-    Values are read back strictly: plain data, LangChain messages and LangGraph's own types, and nothing else that a
-    manipulated file may name. Removing checkpoints needs every kept one to hold its whole state, so graphs that use a
-    `DeltaChannel`, whose state is spread over the steps before, must not be pruned; the graph of this package has none.
+    Values are read back strictly: plain data, LangChain messages and LangGraph's own types; other types that a
+    manipulated file names are refused. Removing checkpoints requires that each remaining one contains its whole state,
+    so a graph with a `DeltaChannel`, whose state is spread over earlier steps, must not be pruned; the graph of this
+    package has none.
 
     Use one per database and process, made by `open_checkpointer`. A thread's latest checkpoint is the one written last,
     not the one with the highest id: ids begin with the time of day, and clocks are set back.
 
     Args:
         conn: The connection.
-        serde: How values are written; by default strictly, as above.
+        serde: Serializer of values; by default strict, as described above.
         path: The database's file.
     """
 
@@ -186,27 +187,20 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         async with self.lock:
             async with self.conn.execute(_CLOCK_WENT_BACK, (thread_id,)) as cursor:
                 [went_back] = await cursor.fetchone() or [0]
-            written = (
-                {}
-                if not went_back
-                else {
-                    (str(thread), str(namespace), str(id)): int(number)
-                    for thread, namespace, id, number in await self.conn.execute_fetchall(_WRITTEN_ORDER, (thread_id,))
-                }
-            )
-        if not went_back:
-            with self._as_written(str(thread_id)):
+            rows = await self.conn.execute_fetchall(_WRITTEN_ORDER, (thread_id,)) if went_back else []
+        with self._translated_errors(str(thread_id)):
+            if not went_back:
                 found = [each async for each in super().alist(config, filter=filter, before=before, limit=limit)]
-        else:
-            # The base class sorts and cuts by id; where ids do not follow the order of writing, that is done here.
-            with self._as_written(str(thread_id)):
+            else:
+                # The base class sorts and cuts by id; where ids do not follow the order of writing, both are done here.
                 everything = [each async for each in super().alist(config, filter=filter)]
-            found = in_written_order(everything, written, config, before, limit)
+                written = {(str(thread), str(namespace), str(id)): int(at) for thread, namespace, id, at in rows}
+                found = sorted_by_writing(everything, written, config, before, limit)
         for each in found:
             yield each
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Return a checkpoint as the base class does; where none is named, the one of the thread that was written last.
+        """Return a checkpoint as the base class does; if the config names none, the thread's last written one.
 
         All of it is read in one call of the database's thread.
         """
@@ -224,7 +218,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
             row = connection.execute(_GET, key).fetchone()
             return row and (row, connection.execute(_GET_WRITES.format(self._task_path), key).fetchall())
 
-        with self._as_written(thread_id):
+        with self._translated_errors(thread_id):
             async with self.lock:
                 found = await self.conn._execute(read)  # type: ignore[no-untyped-call]
             if found is None:
@@ -243,6 +237,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
 
     @property
     def _task_path(self) -> str:
+        """The column `task_path`, or an empty text in databases that lack it."""
         return "task_path" if self._has_task_path else "''"
 
     async def aput(
@@ -265,45 +260,47 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         """Store a stage's writes as the base class does, in one call of the database's thread."""
-        writes, names = whole_results(writes), config["configurable"]
+        writes, names = results_or_error(writes), config["configurable"]
         key = (str(names["thread_id"]), str(names["checkpoint_ns"]), str(names["checkpoint_id"]), task_id, task_path)
         rows = [
             (*key, WRITES_IDX_MAP.get(channel, number), channel, *self.serde.dumps_typed(value))
             for number, (channel, value) in enumerate(writes)
         ]
-        # What an error or an interrupt left is replaced; the results of a task that has them already stay.
+        # An earlier error or interrupt is replaced; results that a task already has stay.
         again = "REPLACE" if all(channel in WRITES_IDX_MAP for channel, _ in writes) else "IGNORE"
-        put = partial(_all_rows, rows=rows, statement=_PUT_WRITES, name=again)
+        put = partial(_run_over_rows, rows=rows, statement=_PUT_WRITES, name=again)
         await self.write(put)
 
     async def write(self, work: Work) -> None:
-        """Run statements in a transaction of their own, in one call of the database's thread.
+        """Run statements in one transaction, in one call of the database's thread.
 
-        aiosqlite's own methods go there and back for every statement, for the commit and for closing the cursor.
+        aiosqlite's own methods switch threads for every statement, for the commit and for closing the cursor.
 
         Raises:
-            Exception: They could not be run; nothing of them is in the file.
+            Exception: The statements could not be run; the file is unchanged.
         """
         await self.setup()
 
         def run() -> None:
-            with self.conn._conn as connection:  # commits, or rolls back what failed
+            with self.conn._conn as connection:  # commits, or rolls back after an error
                 begin_writing(connection)
                 work(connection)
-            self.log.bring_in_if_long(connection)
+            self.log.merge_if_long(connection)
 
         async with self.lock:
             writing = asyncio.ensure_future(self.conn._execute(run))  # type: ignore[no-untyped-call]
             try:
                 await asyncio.shield(writing)
-            except asyncio.CancelledError:  # whoever takes the thread next must not find this on its way
+            # The next caller that takes the thread must not meet a write that is still waiting.
+            except asyncio.CancelledError:
                 await asyncio.wait([writing])
-                writing.exception()  # asyncio is told that somebody has asked
+                writing.exception()  # tells asyncio that the exception was looked at
                 raise
 
     @contextmanager
-    def _as_written(self, thread_id: str) -> Iterator[None]:
-        with damage_named(thread_id, str(self.path)), translated_errors(self.path):
+    def _translated_errors(self, thread_id: str) -> Iterator[None]:
+        """Translate errors of a damaged checkpoint and of SQLite while the block runs."""
+        with damaged_checkpoint_errors(thread_id, str(self.path)), translated_errors(self.path):
             yield
 
     async def setup(self) -> None:
@@ -318,10 +315,10 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         self._order_is_kept = True
 
     async def prune_turn(self, thread_id: str, keep_turns: int = 0) -> int:
-        """Remove a thread's intermediate steps and their writes, and return how many steps were removed.
+        """Remove a thread's intermediate steps and their writes, and return the number of removed steps.
 
-        What stays: the latest checkpoint, all steps of the last `keep_turns` turns (a turn starts where the graph was
-        given an input), and whatever a subgraph that has not ended yet has stored since.
+        What stays: the latest checkpoint, all steps of the last `keep_turns` turns (a turn starts where the graph got
+        an input), and everything that an unfinished subgraph has stored.
 
         Raises:
             UsageError: `keep_turns` is negative.
@@ -336,7 +333,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         await self._remove(_OF_RUNS, [_json_texts(run_ids)])
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copy all checkpoints and writes of one thread to another; rows of the same ids there are replaced."""
+        """Copy all checkpoints and writes of one thread to another; rows with the same ids there are replaced."""
         await self.setup()
         values = (str(target_thread_id), str(source_thread_id))
         async with self.lock:
@@ -368,9 +365,9 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
             return [row[0] async for row in cursor]
 
     async def vacuum(self) -> None:
-        """Give the space of removed rows back to the file system: removing alone does not shrink the file.
+        """Return the space of removed rows to the file system: removing rows alone does not shrink the file.
 
-        Where a statement of another turn stands on this connection for longer, the next call gives it back.
+        If another turn's statement is running on this connection for too long, the next call does it.
         """
         for _ in range(VACUUM_TRIES):
             async with self.lock:
@@ -380,7 +377,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
                     if "statements in progress" not in str(error):
                         raise
                 else:
-                    await self._bring_log_in(int(1000 * BUSY_SECONDS))
+                    await self._merge_log(int(1000 * BUSY_SECONDS))
                     return
             await asyncio.sleep(VACUUM_SECONDS)
 
@@ -388,64 +385,65 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         """Merge the write-ahead log into the database file, unless another process reads it now, and close."""
         async with self.lock:
             try:
-                with suppress(sqlite3.Error):  # of a full disk, on which the log stays as it is
-                    await self._bring_log_in(CLOSING_BUSY_MILLISECONDS)
+                with suppress(sqlite3.Error):  # such as a full disk, on which the log stays as it is
+                    await self._merge_log(CLOSING_BUSY_MILLISECONDS)
             finally:
                 await self.conn.close()
-                self.conn._thread.join(1.0)  # it has said its last word, and may still be on its way out
+                # the database's thread has finished its last task, but may not have ended yet
+                self.conn._thread.join(1.0)
 
-    async def _bring_log_in(self, milliseconds: int) -> None:
+    async def _merge_log(self, milliseconds: int) -> None:
         """Merge the write-ahead log into the database file."""
-        await self.conn._execute(lambda: bring_log_in(self.conn._conn, milliseconds))  # type: ignore[no-untyped-call]
+        await self.conn._execute(lambda: merge_log(self.conn._conn, milliseconds))  # type: ignore[no-untyped-call]
 
     async def _remove(self, query: str, values: Sequence[Any]) -> int:
-        """Delete the checkpoints whose keys the query finds, and their writes, in one transaction."""
+        """Delete the checkpoints whose keys the query selects, and their writes; return the number of checkpoints."""
         removed = 0
 
         def remove(connection: sqlite3.Connection) -> None:
             nonlocal removed
-            removed = _removed(connection, query, values)
+            removed = _delete_selected(connection, query, values)
 
         await self.write(remove)
         return removed
 
 
 def pruning(thread_id: str, keep_turns: int) -> Work:
-    """Return the statements that prune a thread as `prune_turn` does, to be run within a transaction.
+    """Return a function that prunes a thread as `prune_turn` does, to be run within a transaction.
 
     Raises:
         UsageError: `keep_turns` is negative.
     """
     query, values = _steps_before(thread_id, keep_turns)
-    return lambda connection: _removed(connection, query, values)
+    return lambda connection: _delete_selected(connection, query, values)
 
 
 def _steps_before(thread_id: str, keep_turns: int) -> tuple[str, list[Any]]:
-    """Return the query for the steps of a thread that pruning removes, and its values."""
+    """Return the query for the steps of a thread that pruning removes, and the query's values."""
     check_keep_turns(keep_turns)
     query, values = (_START_OF_TURN, [thread_id, keep_turns - 1]) if keep_turns else (_LATEST, [thread_id])
     return _BEFORE.format(query), [thread_id, *values]
 
 
-def _removed(connection: sqlite3.Connection, query: str, values: Sequence[Any]) -> int:
-    """Delete the checkpoints whose keys the query finds, and their writes; return how many."""
+def _delete_selected(connection: sqlite3.Connection, query: str, values: Sequence[Any]) -> int:
+    """Delete the checkpoints whose keys the query selects, and their writes; return the number of checkpoints."""
     keys = connection.execute(query, values).fetchall()
     for table in ("writes", "checkpoints"):
-        _all_rows(connection, keys, _REMOVE, table)
+        _run_over_rows(connection, keys, _REMOVE, table)
     return len(keys)
 
 
-def _all_rows(connection: sqlite3.Connection, rows: Sequence[Sequence[Any]], statement: str, name: str) -> None:
+def _run_over_rows(connection: sqlite3.Connection, rows: Sequence[Sequence[Any]], statement: str, name: str) -> None:
     """Run a statement over all rows in as few calls as SQLite's limit of values allows.
 
-    Each run gives the interpreter up and has to wait for it where other threads calculate, for up to 5 ms, while the
-    file is locked against all other writers: `executemany` does so once a row.
+    Each call gives up the interpreter's lock and may wait up to 5 ms to get it back from busy threads, while the file
+    is locked against all other writers; `executemany` would do so once a row.
 
     Args:
-        connection: Within a transaction.
-        rows: All of one length.
-        statement: With a place for the name and one for the rows.
-        name: What stands in the first place.
+        connection: A connection within a transaction.
+        rows: Rows of equal length.
+        statement: The statement, with one place for the name and one for the rows.
+        name: The value of the first place.
     """
     at_once = MOST_VALUES // len(rows[0]) if rows else 1
     for start in range(0, len(rows), at_once):
@@ -457,8 +455,8 @@ def _all_rows(connection: sqlite3.Connection, rows: Sequence[Sequence[Any]], sta
 class _TransactionLock(asyncio.Lock):
     """The saver's lock, which rolls back the transaction of a holder that failed or was cancelled.
 
-    Without it a task cancelled between its statement and its commit leaves a transaction open, and with it the file
-    locked against every other connection.
+    Without the rollback, a task that is cancelled between statement and commit would leave a transaction open, and the
+    file locked against every other connection.
     """
 
     def __init__(self, conn: aiosqlite.Connection) -> None:
@@ -510,4 +508,5 @@ async def _open(path: Path) -> SqliteCheckpointer:
 
 
 def _json_texts(values: Iterable[str]) -> str:
+    """Return texts as a JSON list, for SQLite's `json_each`."""
     return json.dumps([str(value) for value in values])

@@ -1,7 +1,7 @@
 """The file `threads.db`: how it is created, opened and migrated, and the errors that it can cause.
 
 sqlite-utils makes the tables; rows are read and written with plain `sqlite3`, because a question should not wait for
-what sqlite-utils imports (pandas, where it is installed).
+sqlite-utils' imports (pandas, if it is installed).
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ THREADS = "threads.db"
 BUSY_SECONDS = 30.0
 """Timeout for another writer; a guess, far above the milliseconds that a write takes."""
 LOG_BYTES = 4 << 20
-"""Length of a write-ahead log from which on it is brought into the file, about that of SQLite's own 1,000 pages."""
+"""Length at which a write-ahead log is merged into its file, about that of SQLite's own 1,000 pages."""
 LOOKING_MILLISECONDS = 3
 """How long SQLite itself waits for the write lock, with attempts after 1 and 3 ms. With a longer time its next waits
 would be 5, 10, 15, 20 ms and so on, in which others take and release the lock."""
 LOG_BUSY_MILLISECONDS = 100
-"""Milliseconds that merging the log waits for other readers and writers, before it is put off; a guess."""
+"""Milliseconds that merging the log waits for other readers and writers before it is postponed; a guess."""
 
 
 def begin_writing(connection: sqlite3.Connection, seconds: float = BUSY_SECONDS) -> None:
     """Begin a transaction with the write lock, which is tried every other millisecond.
 
     Args:
-        connection: One that has no transaction.
-        seconds: How long another writer is waited for, here and in what is run on the connection after this.
+        connection: A connection without a transaction.
+        seconds: How long to wait for another writer, here and in later statements on the connection.
 
     Raises:
-        sqlite3.OperationalError: The lock was not to be had.
+        sqlite3.OperationalError: Another writer had the lock all the time.
     """
     deadline = time.monotonic() + seconds
     connection.execute(f"pragma busy_timeout = {LOOKING_MILLISECONDS}")
@@ -65,7 +65,7 @@ def begin_writing(connection: sqlite3.Connection, seconds: float = BUSY_SECONDS)
             except sqlite3.OperationalError as error:
                 if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() >= deadline:
                     raise
-            # A SQLite that was built to sleep for whole seconds has not waited at all.
+            # A SQLite that was built to sleep only whole seconds has not waited at all.
             if time.monotonic() - looked < 0.001:
                 time.sleep(0.001)
     finally:
@@ -75,9 +75,9 @@ def begin_writing(connection: sqlite3.Connection, seconds: float = BUSY_SECONDS)
 class WriteAheadLog:
     """Decides when a database's log is merged into its file: only while no other connection can write.
 
-    SQLite does it by itself after a commit, without a lock that keeps writers out. In versions before 3.51.3 a commit
-    of another connection at that moment, in this process or another one, can be taken for what is in the file already,
-    and is lost (sqlite.org/wal.html#walresetbug). With the write lock held there is no such moment.
+    SQLite merges by itself after a commit, without a lock that keeps writers out. In versions before 3.51.3 a commit of
+    another connection at that moment, in this process or another one, can be mistaken for data that is already in the
+    file, and is lost (sqlite.org/wal.html#walresetbug). Merging with the write lock excludes this.
 
     Args:
         path: The database.
@@ -91,29 +91,30 @@ class WriteAheadLog:
         """Switch off SQLite's own merging of the log after a commit of this connection."""
         connection.execute("pragma wal_autocheckpoint = 0")
 
-    def bring_in_if_long(self, connection: sqlite3.Connection) -> None:
-        """Merge the log into the file where it has grown long; the connection must have no transaction."""
+    def merge_if_long(self, connection: sqlite3.Connection) -> None:
+        """Merge the log into the file if it has grown long; the connection must have no transaction."""
         try:
             length = self._log.stat().st_size
         except OSError:
             return
         if length < self._long:
             return
-        done = bring_log_in(connection, LOG_BUSY_MILLISECONDS)
-        self._long = LOG_BYTES if done else length + LOG_BYTES  # where somebody reads, not again after each commit
+        done = merge_log(connection, LOG_BUSY_MILLISECONDS)
+        # If somebody is reading, wait for the log to grow instead of trying again after each commit.
+        self._long = LOG_BYTES if done else length + LOG_BYTES
 
 
-def bring_log_in(connection: sqlite3.Connection, milliseconds: int) -> bool:
+def merge_log(connection: sqlite3.Connection, milliseconds: int) -> bool:
     """Merge the write-ahead log into its file under the write lock, and return whether all of it was merged.
 
     Args:
-        connection: One that has no transaction.
-        milliseconds: How long others who write or read are waited for.
+        connection: A connection without a transaction.
+        milliseconds: How long to wait for other readers and writers.
     """
     [[before]] = connection.execute("pragma busy_timeout").fetchall()
     connection.execute(f"pragma busy_timeout = {milliseconds}")
     try:
-        # Where the write lock is not to be had, SQLite would go on without it.
+        # Without the write lock SQLite would merge all the same.
         connection.execute("begin immediate")
         connection.execute("rollback")
         [(busy, _, _)] = connection.execute("pragma wal_checkpoint(truncate)").fetchall()
@@ -125,13 +126,13 @@ def bring_log_in(connection: sqlite3.Connection, milliseconds: int) -> bool:
 
 
 class SqliteDatabase:
-    """A ledger's rows in a file, on a connection of its own beside the checkpointer's.
+    """The ledger's rows in a file, on a connection of its own beside the checkpointer's.
 
     May be used from any thread, one call at a time.
 
     Args:
-        path: The database; made, with its folder, when it is not there.
-        steps: What brings its tables to version 1, 2, …; None for those of the ledger.
+        path: The database; it and its folder are created if missing.
+        steps: Functions that bring its tables to version 1, 2, …; None for those of the ledger.
         busy_seconds: How long a call waits for another writer.
 
     Raises:
@@ -177,11 +178,11 @@ class SqliteDatabase:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Give the connection to read through, and bring in a long write-ahead log afterwards."""
+        """Yield the connection for reading, and merge a long write-ahead log afterwards."""
         with self._lock, translated_errors(self.path):
             yield self._connection
             if not self._connection.in_transaction:
-                self._log.bring_in_if_long(self._connection)
+                self._log.merge_if_long(self._connection)
 
     @contextmanager
     def writing(self, thread_id: str = "") -> Iterator[sqlite3.Connection]:
@@ -196,7 +197,7 @@ class SqliteDatabase:
             connection.commit()
 
     def damaged(self, what: str) -> DatabaseCorrupt:
-        """Return the error for a row that is not as it was written."""
+        """Return the error for a row that is damaged; `what` names the row."""
         return damaged_threads(self.path, what)
 
 
@@ -227,7 +228,7 @@ MIGRATIONS = (_make_tables,)
 
 @contextmanager
 def translated_errors(path: Path) -> Iterator[None]:
-    """Raise errors of SQLite and the file system about `path` as errors of ours.
+    """Raise errors of SQLite and the file system about `path` as errors of this package.
 
     Raises:
         DatabaseCorrupt: The file is not a readable SQLite database.
@@ -252,7 +253,7 @@ def translated_errors(path: Path) -> Iterator[None]:
 
 
 def damaged_threads(path: Path, what: str) -> DatabaseCorrupt:
-    """Return the error for a database of threads that cannot be read, or holds rows that were never written to it."""
+    """Return the error for a database of threads that cannot be read, or contains rows of unknown origin."""
     return DatabaseCorrupt(
         f"The database {path} cannot be read: {what}",
         help=f"`preflight library rebuild --library {path.parent}` moves it aside and keeps what is intact; or move it "
@@ -261,7 +262,7 @@ def damaged_threads(path: Path, what: str) -> DatabaseCorrupt:
 
 
 def make_database(path: Path) -> None:
-    """Create the file and its folder where missing, in WAL mode: readers and a writer work side by side.
+    """Create the file and its folder if missing, in WAL mode: readers and a writer work side by side.
 
     Processes that do this at the same time refuse each other at once, whatever their timeout, so it is tried again.
     """
@@ -283,7 +284,7 @@ def make_database(path: Path) -> None:
 
 @contextmanager
 def writable(path: Path) -> Iterator[Path]:
-    """Give the database's path; where its folder is read-only, the path of a temporary copy."""
+    """Yield the database's path; if its folder is read-only, the path of a temporary copy."""
     if not path.parent.exists() or os.access(path.parent, os.W_OK):
         yield path
         return
@@ -319,10 +320,9 @@ def open_to_read(path: Path) -> sqlite3.Connection:
 
 
 def _with_log(path: Path) -> sqlite3.Connection | None:
-    """Return the database with its write-ahead log as a copy in memory; None where there is no log.
+    """Return a copy in memory of the database with its write-ahead log; None if there is no log.
 
-    A process that was killed leaves its last writes in a log, which SQLite passes over where it takes the file for one
-    that nobody changes.
+    A killed process leaves its last writes in a log, which SQLite ignores when it opens a file as immutable.
     """
     log = Path(f"{path}-wal")
     if not log.is_file() or not log.stat().st_size:

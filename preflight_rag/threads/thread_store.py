@@ -1,8 +1,8 @@
 """Where conversations are stored: the interface between turns and a database.
 
-A turn needs three things of it: a checkpointer for the graph, the ledger, and that nobody else takes a turn on the same
-thread meanwhile. `open_thread_store` gives them from the library's own file `threads.db`, or from PostgreSQL, which
-several processes on several machines share.
+A turn needs three things: a checkpointer for the graph, the ledger, and a lock that keeps other turns off its thread.
+`open_thread_store` gives them from the library's own file `threads.db`, or from PostgreSQL, which several processes on
+several machines share.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class ThreadStore(Protocol):
-    """The conversations of one application, as long as it is open."""
+    """The conversations of one application, while their database is open."""
 
     @property
     def saver(self) -> SqliteCheckpointer | PostgresCheckpointer:
@@ -37,7 +37,7 @@ class ThreadStore(Protocol):
         """Return the record of all turns."""
 
     def lock(self, thread_id: str, *, wait: float) -> AbstractAsyncContextManager[None]:
-        """Lock a thread while the block runs; the lock ends with the process that holds it, even if that is killed.
+        """Hold a thread's lock while the block runs; the lock ends with the process that holds it, even a killed one.
 
         Args:
             thread_id: Which thread.
@@ -45,23 +45,21 @@ class ThreadStore(Protocol):
 
         Raises:
             ThreadBusy: The thread was still in use after `wait` seconds.
-            LibraryError: It cannot be held.
+            LibraryError: The thread cannot be locked.
         """
 
     async def finish(self, turn: Turn, answer: Answer, keep_turns: int) -> None:
-        """Record a turn's answer once all of its checkpoints are stored.
-
-        Then remove its intermediate steps (`prune_turn`).
+        """Record a turn's answer once all of its checkpoints are stored, then remove its intermediate steps.
 
         Raises:
             TurnError: The thread was deleted while the turn ran.
         """
 
     async def ask(self, turn: Turn, clarification: Clarification, receipt: Receipt) -> None:
-        """Record that a turn asks the person, once all of its checkpoints are stored; raises the errors of `finish`."""
+        """Record that a turn asks the user, once all of its checkpoints are stored; raises the errors of `finish`."""
 
     async def size(self) -> int:
-        """Return the bytes that the conversations take on disk."""
+        """Return the size of the conversations on disk in bytes."""
 
 
 class SqliteThreadStore:
@@ -69,8 +67,8 @@ class SqliteThreadStore:
 
     Args:
         path: The file; locks lie in its folder.
-        saver: The checkpointer that has it open.
-        ledger: The ledger that has it open.
+        saver: The checkpointer of the file.
+        ledger: The ledger of the file.
     """
 
     def __init__(self, path: Path, saver: SqliteCheckpointer, ledger: Ledger) -> None:
@@ -80,7 +78,7 @@ class SqliteThreadStore:
 
     @asynccontextmanager
     async def lock(self, thread_id: str, *, wait: float) -> AsyncIterator[None]:
-        """Lock a thread by an operating-system lock on a file."""
+        """Hold a thread's lock: an operating-system lock on a file."""
         async with thread_lock(self.path.parent, thread_id, wait=wait):
             yield
 
@@ -95,16 +93,17 @@ class SqliteThreadStore:
         await self._write(work)
 
     async def ask(self, turn: Turn, clarification: Clarification, receipt: Receipt) -> None:
-        """Record the question that the turn asks the person."""
+        """Record the question that the turn asks the user."""
         values = asking(clarification, receipt.model_dump())
         await self._write(lambda connection: self.ledger.change(connection, turn.id, values))
 
     async def _write(self, work: Work) -> None:
+        """Run statements in one transaction of the checkpointer's connection."""
         with translated_errors(self.path):
             await self.saver.write(work)
 
     async def size(self) -> int:
-        """Return the bytes of the file."""
+        """Return the size of the file in bytes."""
         return self.path.stat().st_size
 
 
@@ -118,7 +117,7 @@ def check_address(url: str) -> None:
 
 @contextmanager
 def open_ledger(folder: Path, url: str | None = None) -> Iterator[Ledger]:
-    """Open the record of all turns alone; arguments and errors are those of `open_thread_store`."""
+    """Open only the ledger of turns; arguments and errors are those of `open_thread_store`."""
     if url is not None:
         check_address(url)
         from preflight_rag.databases.postgres import Address
@@ -154,7 +153,7 @@ async def open_thread_store(folder: Path, url: str | None = None) -> AsyncIterat
     """Open the conversations of a library.
 
     Args:
-        folder: The library's folder; where it cannot be written, conversations last as long as the block.
+        folder: The library's folder; if it cannot be written, conversations last as long as the block.
         url: The address of a PostgreSQL database, instead of the folder's `threads.db`.
 
     Raises:

@@ -1,15 +1,12 @@
 """Long regular expressions of corg/, each with a text that it matches and one that it must not."""
 
-import re
-
 import pytest
+from patterns import check_example, example_id, long_patterns, names_of
 
 from preflight_rag.corg import agreement, choices, comparability, composition, entities, signals
-from preflight_rag.text import names, values
 
 MODULES = (agreement, choices, comparability, composition, entities, signals)
 
-LONG = 80
 EXAMPLES = [
     (choices, "_LEAD", "the one in Texas", "Texas"),
     (comparability, "_YEAR", "in 2010 it had", "the 2010 people"),
@@ -26,19 +23,10 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize(("module", "name", "matching", "other"), EXAMPLES)
-def test_a_pattern_matches_its_example_and_not_the_other(module, name, matching, other):
-    pattern = getattr(module, name)
-    assert pattern.search(matching)
-    assert not pattern.search(other)
+@pytest.mark.parametrize("example", EXAMPLES, ids=example_id)
+def test_a_pattern_matches_its_example_and_not_the_other(example):
+    check_example(example)
 
 
 def test_every_long_pattern_has_an_example():
-    long = {
-        (module.__name__, name)
-        for module in MODULES
-        for name, value in vars(module).items()
-        if isinstance(value, re.Pattern) and len(value.pattern) > LONG and value not in vars(names).values()
-        if value not in vars(values).values()
-    }
-    assert long == {(module.__name__, name) for module, name, _, _ in EXAMPLES}
+    assert long_patterns(MODULES) == names_of(EXAMPLES)

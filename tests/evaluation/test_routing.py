@@ -25,7 +25,7 @@ from evaluation.runs import ExperimentRun
 from evaluation.samples import Sample, half_of, reader_part_of
 from evaluation.searching import collection_library
 from preflight_rag.corg.signals import ANSWERS, SIGNALS, trained
-from training.routing import main, put_at
+from training.signals import main, put_at
 
 pytestmark = pytest.mark.slow
 

@@ -1,7 +1,7 @@
 """Long regular expressions of prompts/, each with a text that it matches and one that it must not."""
 
 import pytest
-from patterns import long_patterns
+from patterns import check_example, example_id, long_patterns, names_of
 
 from preflight_rag.prompts import answer_group, fences, relate_contexts, replies, rewrite, visible
 
@@ -19,12 +19,10 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize(("module", "name", "matching", "other"), EXAMPLES)
-def test_a_pattern_matches_its_example_and_not_the_other(module, name, matching, other):
-    pattern = getattr(module, name)
-    assert pattern.search(matching)
-    assert not pattern.search(other)
+@pytest.mark.parametrize("example", EXAMPLES, ids=example_id)
+def test_a_pattern_matches_its_example_and_not_the_other(example):
+    check_example(example)
 
 
 def test_every_long_pattern_has_an_example():
-    assert long_patterns(MODULES) == {(module.__name__, name) for module, name, _, _ in EXAMPLES}
+    assert long_patterns(MODULES) == names_of(EXAMPLES)

@@ -1,11 +1,7 @@
 """Long regular expressions, each with a text that it matches and one that it must not."""
 
-import importlib
-import pkgutil
-import re
-from pathlib import Path
-
 import pytest
+from patterns import check_example, example_id, long_patterns, modules_of, names_of
 
 from preflight_rag import text
 from preflight_rag.text import (
@@ -33,7 +29,6 @@ from preflight_rag.text import (
     words,
 )
 
-LONG = 80
 EXAMPLES = [
     (abbreviations, "_STANDS_FOR", " stands for ", " stands on "),
     (abbreviations, "_BEFORE", "Overlap Segmentation (", "Overlap Segmentation "),
@@ -161,22 +156,10 @@ MATCHED_AT_THE_START = {
 """Patterns that are asked with `match`."""
 
 
-@pytest.mark.parametrize(
-    ("module", "name", "matching", "other"), EXAMPLES, ids=lambda value: getattr(value, "__name__", None)
-)
-def test_a_pattern_matches_its_example_and_not_the_other(module, name, matching, other):
-    pattern = getattr(module, name)
-    find = pattern.match if name in MATCHED_AT_THE_START else pattern.search
-    assert find(matching)
-    assert not find(other)
+@pytest.mark.parametrize("example", EXAMPLES, ids=example_id)
+def test_a_pattern_matches_its_example_and_not_the_other(example):
+    check_example(example, at_start=example[1] in MATCHED_AT_THE_START)
 
 
 def test_every_long_pattern_has_an_example():
-    shown = {(module.__name__, name) for module, name, _, _ in EXAMPLES}
-    for info in pkgutil.iter_modules(text.__path__, "preflight_rag.text."):
-        module = importlib.import_module(info.name)
-        source = Path(module.__file__).read_text(encoding="utf-8")
-        for name, value in vars(module).items():
-            own = re.search(rf"^{name} = (?:re\.compile|_pattern)", source, re.MULTILINE)
-            if own and len(value.pattern) > LONG:
-                assert (info.name, name) in shown, f"{info.name}.{name} has no example"
+    assert long_patterns(modules_of(text)) <= names_of(EXAMPLES)

@@ -13,7 +13,7 @@ import pytest
 from preflight_rag.threads import sqlite_database
 from preflight_rag.threads.ledger import Ledger
 from preflight_rag.threads.sqlite_checkpoints import open_checkpointer
-from preflight_rag.threads.sqlite_database import SqliteDatabase, bring_log_in
+from preflight_rag.threads.sqlite_database import SqliteDatabase, merge_log
 
 pytestmark = pytest.mark.slow
 
@@ -57,12 +57,12 @@ def test_it_is_left_where_another_writes_or_reads_an_older_state(path, monkeypat
             grow_another(path)
         before = log_of(path)
         with ledger.database.reading() as connection:
-            assert not bring_log_in(connection, 10)
+            assert not merge_log(connection, 10)
             assert connection.execute("pragma busy_timeout").fetchone()[0] == 30000
         assert log_of(path) == before
         other.execute("rollback")
         with ledger.database.reading() as connection:
-            assert bring_log_in(connection, 10)
+            assert merge_log(connection, 10)
         assert log_of(path) == 0
 
 

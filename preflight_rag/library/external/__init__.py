@@ -1,1 +1,1 @@
-"""A LangChain retriever or vector store of somebody's own, used as a library."""
+"""A LangChain retriever or vector store of another program, used as a library."""

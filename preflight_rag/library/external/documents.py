@@ -1,7 +1,7 @@
-"""Somebody's LangChain documents as ours: what their metadata say of title, source, date and page, in known fields.
+"""Conversion of LangChain documents into ours: title, source, date and page are taken from their metadata.
 
-Retrievers return chunks. Those of one document come under one id: the one that their metadata give, else their source
-with title and date; a chunk that says nothing of itself stands alone under the hash of its text.
+Retrievers return chunks. Chunks of one document get the same id: the one in their metadata, else their source with
+title and date; a chunk without such metadata gets the hash of its text as its id.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from preflight_rag.text.dates import known_date
 from preflight_rag.text.words import unicode_text
 
 LONGEST = 100_000
-"""Characters of one returned document that are read, some 25 pages; a guess."""
+"""Longest part of a returned document that is read, in characters, about 25 pages; a guess."""
 DEEPEST = 6
-"""Levels of lists and mappings in metadata that are kept as such; below, they become text."""
+"""Depth to which nested lists and mappings of metadata are kept; deeper ones become text."""
 IDS = ("document_id", "doc_id")
 SOURCES = ("source", "url", "link", "uri", "file_path", "path", "filename", "file_name")
 TITLES = ("title", "headline", "name")
@@ -32,7 +32,7 @@ PAGES = ("page_label", "page_number", "page")
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A returned document: ours, where its text begins in the whole of it, and what could not be taken over."""
+    """A returned document after conversion, with its text's offset in the whole document, and any problems."""
 
     document: Document
     start: int
@@ -40,7 +40,7 @@ class Chunk:
 
 
 def chunk_of(returned: langchain.Document) -> Chunk | None:
-    """Return a returned document as ours; None where it holds no text."""
+    """Return a returned document converted into ours; None if it has no text."""
     text = unicode_text(returned.page_content)
     if not text.strip():
         return None
@@ -70,7 +70,7 @@ def chunk_of(returned: langchain.Document) -> Chunk | None:
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """Return a value as JSON has it: numpy's numbers as numbers, what is neither as text."""
+    """Return a value as JSON can express it: numpy's numbers as numbers, all else as text."""
     if isinstance(value, str):
         return unicode_text(value)
     if value is None or isinstance(value, bool | int):
@@ -87,11 +87,13 @@ def plain(value: Any, depth: int = 0) -> Any:
 
 
 def _first_text(facts: Mapping[str, object], names: tuple[str, ...]) -> str:
+    """Return the first text under one of the names, or ""."""
     values = (facts.get(name) for name in names)
     return next((text for value in values if isinstance(value, str | int) and (text := str(value).strip())), "")
 
 
 def _whole_number(facts: Mapping[str, object], names: tuple[str, ...]) -> int | None:
+    """Return the first whole number under one of the names, or None."""
     for name in names:
         value = facts.get(name)
         if isinstance(value, float) and value.is_integer():
@@ -104,5 +106,6 @@ def _whole_number(facts: Mapping[str, object], names: tuple[str, ...]) -> int | 
 
 
 def _authors(value: object) -> tuple[str, ...]:
+    """Return authors from a list or a text such as "A. Smith; B. Jones"."""
     names = value if isinstance(value, list) else [value]
     return tuple(name if isinstance(name, str) else json.dumps(name) for name in names if name)

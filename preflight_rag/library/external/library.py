@@ -1,9 +1,10 @@
-"""Somebody's own retriever or vector store in a library's place.
+"""Another program's retriever or vector store in the place of a library.
 
-Each question is put to it. What comes back becomes passages like any other, stored in a folder of ours under the hashes
-of their texts, so that citations and later turns find them by id. The dense ranking is the retriever's own order; BM25
-ranks what it returned; both are fused. Its collection stays closed to us: nothing is searched that it does not return,
-spelling is not corrected by its words, and no calibration of the preflight holds for it but the folder's own.
+Each question is passed to the retriever. The returned documents become passages like any other, stored in a folder of
+this package under the hashes of their texts, so that citations and later turns find them by id. The dense ranking is
+the retriever's own order; BM25 ranks what it returned; both are fused. Documents that the retriever does not return
+are unknown here: they are not searched, their words do not help spelling, and only the folder's own calibration of
+the preflight applies.
 """
 
 from __future__ import annotations
@@ -50,21 +51,21 @@ if TYPE_CHECKING:
     from preflight_rag.library.search.filters import Filter
 
 RECORD = "borrowed"
-"""Setting of a folder's database that names the source of its documents; older folders have it too."""
+"""Setting of a folder's database that names the source of its documents; the value is kept for older folders."""
 FETCH = 32
 """Number of documents to request from a vector store; a guess, twice what a turn reads."""
 GROUP = 32
-"""Passages that are embedded at once, between two looks at the clock; a guess."""
+"""Passages that are embedded at once, between two checks of the deadline; a guess."""
 
 ScoredDocument: TypeAlias = tuple[LangChainDocument, float | None]
-"""A document with the score that a vector store gives it; a retriever gives none."""
+"""A document with the score of its vector store; None from a retriever."""
 Source: TypeAlias = VectorStore | RetrieverLike
 """A source of documents: a vector store, a retriever, or another `Runnable` from a text to documents."""
 
 
 @dataclass
 class _Returned:
-    """The stored result of a query to the retriever: passages by document in its order, its scores, problems."""
+    """The stored result of a query to the retriever: passages by document in its order, scores, problems."""
 
     passages: list[list[Passage]] = field(default_factory=list)
     scores: list[float | None] = field(default_factory=list)
@@ -72,14 +73,14 @@ class _Returned:
 
 
 class ExternalLibrary(FolderCollection):
-    """A collection whose documents are somebody else's. Make one with `ExternalLibrary.around`.
+    """A collection whose documents come from another program. Make one with `ExternalLibrary.around`.
 
-    `search` and `candidates` ask the retriever; all else knows what it has returned so far.
+    `search` and `candidates` ask the retriever; all other methods know only what it has returned so far.
     """
 
     is_complete = False
     vocabulary = None
-    """The words of what was returned so far are not those of the whole collection."""
+    """None: the words returned so far are not those of the whole collection."""
 
     def __init__(self, store: Store, embedder: RecordedEmbedder, retriever: RetrieverAdapter) -> None:
         super().__init__(store, embedder, Writer(store, embedder), retriever.name)
@@ -99,12 +100,12 @@ class ExternalLibrary(FolderCollection):
 
         Args:
             source: A LangChain `VectorStore`, `BaseRetriever`, or another `Runnable` from a text to documents.
-            folder: Where what it returns is kept, and conversations with it; None for a temporary folder.
-            embedder: What compares passages with the question and with one another, as `Library.open` takes it.
-            fetch: How many documents a vector store is asked for.
+            folder: Where returned documents and conversations are stored; None for a temporary folder.
+            embedder: The embedder for passages and questions, as `Library.open` takes it.
+            fetch: How many documents are requested from a vector store.
 
         Raises:
-            UsageError: The source is neither, or the folder holds a library with documents of its own.
+            UsageError: The source is of none of these types, or the folder holds a library with documents of its own.
             EmbedderMismatch: The folder was made with another embedder.
         """
         retriever = RetrieverAdapter(source, fetch)
@@ -137,7 +138,7 @@ class ExternalLibrary(FolderCollection):
 
     @property
     def notes(self) -> list[str]:
-        """Always empty: there is no index that could be out of date."""
+        """Return an empty list: there is no index that could be out of date."""
         return []
 
     def warm(self) -> None:
@@ -145,15 +146,15 @@ class ExternalLibrary(FolderCollection):
         self.embedder.encode_query("warm")
 
     def intern(self, documents: Sequence[Document], *, deadline: float = DEADLINE) -> InternReport:
-        """Store documents that a turn found elsewhere still, such as in PubMed; no index is built of them."""
+        """Store documents that a turn found elsewhere, such as in PubMed, without building an index of them."""
         return self._writer.intern(documents, deadline=deadline, index=False)
 
     def search(self, query: SearchQuery | str) -> Rankings:
-        """Ask the retriever, store its documents, and rank them by its order, by words, and by both.
+        """Query the retriever, store its documents, and rank them by its order, by words, and by both.
 
-        Where a returned document is longer than a passage, its passage nearest to the question takes its place, and
-        its others follow after the first of every document. A filter chooses among what was returned. The retriever's
-        order need not come with scores, so that the query's `fusion` has no part here: ranks are fused.
+        A returned document that is longer than a passage is represented by its passage nearest to the question; its
+        other passages follow after the first passage of every document. A filter selects among the returned documents.
+        The retriever's order may come without scores, so the query's `fusion` is ignored and ranks are fused.
 
         Raises:
             UsageError: The query cannot be searched for, or no document has a field of its filter.
@@ -174,11 +175,12 @@ class ExternalLibrary(FolderCollection):
         return cut if where is None else replace(cut, note=self._note(where, returned))
 
     def _note(self, where: Filter, returned: _Returned) -> str:
+        """Return a note on how many of the returned passages fit the filter."""
         count = sum(map(len, returned.passages))
         return f"{count} of the passages that {self.name} returned fit the filter: {where}"
 
     def _ranked(self, query: SearchQuery, returned: _Returned) -> Rankings:
-        """Return the fusion of both rankings of the returned documents."""
+        """Return both rankings of the returned documents, and their fusion."""
         depth = query.depth
         passages = {passage.id: passage for passage in chain.from_iterable(returned.passages)}
         near = {}
@@ -218,7 +220,7 @@ class ExternalLibrary(FolderCollection):
         )
 
     def _store_all(self, found: Sequence[ScoredDocument]) -> _Returned:
-        """Split and store what was returned; what cannot be is reported as a problem."""
+        """Split and store the returned documents; those that cannot be stored are reported as problems."""
         returned = _Returned()
         chunks: list[Chunk] = []
         for document, score in found:
@@ -251,7 +253,7 @@ class ExternalLibrary(FolderCollection):
         return returned
 
     def _passages_of(self, chunk: Chunk) -> list[Passage]:
-        """Return a returned document's passages, with their places in the whole document."""
+        """Return a returned document's passages, with their offsets in the whole document."""
         bare = chunk.document.model_copy(update={"metadata": {}})
         return [
             passage.model_copy(
@@ -270,7 +272,7 @@ class ExternalLibrary(FolderCollection):
         return open_splitter(DEFAULT_SPLITTER, self.embedder)
 
     def _write(self, chunks: Sequence[Chunk], missing: dict[str, Passage]) -> set[str]:
-        """Embed new passages until the time is up and add them to their documents; returns the ids of those stored."""
+        """Embed new passages until the deadline, add them to their documents, and return the ids of the stored ones."""
         if self._store.meta("splitter") is None:
             self._store.set_meta("splitter", self._splitter.settings())
         end, names, written = time.monotonic() + DEADLINE, list(missing), set[str]()
@@ -290,7 +292,7 @@ class ExternalLibrary(FolderCollection):
         return written
 
     def _add_to(self, document: Document, new: list[tuple[Passage, str, bytes]]) -> None:
-        """Add passages of an external source to a document that is stored already, and keep its older ones."""
+        """Add passages to a document that is stored already, and keep its older ones."""
         old = passages_of(self._store, [document.id])
         vectors = self._store.vectors([passage.id for passage in old])
         before = [(passage, vector_key(passage), vectors[passage.id].tobytes()) for passage in old]
@@ -307,10 +309,10 @@ class RetrieverAdapter:
 
     Args:
         source: A `VectorStore`, a `BaseRetriever`, or another `Runnable` from a text to documents.
-        fetch: Number of documents to request from a vector store; a retriever decides itself.
+        fetch: Number of documents to request from a vector store; a retriever has its own number.
 
     Raises:
-        UsageError: The source is neither.
+        UsageError: The source is of none of these types.
     """
 
     def __init__(self, source: Source, fetch: int) -> None:
@@ -330,7 +332,7 @@ class RetrieverAdapter:
         """Return the documents for a query, in the source's order.
 
         Raises:
-            RetrieverError: It failed, or gave something else than documents.
+            RetrieverError: The source failed, or returned something other than documents.
         """
         try:
             documents = list(self._found(query))
@@ -351,7 +353,7 @@ class RetrieverAdapter:
         return documents
 
     def close(self) -> None:
-        """Stop the loop, if one was needed."""
+        """Stop the event loop, if one was started."""
         self._loop.close()
 
     def _found(self, query: str) -> Iterable[ScoredDocument]:
@@ -365,6 +367,7 @@ class RetrieverAdapter:
         return self._loop.call(self._documents_async(query))
 
     def _documents(self, query: str) -> Iterable[ScoredDocument]:
+        """Return the source's documents for a query, with scores if it gives any."""
         if not isinstance(self._source, VectorStore):
             return _unscored(self._source.invoke(query))
         try:
@@ -373,6 +376,7 @@ class RetrieverAdapter:
             return _unscored(self._source.similarity_search(query, k=self._fetch))
 
     async def _documents_async(self, query: str) -> Iterable[ScoredDocument]:
+        """Return what `_documents` returns, without blocking the event loop."""
         if not isinstance(self._source, VectorStore):
             return _unscored(await self._source.ainvoke(query))
         try:
@@ -382,8 +386,10 @@ class RetrieverAdapter:
 
 
 def _unscored(documents: Iterable[LangChainDocument] | None) -> list[ScoredDocument]:
+    """Return documents with None for their scores."""
     return [(document, None) for document in documents or ()]
 
 
 def _scored(pairs: Sequence[tuple[LangChainDocument, float]]) -> list[ScoredDocument]:
+    """Return documents with their scores; a score that is no finite number becomes None."""
     return [(document, float(score) if math.isfinite(score) else None) for document, score in pairs]

@@ -1,4 +1,4 @@
-"""Arrays in the files of an index: NumPy's format without pickled objects, mapped where they are large."""
+"""Arrays in the files of an index: NumPy's format without pickled objects, memory-mapped if they are large."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ if TYPE_CHECKING:
     import numpy as np
 
 MAPPED_FROM = 4_000_000
-"""Bytes from which on an array is mapped, not read: less than for a dense index, since there are twenty of them.
+"""Bytes from which on an array is memory-mapped instead of read; less than for a dense index, since there are twenty of
+them. Truncating a mapped file would end the process, but an index's files are never changed, only replaced.
 
 Who cuts a mapped file while it is open ends the process; an index's files are never changed, but replaced."""
 ENDS = "-starts"
-"""Suffix of the file with the offsets at which the strings of another file begin, and the end of the last."""
+"""Suffix of the file with the offsets at which the strings of another file begin, and the end of the last one."""
 
 
 def open_array(folder: Path, name: str) -> np.ndarray:
-    """Return an array of a file, mapped where it is large, but no `memmap`, whose slices take ten times as long.
+    """Return the array in a file, mapped if it is large, but not as `memmap`, whose slices take ten times as long.
 
     Raises:
-        LibraryCorrupt: It cannot be read.
+        LibraryCorrupt: The file cannot be read.
     """
     import numpy as np
 
@@ -38,19 +39,19 @@ def open_array(folder: Path, name: str) -> np.ndarray:
 
 
 def array_type(values: array[int] | bytes | bytearray) -> str:
-    """Return the NumPy type of numbers as Python holds them."""
+    """Return the NumPy type, e.g. `<i8`, that fits a Python array or bytes."""
     return values.typecode if isinstance(values, array) else "B"
 
 
 def write_array(folder: Path, name: str, values: array[int] | bytes | bytearray) -> None:
-    """Write numbers, or bytes, as an array of their type."""
+    """Write a Python array or bytes as a NumPy array of the matching type."""
     import numpy as np
 
     np.save(folder / f"{name}.npy", np.frombuffer(values, dtype=array_type(values)))
 
 
 def write_blocks(path: Path, dtype: str, length: int, blocks: Iterable[np.ndarray]) -> None:
-    """Write an array (length,) in parts, so that it need not be in memory."""
+    """Write an array (length,) block by block, so that it need not be in memory."""
     import numpy as np
 
     header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": (length,)}
@@ -61,11 +62,11 @@ def write_blocks(path: Path, dtype: str, length: int, blocks: Iterable[np.ndarra
 
 
 class StringArray:
-    """Texts in UTF-8, one after the other in one array.
+    """Strings stored in UTF-8, one after the other in one array.
 
     Args:
-        folder: Where they lie.
-        name: Of the file.
+        folder: The folder of the files.
+        name: The file's name.
 
     Raises:
         LibraryCorrupt: A file cannot be read.
@@ -73,7 +74,7 @@ class StringArray:
 
     def __init__(self, folder: Path, name: str) -> None:
         self._starts = open_array(folder, name + ENDS)
-        # One string of an array takes ten times as long as one of a view of its memory.
+        # Slicing a NumPy array takes ten times as long as slicing a view of its memory.
         self._text, self._places = memoryview(open_array(folder, name).data), memoryview(self._starts.data)
 
     def __len__(self) -> int:
@@ -83,7 +84,7 @@ class StringArray:
         return self.encoded(number).decode("utf-8", "surrogatepass")
 
     def encoded(self, number: int) -> bytes:
-        """Return one of them in UTF-8."""
+        """Return one string in UTF-8."""
         return bytes(self._text[self._places[number] : self._places[number + 1]])
 
     def stretch(self, first: int, end: int) -> bytes:

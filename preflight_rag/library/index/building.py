@@ -1,6 +1,6 @@
 """Building an index generation: written into a folder of its own, flushed to disk, and only then named by the manifest.
 
-What fails before that leaves the index as it was.
+If the build fails before that, the index stays as it was.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ def build_index(
     """Build both indices from the database and swap them in; the caller holds the library's write lock.
 
     Args:
-        store: Whose passages are indexed.
+        store: The database whose passages are indexed.
         root: The library's index folder.
         dimension: Length of the stored vectors.
-        kind: Of dense index.
+        kind: Kind of dense index.
         flat_limit: Up to how many passages `auto` is exhaustive.
-        step: Called with the name of each of `STEPS` when it is about to begin, but for the caller's own `PURGE`.
-        grows: Whether the index before may serve, with what is new added, where that gives the same (`growth.py`).
+        step: Called with the name of each of `STEPS` before it begins, except `PURGE`, which is the caller's.
+        grows: Whether the previous index may be extended by the new passages if the result is the same (`growth.py`).
     """
     import numpy as np
 
@@ -78,7 +78,7 @@ def build_index(
     scratch = root / f".{folder.name}.json"
     with _whole_or_nothing(root, folder, scratch):
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700)  # its files hold what the documents say, as the database does
+        folder.mkdir(mode=0o700)  # its files contain text of the documents, as the database does
         (folder / LEXICAL).mkdir()
         (folder / TERMS).mkdir()
         (folder / PLACES).mkdir()
@@ -98,7 +98,7 @@ def build_index(
         manifest = Manifest(
             folder.name, generation, len(vectors), dense.factory, files, kind, settings, dense.note, built
         )
-        Index(root, manifest)  # FAISS does not report a file that it could not close, as on a full disk
+        Index(root, manifest)  # FAISS does not report that closing a file failed, as on a full disk
         scratch.write_text(json.dumps(asdict(manifest), indent=2), encoding="utf-8")
         _sync(scratch)
         os.replace(scratch, root / MANIFEST)
@@ -108,7 +108,7 @@ def build_index(
 
 
 def _write_others(root: Path, folder: Path, store: Store, step: Callable[[str], None]) -> None:
-    """Write all but the dense index of all passages."""
+    """Write all files of the index except the dense index."""
     step(LEXICAL)
     write_lexical(folder / LEXICAL, store.texts())
     step(WORDS)
@@ -119,7 +119,7 @@ def _write_others(root: Path, folder: Path, store: Store, step: Callable[[str], 
 
 
 def _index_before(root: Path) -> Index | None:
-    """Return the index that is to be replaced, where it is whole."""
+    """Return the index that is to be replaced, or None if it is damaged."""
     try:
         return open_index(root)
     except LibraryError:
@@ -127,7 +127,7 @@ def _index_before(root: Path) -> Index | None:
 
 
 def _terms_before(root: Path) -> tuple[np.ndarray, TermIndex] | None:
-    """Rows and terms of the index that is to be replaced, where it is whole."""
+    """Return rows and terms of the index that is to be replaced, or None if it is damaged."""
     import numpy as np
 
     try:
@@ -146,12 +146,12 @@ def _terms_before(root: Path) -> tuple[np.ndarray, TermIndex] | None:
 
 @contextmanager
 def _whole_or_nothing(root: Path, folder: Path, scratch: Path) -> Iterator[None]:
-    """Remove the partial files of a failed build, and raise its cause in one line.
+    """Remove the partial files of a failed build, and raise its cause as a one-line error.
 
-    tantivy's panics are no `Exception`s. If memory ran out, the error must not request more of it.
+    tantivy's panics are not `Exception`s. If memory ran out, the error must not request more of it.
 
     Raises:
-        LibraryError: The disk, the memory or the handles of files did not suffice.
+        LibraryError: Disk space, memory or file handles did not suffice.
     """
     try:
         yield
@@ -171,7 +171,7 @@ def _whole_or_nothing(root: Path, folder: Path, scratch: Path) -> Iterator[None]
 
 
 def _write_contents(root: Path, folder: Path, store: Store, before: Index | None) -> None:
-    """Write down an index's settings and documents, so that documents that a database loses can be named."""
+    """Write an index's settings and list of documents, so that documents which a database loses can be named."""
     settings = {key: store.meta(key) for key in ("embedder", "splitter", "index")}
     with (folder / CONTENTS).open("w", encoding="utf-8") as file:
         file.write(json.dumps(settings) + "\n")
@@ -184,7 +184,7 @@ def _write_contents(root: Path, folder: Path, store: Store, before: Index | None
 
 
 def _flushed(folder: Path) -> dict[str, dict[str, Any]]:
-    """Flush a folder's files to disk and describe them."""
+    """Flush a folder's files to disk, and return their sizes and checksums."""
     entries = {}
     for path in sorted(folder.rglob("*")):
         _sync(path)
@@ -195,7 +195,7 @@ def _flushed(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def _sync(path: Path) -> None:
-    """Flush a file to disk, or a folder where the platform can."""
+    """Flush a file to disk, or a folder if the platform can."""
     if path.is_dir() and os.name == "nt":
         return
     handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
@@ -206,7 +206,7 @@ def _sync(path: Path) -> None:
 
 
 def remove_others(root: Path, keep: str) -> None:
-    """Remove other generations and what killed builds left; what is held open may stay until next time."""
+    """Remove other generations and the remains of killed builds; files that are open may stay until next time."""
     for path in root.iterdir():
         if path.is_dir() and path.name != keep:
             shutil.rmtree(path, ignore_errors=True)

@@ -43,47 +43,50 @@ FLAT, COMPRESSED = "Flat", "PQ{parts}x4fs,Refine(SQ8)"
 NUMBERS_OF_A_PART = 2
 """Vector components that one code of four bits replaces: see docs/PERFORMANCE.md for its recall."""
 EXPLAINED_VARIANCE = 0.95
-"""Least share of the variance that the principal components keep; set, with the share of clusters and the factors of
-refinement, on questions of BioASQ's development half."""
+"""Least share of the variance that the principal components keep. It was tuned, like the share of clusters and the
+refine factors, on questions of BioASQ's development half."""
 PROBED = 0.25
-"""Share of the clusters that a search looks into."""
+"""Share of the clusters that a search examines."""
 CLUSTER_POINTS = 39
-"""Vectors that k-means is given for each cluster at least; with fewer FAISS warns."""
+"""Fewest vectors per cluster that k-means is trained on; with fewer, FAISS warns."""
 LEAST_CLUSTERS = 16
-"""Fewer clusters than that save nothing over a flat index; a guess."""
+"""Fewer clusters than this save nothing over a flat index; a guess."""
 LEAST_COMPRESSED = 16
-"""Fewer vectors than a part has codes are compared one by one."""
+"""Fewer vectors than a sub-quantizer has codes are compared one by one."""
 BUILDING_THREADS = min(2, os.cpu_count() or 1)
 """Threads of FAISS while an index is built or extended."""
 TRAINING_SAMPLE = 200_000
-"""Vectors that k-means and scalar quantizers are trained on at most; a guess."""
+"""Most vectors on which k-means and scalar quantizers are trained; a guess."""
 COMPONENTS_SAMPLE = 50_000
-"""Vectors that the principal components are found from at most."""
+"""Most vectors from which the principal components are computed."""
 REFINE_FACTOR = 8
-"""Candidates of product quantization that are refined for each hit asked for: see docs/PERFORMANCE.md."""
+"""Candidates of product quantization that are refined for each requested hit: see docs/PERFORMANCE.md."""
 ONE_BIT_REFINE_FACTOR = 16
 """Refine factor of RaBitQ's one-bit codes, which older compressed indexes have."""
 COMPONENTS_REFINE_FACTOR = 2
 """Refine factor of candidates by principal components."""
 
 MAPPED_FROM = 32_000_000
-"""Bytes from which on a file is mapped, not read: it is open at once, and processes share its memory.
+"""Bytes from which on a file is memory-mapped instead of read: it opens at once, and processes share its memory. A
+smaller one is read in 0.02 s. Truncating a mapped file would end the process, but an index's files are never changed,
+only replaced.
 
 A smaller one is read in 0.02 s. Who cuts a mapped file while it is open ends the process; an index's files are never
 changed, but replaced."""
+# Loading FAISS with too little address space does not raise: it kills the process.
 LOADING_MEGABYTES = 500
-"""Addresses that loading FAISS takes: with 450 free it ended its process here."""
+"""Megabytes of address space that loading FAISS takes: with 450 free it killed the process in a test."""
 
 _BLOCK = 16
 """Dimensions that FAISS's scalar quantizers compare at once."""
 
 
 ADDED_AT_ONCE = 20_000
-"""Vectors that are in memory beside the index while it is built; a guess."""
+"""Vectors that are held in memory beside the index while it is built; a guess."""
 
 
 class Vectors(Protocol):
-    """Vectors (n, d) float32 in an array, or elsewhere, of which a slice is an array."""
+    """Vectors (n, d) float32, in an array or on disk, whose slices are arrays."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -101,7 +104,7 @@ class DenseKind:
         factory: FAISS factory string.
         settings: Numbers of the kind: `dimensions` and `explained_variance` of PCA, `clusters` and how many of them are
             `probed`.
-        note: Why it is another kind than was asked for; empty when it is not.
+        note: Why another kind than the requested one was built; empty if it was the requested one.
     """
 
     factory: str
@@ -110,14 +113,15 @@ class DenseKind:
 
 
 def _loading() -> int:
+    """Return the megabytes that loading FAISS takes; few if it is loaded."""
     return 50 if "faiss" in sys.modules else LOADING_MEGABYTES
 
 
 def check_kind(kind: str) -> None:
-    """Refuse what is no kind of index.
+    """Raise an error unless the text names a kind of index.
 
     Raises:
-        UsageError: It is unknown.
+        UsageError: The kind is unknown.
     """
     if kind not in KINDS:
         raise UsageError(
@@ -126,9 +130,9 @@ def check_kind(kind: str) -> None:
 
 
 def build_dense(vectors: Vectors, kind: str, *, flat_limit: int = FLAT_LIMIT) -> tuple[Any, DenseKind]:
-    """Return a FAISS index of `vectors` (n, d) float32, searched by inner product, and what it is.
+    """Return a FAISS index of `vectors` (n, d) float32, searched by inner product, and its kind.
 
-    Fewer vectors than PCA or k-means are trained on give a flat index, which the note says.
+    If there are fewer vectors than PCA or k-means need for training, the index is flat, and the kind's note says so.
 
     Raises:
         UsageError: The kind is unknown.
@@ -148,11 +152,12 @@ def build_dense(vectors: Vectors, kind: str, *, flat_limit: int = FLAT_LIMIT) ->
         built = _factory(faiss, dimension, found.factory)
         if kind == "compressed":
             base: Any = faiss.downcast_index(built.base_index)
-            base.pq.cp.min_points_per_centroid = 1  # fewer are no reason to warn
+            base.pq.cp.min_points_per_centroid = 1  # fewer are no reason for a warning
     else:
         built, found = _approximate(faiss, vectors, kind)
     if not built.is_trained:
-        # k-means with sixteen centres a part is a thousand short loops, whose threads would only wait for each other.
+        # k-means with sixteen centres per sub-quantizer is a thousand short loops, whose threads would only wait for
+        # each other.
         faiss.omp_set_num_threads(1 if kind == "compressed" else BUILDING_THREADS)
         built.train(_sample(vectors))
     faiss.omp_set_num_threads(BUILDING_THREADS)
@@ -162,12 +167,12 @@ def build_dense(vectors: Vectors, kind: str, *, flat_limit: int = FLAT_LIMIT) ->
 
 
 def compressed(dimension: int) -> str:
-    """FAISS's description of a compressed index of vectors of so many numbers; an odd one has a code for each."""
+    """Return FAISS's factory string of a compressed index for a dimension; an odd one gets one code per component."""
     return COMPRESSED.format(parts=dimension // NUMBERS_OF_A_PART if dimension % NUMBERS_OF_A_PART == 0 else dimension)
 
 
 def vectors_needed(kind: str, dimension: int) -> int:
-    """Return the fewest vectors that a kind can be trained on."""
+    """Return the fewest vectors on which a kind can be trained."""
     if kind == "compressed":
         return LEAST_COMPRESSED
     pca = 2 * dimension if "pca" in kind else 0
@@ -175,7 +180,7 @@ def vectors_needed(kind: str, dimension: int) -> int:
 
 
 def _approximate(faiss: Any, vectors: Vectors, kind: str) -> tuple[Any, DenseKind]:
-    """Return an index of principal components, of clusters, or of both, not yet trained."""
+    """Return an untrained index of principal components, of clusters, or of both."""
     count, dimension = vectors.shape
     settings: dict[str, Any] = {}
     coarse = ""
@@ -220,15 +225,17 @@ def _projected(faiss: Any, rotation: np.ndarray, inner: Any) -> Any:
 
 
 def _factory(faiss: Any, dimension: int, description: str) -> Any:
+    """Return an empty FAISS index for inner products, from FAISS's description of its kind."""
     return faiss.index_factory(dimension, description, faiss.METRIC_INNER_PRODUCT)
 
 
 def _sample(vectors: Vectors, most: int = TRAINING_SAMPLE) -> np.ndarray:
+    """Return every n-th vector, at most `most`, to train an index."""
     return vectors[:: -(-vectors.shape[0] // most)]
 
 
 def write_dense(path: Path, vectors: Vectors, *, kind: IndexKind = "auto", flat_limit: int = FLAT_LIMIT) -> DenseKind:
-    """Write an index of `vectors` (n, d) to `path`; returns what it is.
+    """Write an index of `vectors` (n, d) to `path`, and return its kind.
 
     Raises:
         UsageError: The kind is unknown.
@@ -244,7 +251,7 @@ def write_dense(path: Path, vectors: Vectors, *, kind: IndexKind = "auto", flat_
 
 
 def grow_dense(before: Path, path: Path, vectors: Vectors, start: int) -> None:
-    """Write the index at `before` to `path`, with the vectors from `start` on behind its own."""
+    """Copy the index at `before` to `path`, and append the vectors from position `start` on."""
     need_memory(_loading() + before.stat().st_size // 2**20, "to add to the index")
     import faiss
 
@@ -293,13 +300,13 @@ class DenseIndex:
         return isinstance(self._stored, faiss.IndexFlat)
 
     def vectors(self, positions: np.ndarray) -> np.ndarray:
-        """Return vectors (m, d) float32 at positions (m,), as they were given; of an index that `is_exact`."""
+        """Return vectors (m, d) float32 at positions (m,), unchanged; only for an index that `is_exact`."""
         found: np.ndarray = self._matrix[positions]
         return found
 
     @cached_property
     def _matrix(self) -> np.ndarray:
-        """All vectors (n, d) of an index that `is_exact`, as FAISS stores them: copying some of them takes longer."""
+        """Return all vectors (n, d) of an index that `is_exact`, as stored by FAISS: copying some takes longer."""
         import faiss
 
         flat: Any = self._stored
@@ -307,7 +314,7 @@ class DenseIndex:
         return found
 
     def search(self, vector: np.ndarray, n: int, *, among: np.ndarray | None = None) -> list[tuple[int, float]]:
-        """Return `(position, inner product)` of the `n` nearest vectors, best first, ties by position; see `ranked`."""
+        """Return `(position, inner product)` of the `n` nearest vectors, with the arguments of `ranked`."""
         return self.ranked(vector, n, among=among).pairs()
 
     def ranked(self, vector: np.ndarray, n: int, *, among: np.ndarray | None = None) -> ScoredRanking:
@@ -333,7 +340,7 @@ class DenseIndex:
         return ScoredRanking.sorted(positions[0], scores[0].astype(np.float64))
 
     def _only(self, positions: np.ndarray) -> Any:
-        """Search parameters that pass over all other positions."""
+        """Return FAISS search parameters that exclude all other positions."""
         import faiss
         import numpy as np
 

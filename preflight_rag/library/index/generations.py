@@ -2,8 +2,8 @@
 
 Each build (`building.py`) writes a folder of its own, flushes it to disk, and only then replaces `manifest.json`, which
 names the folder and holds the size and SHA-256 of its files. A reader therefore sees the old index or the new one.
-Searches read the newest one through `CurrentIndex`, which compares the files with these sums and rebuilds what is
-missing or damaged.
+Searches read the newest one through `CurrentIndex`, which compares the files with these checksums and rebuilds a
+missing or damaged index.
 """
 
 from __future__ import annotations
@@ -53,10 +53,11 @@ PURGE = "purge"
 STEPS = (DENSE, LEXICAL, WORDS, TERMS, MANIFEST, PURGE)
 CHECKED = "checked.json"
 ALWAYS_CHECKED = 256_000_000
-"""Bytes of an index that is read whole, to compare checksums, whenever it is opened: about 0.2 s. A larger one is read
-whole only where a file is not the one that was checked before, by its inode, size and times."""
+"""Size in bytes up to which an index is checked by its checksums whenever it is opened, in about 0.2 s. Of a larger
+one, a file is read again only if its inode, size or times differ from those at the last check."""
+# A guess: most disks deliver no faster to more readers.
 READERS = 2
-"""Threads that read a large index for its checksums; a guess: more of them would read from most disks no faster."""
+"""Threads that read a large index for its checksums."""
 
 Stamp = tuple[int, int, int]
 
@@ -67,13 +68,13 @@ class Manifest:
 
     Attributes:
         folder: Name of the generation's folder.
-        generation: Last write of a document that the index knows.
+        generation: Number of the last write to the database that the index includes.
         passages: Number of passages in it.
         dense: FAISS factory string.
         files: Size and SHA-256 by path relative to the folder.
-        kind: Of dense index that was asked for.
-        settings: Numbers of the dense index, as `DenseKind` has them.
-        note: Why the dense index is of another kind; empty when it is not.
+        kind: Requested kind of dense index.
+        settings: Numbers of the dense index, as in `DenseKind`.
+        note: Why the dense index is of another kind; empty if it is not.
         built: Number of passages when the index was last built whole; it may have grown since (`growth.py`).
     """
 
@@ -89,11 +90,11 @@ class Manifest:
 
 
 class Index:
-    """Both indices of one generation, open for search; what only newer versions build may be None.
+    """Both indices of one generation, open for search; parts that only newer versions build may be None.
 
     Attributes:
-        whole_at: The state of the database (`Store.state`) in which it held all passages of the index; None where that
-            was not asked, or is not so.
+        whole_at: The state of the database (`Store.state`) at which it held all passages of the index; None if that was
+            not checked, or is not so.
     """
 
     def __init__(self, root: Path, manifest: Manifest) -> None:
@@ -115,13 +116,13 @@ class Index:
             raise LibraryCorrupt(f"The indices in {folder} do not hold the same passages")
 
     def positions(self, rows: np.ndarray) -> np.ndarray:
-        """Return the positions of those rows that this generation holds, shape (m,), ascending."""
+        """Return the positions of those rows that are in this generation, shape (m,), ascending."""
         import numpy as np
 
         return np.flatnonzero(np.isin(self.rows, rows))
 
     def standing(self, rows: Sequence[int] | np.ndarray) -> np.ndarray | None:
-        """Return the position of each row, shape (m,); None where this generation lacks one of them."""
+        """Return the position of each row, shape (m,); None if this generation lacks one of them."""
         import numpy as np
 
         wanted = np.asarray(rows, dtype=np.int64)
@@ -131,17 +132,17 @@ class Index:
         return found if (self.rows[found] == wanted).all() else None
 
     def search_dense(self, vector: np.ndarray, n: int, *, among: np.ndarray | None = None) -> ScoredRanking:
-        """Return rows and inner products of the nearest `n` passages, best first, of those at the positions `among`."""
+        """Return rows and inner products of the `n` nearest passages, only of the positions `among` if given."""
         found = self.dense.ranked(vector, n, among=among)
         return ScoredRanking(self.rows[found.keys], found.scores)
 
     def search_lexical(self, query: str, n: int, *, among: np.ndarray | None = None) -> ScoredRanking:
-        """Return the rows and BM25 of the best `n` passages, best first, of those at the positions `among`."""
+        """Return rows and BM25 of the `n` best passages, only of the positions `among` if given."""
         return self.lexical.ranked(query, n, among=None if among is None else self.rows[among])
 
 
 def manifest_stamp(root: Path) -> Stamp | None:
-    """Return a stamp that changes whenever a new index is swapped in; None without a manifest."""
+    """Return a stamp of the manifest, which changes when a new index is swapped in; None if there is no manifest."""
     try:
         stat = (root / MANIFEST).stat()
     except OSError:
@@ -150,7 +151,7 @@ def manifest_stamp(root: Path) -> Stamp | None:
 
 
 def read_manifest(root: Path) -> Manifest | None:
-    """Return the manifest, or None where there is none.
+    """Return the manifest, or None if there is none.
 
     Raises:
         LibraryCorrupt: It cannot be read.
@@ -168,9 +169,9 @@ def read_manifest(root: Path) -> Manifest | None:
 
 
 def open_index(root: Path) -> Index | None:
-    """Return the current index, or None where none was ever built.
+    """Return the current index, or None if none was ever built.
 
-    A folder that disappears while it is opened was replaced by a newer one, which is then opened instead.
+    If a newer index replaces the folder while it is opened, the newer one is opened instead.
 
     Raises:
         LibraryCorrupt: The index is damaged.
@@ -187,7 +188,7 @@ def open_index(root: Path) -> Index | None:
 
 
 def read_contents(root: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the settings and documents that the current index is made of; nothing where an older version built it."""
+    """Return settings and documents from which the current index was built; both empty if an older version built it."""
     try:
         manifest = read_manifest(root)
         if manifest is None or CONTENTS not in manifest.files:
@@ -204,10 +205,10 @@ def read_contents(root: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 def _check_files(root: Path, manifest: Manifest) -> None:
     """Compare the files with the manifest's checksums before anything is read from them.
 
-    A damaged file that still opens gives wrong answers without a word, so being readable is not enough.
+    A damaged file that still opens would give wrong answers silently, so opening it is not check enough.
 
     Raises:
-        LibraryCorrupt: A file is missing or is not what was written.
+        LibraryCorrupt: A file is missing or differs from what was written.
     """
     folder = root / manifest.folder
     for name, entry in manifest.files.items():
@@ -217,7 +218,7 @@ def _check_files(root: Path, manifest: Manifest) -> None:
     is_large = sum(entry["size"] for entry in manifest.files.values()) > ALWAYS_CHECKED
     if is_large and _checked_before(root) == {"folder": manifest.folder, "files": stamps}:
         return
-    # The largest first, so that no reader is left alone with it; hashlib lets others run while it works.
+    # The largest first, so that no thread is left alone with it at the end; hashlib releases the interpreter's lock.
     names = sorted(manifest.files, key=lambda name: -int(manifest.files[name]["size"]))
     with ThreadPoolExecutor(READERS) if is_large else nullcontext() as readers:
         sums = (readers.map if readers else map)(lambda name: entry_of(folder / name)["sha256"], names)
@@ -225,7 +226,7 @@ def _check_files(root: Path, manifest: Manifest) -> None:
             if found != manifest.files[name]["sha256"]:
                 raise LibraryCorrupt(f"The index file {folder / name} fails its checksum")
     if is_large:
-        with suppress(OSError):  # of a folder that cannot be written: it is read whole again next time
+        with suppress(OSError):  # the folder cannot be written: the files are read whole again next time
             scratch = root / f".{CHECKED}.{secrets.token_hex(4)}.json"
             scratch.write_text(json.dumps({"folder": manifest.folder, "files": stamps}), encoding="utf-8")
             os.replace(scratch, root / CHECKED)
@@ -238,9 +239,9 @@ def _stamp(path: Path) -> list[int]:
 
 
 def _checked_before(root: Path) -> object:
-    """Return the record of the files that `_check_files` has read whole.
+    """Return the record of the files whose checksums `_check_files` has compared.
 
-    None where it has not, or the record is damaged.
+    None if there is no record, or it is damaged.
     """
     try:
         return json.loads((root / CHECKED).read_text(encoding="utf-8"))
@@ -272,7 +273,7 @@ def entry_of(path: Path) -> dict[str, Any]:
 
 
 class CurrentIndex:
-    """The index that the manifest names; when any process swaps in another one, that one is opened.
+    """Opens the index that the manifest names, and reopens it when any process swaps in another one.
 
     Args:
         store: The database that the index is built from.
@@ -288,7 +289,7 @@ class CurrentIndex:
         self._repairs: list[str] = []
 
     def get(self) -> Index:
-        """Return the index, rebuilt from the database where it is missing, damaged or empty.
+        """Return the index, rebuilt from the database if it is missing, damaged or empty.
 
         Raises:
             LibraryEmpty: There is no passage to find.
@@ -316,10 +317,10 @@ class CurrentIndex:
             return self._index
 
     def after(self, damage: LibraryCorrupt, searched: Index) -> Index:
-        """Return the index to search after one turned out damaged: rebuilt, unless it was replaced in the meantime.
+        """Return the index to use after `searched` turned out damaged: rebuilt, unless it was replaced in the meantime.
 
-        What an index that was replaced points to is deleted, so a search that had begun with it fails, too; by then
-        another thread may have opened the new one.
+        The files of a replaced index are deleted, so a search that had begun with it fails, too; by then another thread
+        may have opened the new one.
         """
         with self._lock:
             if searched is self._index and manifest_stamp(self._root) == self._stamp:
@@ -327,7 +328,7 @@ class CurrentIndex:
             return self.get()
 
     def notes(self) -> list[str]:
-        """Return notes that the index was rebuilt, and how many documents it does not know yet."""
+        """Return notes: that the index was rebuilt, and how many documents it does not contain yet."""
         notes = list(self._repairs)
         with self._lock:
             known = self._index.manifest.generation if self._index else None
@@ -341,6 +342,7 @@ class CurrentIndex:
             self._index = None
 
     def _repair(self, damage: LibraryCorrupt | None) -> None:
+        """Rebuild the index, and remember the damage for `notes`."""
         reason = damage.message if damage else "There was no index yet"
         try:
             self._rebuild()

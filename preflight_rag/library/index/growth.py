@@ -1,10 +1,10 @@
-"""A generation of the index that is made of the one before and of what was added since, without reading the rest again.
+"""A new index generation made from the previous one and the passages added since, without reading the rest again.
 
-An index of a million passages takes a quarter of an hour to build, and a thousand new ones are mostly just added.
-Where nothing that the index before holds was changed or deleted, the new one is a copy of its files with the new
-passages behind the others; what a whole build finds, it finds, too. Else, and where it has grown by `MOST_GROWTH`
-since it was last built whole, it is built anew: a deleted text must be nowhere in the files, and the codes of a
-compressed index are fitted to the vectors that it was built with.
+An index of a million passages takes a quarter of an hour to build, and a thousand new ones are mostly just added. If
+no passage of the previous index was changed or deleted, the new one is a copy of its files with the new passages
+appended, and finds the same as a full build. Otherwise, or once it has grown by `MOST_GROWTH` since its last full
+build, it is built anew: a deleted text must not remain anywhere in the files, and the codes of a compressed index
+are fitted to the vectors with which it was built.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from preflight_rag.library.storage.store import Store, StoredVectors
 
 MOST_GROWTH = 1.25
-"""Passages, as a share of those of the last whole build, up to which an index grows; a guess."""
+"""Most passages, as a multiple of those at the last full build, to which an index grows; a guess."""
 
 
 def can_grow(before: Index, store: Store, vectors: StoredVectors, *, kind: IndexKind, flat_limit: int) -> bool:
-    """Return whether all that is new can be added behind what an index holds.
+    """Return whether all new passages can be appended to an index.
 
-    Smaller ones than `flat_limit` are built anew: that takes seconds.
+    Indices smaller than `flat_limit` are built anew: that takes seconds.
     """
     manifest, count = before.manifest, len(before.rows)
     has_parts = before.terms is not None and before.places is not None and before.vocabulary is not None

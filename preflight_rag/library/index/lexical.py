@@ -33,18 +33,18 @@ FIELD = "text"
 ROW = "row"
 ANALYSER = "preflight_english"
 LONGEST_TERM = 100
-"""Longer runs of characters are no words but data, and are not indexed; a guess."""
+"""Longer runs of characters are data, not words, and are not indexed; a guess."""
 MAX_TERMS = 1024
-"""Clauses of one query, the usual limit of Lucene and its kin."""
+"""Most clauses of one query, the usual limit of Lucene and its kin."""
 WRITER_BYTES = 64_000_000
-"""Memory of tantivy's writer, which takes no less than 15 MB; a guess."""
+"""Memory of tantivy's writer, which requires at least 15 MB; a guess."""
 WRITING_MEGABYTES = 600
-"""Addresses that the writer and its threads take: with less it ended its process here."""
+"""Megabytes of address space that the writer and its threads take: with less it killed the process in a test."""
 _TOKEN = re.compile(r"[^\W_]+")
 
 
 def write_lexical(folder: Path, passages: Iterable[tuple[int, str, str]]) -> int:
-    """Index `(row, title, text)` into the empty `folder`; returns how many there were."""
+    """Index `(row, title, text)` into the empty `folder`, and return the number of passages."""
     need_memory(WRITING_MEGABYTES, "to build the index")
     import tantivy
 
@@ -52,7 +52,7 @@ def write_lexical(folder: Path, passages: Iterable[tuple[int, str, str]]) -> int
 
 
 def grow_lexical(before: Path, folder: Path, passages: Iterable[tuple[int, str, str]]) -> int:
-    """Write the index in `before` to the empty `folder`, with `(row, title, text)` added; how many were."""
+    """Copy the index in `before` to the empty `folder`, add `(row, title, text)`, and return the number added."""
     need_memory(WRITING_MEGABYTES, "to add to the index")
     import tantivy
 
@@ -63,7 +63,7 @@ def grow_lexical(before: Path, folder: Path, passages: Iterable[tuple[int, str, 
 
 
 def _added(index: tantivy.Index, passages: Iterable[tuple[int, str, str]]) -> int:
-    """Add passages to an index and write it; how many there were."""
+    """Add passages to an index, commit them, and return their number."""
     import tantivy
 
     index.register_tokenizer(ANALYSER, open_analyser())
@@ -80,10 +80,10 @@ def _added(index: tantivy.Index, passages: Iterable[tuple[int, str, str]]) -> in
 
 
 class LexicalIndex:
-    """A lexical index that is read from `folder`; where that is read-only, from a temporary copy, for tantivy's locks.
+    """A lexical index in `folder`, or in a temporary copy if that is read-only, because tantivy needs lock files.
 
     Raises:
-        LibraryCorrupt: It cannot be read.
+        LibraryCorrupt: The index cannot be read.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -112,7 +112,7 @@ class LexicalIndex:
 
     @property
     def is_current(self) -> bool:
-        """Whether the index has this version's fields, so that passages can be added to it."""
+        """Whether the index has the fields of this version, so that passages can be added to it."""
         return self._has_positions and self._has_row_terms and self._has_row_column
 
     def terms(self, query: str) -> list[str]:
@@ -120,7 +120,7 @@ class LexicalIndex:
         return list(dict.fromkeys(self._analyser.analyze(query)))[:MAX_TERMS]
 
     def search(self, query: str, n: int, *, among: np.ndarray | None = None) -> list[tuple[int, float]]:
-        """Return `(row, BM25)` of the `n` passages with the largest BM25, best first, ties by row; see `ranked`."""
+        """Return `(row, BM25)` of the `n` passages with the largest BM25, with the arguments of `ranked`."""
         return self.ranked(query, n, among=among).pairs()
 
     def ranked(self, query: str, n: int, *, among: np.ndarray | None = None) -> ScoredRanking:
@@ -148,9 +148,8 @@ class LexicalIndex:
     def _search_among(self, query: tantivy.Query, n: int, among: np.ndarray) -> ScoredRanking:
         """Return the best `n` of the rows `among`.
 
-        Few rows are looked up as terms; for many the ranking is read until it has enough of them.
-
-        An index that an older version built can only be read so.
+        A few rows become part of the query; with many, the ranking is read until it contains enough of them, as it
+        always is in an index that an older version built.
         """
         import numpy as np
         from tantivy import Occur, Query
@@ -168,10 +167,10 @@ class LexicalIndex:
                 return ScoredRanking(hits.keys[fits], hits.scores[fits]).best(n)
 
     def match(self, expression: Expression, n: int) -> tuple[list[tuple[int, float]], int]:
-        """Return rows of the `n` passages that fit a Boolean expression, by BM25, best first, and how many fit in all.
+        """Return rows and BM25 of the `n` best passages for a Boolean expression, and the number of all that match.
 
-        Field tags and truncation marks count for nothing. In an index that an older version built, the words of a
-        phrase need only all occur.
+        Field tags and truncation marks are ignored. In an index that an older version built, the words of a phrase need
+        not be adjacent.
         """
         query = self._query(expression)
         if n < 1 or query is None:
@@ -182,7 +181,7 @@ class LexicalIndex:
             return self._rows(result.hits).pairs(), hits
 
     def _rows(self, hits: Sequence[tuple[float, tantivy.DocAddress]]) -> ScoredRanking:
-        """Return the rows of hits; if only the index's store has them, they are read one by one."""
+        """Return the rows and scores of hits; in an old index the rows are read from its document store one by one."""
         import numpy as np
 
         addresses = [address for _, address in hits]
@@ -193,7 +192,7 @@ class LexicalIndex:
         return ScoredRanking.sorted(np.array(rows, np.int64), np.array([score for score, _ in hits], np.float64))
 
     def _query(self, expression: Expression) -> tantivy.Query | None:
-        """Return the query of an expression; None where nothing in it can be looked for, as in one of stop words."""
+        """Return the tantivy query of an expression; None if nothing in it can be looked up, e.g. only stop words."""
         from tantivy import Occur, Query
 
         if isinstance(expression, SearchTerm):
@@ -210,6 +209,7 @@ class LexicalIndex:
         return Query.boolean_query(clauses) if clauses else None
 
     def _term_query(self, term: SearchTerm) -> tantivy.Query | None:
+        """Return the tantivy query of a word or phrase; None if it has only stop words."""
         from tantivy import Occur, Query
 
         places = term_places(self._analyser.analyze, term.text)[:MAX_TERMS]
@@ -220,14 +220,14 @@ class LexicalIndex:
 
 
 def term_places(analyse: Callable[[str], Sequence[str]], text: str) -> list[tuple[int, str]]:
-    """Return `(place, term)` of the terms of a text, word by word; words that are none, as stop words, leave a gap."""
+    """Return `(position, term)` of the terms of a text; a word without a term, such as a stop word, leaves a gap."""
     analysed = enumerate(map(analyse, _TOKEN.findall(text)))
     return [(place, terms[0]) for place, terms in analysed if terms]
 
 
 @contextmanager
 def _translated_errors(folder: Path) -> Iterator[None]:
-    """Raise what tantivy says of damaged files as LibraryCorrupt; its panics are no `Exception`s."""
+    """Raise tantivy's errors about damaged files as `LibraryCorrupt`; its panics are not `Exception`s."""
     try:
         yield
     except BaseException as error:
@@ -241,6 +241,7 @@ def _is_panic(error: BaseException) -> bool:
 
 
 def _open(folder: Path, analyser: tantivy.TextAnalyzer) -> tantivy.Index:
+    """Open the Tantivy index of a folder with the package's analyser."""
     import tantivy
 
     index = tantivy.Index.open(str(folder))

@@ -1,12 +1,12 @@
-"""What a search needs of a passage before it is read, as arrays: its names, its length, where it stands.
+"""Data of passages that a search needs before it reads any: ids, lengths and positions, as arrays.
 
-A search ranks a hundred passages or more, of which a few are read. What the ranking asks of the others lies in the
-index, in the order of its rows:
+A search ranks a hundred passages or more, of which a few are read. The data that ranking needs of the others lies in
+the index, in the order of its rows:
 
 - `ids`, `ids-starts`: the passages' ids in UTF-8, one after the other.
-- `documents`, `documents-starts`, `document-of`: the ids of their documents, and which of these is each passage's. An
-  id stands once for each run of passages of its document.
-- `tokens`, `starts`: as a `Passage` has them.
+- `documents`, `documents-starts`, `document-of`: the ids of their documents, and for each passage the number of its
+  document. An id stands once for each run of consecutive passages of its document.
+- `tokens`, `starts`: the fields of the same names of `Passage`.
 - `is-retracted`: whether the document's title says that it was retracted.
 """
 
@@ -28,11 +28,11 @@ FOLDER = "places"
 IDS, DOCUMENTS, DOCUMENT_OF = "ids", "documents", "document-of"
 TOKENS, STARTS, IS_RETRACTED = "tokens", "starts", "is-retracted"
 REMEMBERED = 10_000
-"""Passages whose positions are remembered by their ids: those that a search has found are asked for by it next."""
+"""Passages whose positions are cached by their ids, since a search's hits are looked up by id right after it."""
 
 
 class PassagePlaces:
-    """Where the passages of one index generation stand: their ids, documents, lengths and starts, read from files.
+    """The passages of one index generation: their ids, documents, lengths and offsets, read from files.
 
     Args:
         folder: The folder of the index into which `write_places` wrote these files.
@@ -52,13 +52,13 @@ class PassagePlaces:
         return len(self._ids)
 
     def names(self, positions: np.ndarray) -> list[tuple[str, str]]:
-        """Return `(passage id, document id)` of the passages at these positions."""
+        """Return `(passage id, document id)` of the passages at these positions of the index."""
         ids, documents = self._ids, self._documents
         owners = self._document_of[positions].tolist()
         return [(ids[at], documents[owner]) for at, owner in zip(positions.tolist(), owners, strict=True)]
 
     def passages(self, positions: np.ndarray) -> list[UnreadPassage]:
-        """Return the passages at these positions, without what only the database has."""
+        """Return the passages at these positions, without the fields that only the database has."""
         numbers = (values[positions].tolist() for values in (self._tokens, self._starts, self._is_retracted))
         named = self.names(positions)
         if len(self._lately) > REMEMBERED:
@@ -79,14 +79,14 @@ class PassagePlaces:
         return found
 
     def lately(self, ids: Sequence[str]) -> list[int] | None:
-        """Return the positions of passages that a recent search returned; None if one of them is not among these."""
+        """Return the positions of passages that recent searches returned; None if one of them is not cached."""
         known = self._lately
         found = [known[name] for name in ids if name in known]
         return found if len(found) == len(ids) else None
 
 
 def open_places(folder: Path) -> PassagePlaces | None:
-    """Return the places that lie in a folder; None where an older version built the index.
+    """Return the `PassagePlaces` in a folder; None if an older version built the index.
 
     Raises:
         LibraryCorrupt: A file cannot be read.
@@ -95,10 +95,10 @@ def open_places(folder: Path) -> PassagePlaces | None:
 
 
 def write_places(folder: Path, passages: Iterable[Sequence[object]]) -> None:
-    """Write the places of passages into the empty `folder`.
+    """Write the files that `PassagePlaces` reads into the empty `folder`.
 
     Args:
-        folder: Where to.
+        folder: The index folder.
         passages: `(row, passage id, document id, title, tokens, start)` of each, ordered by row.
     """
     for name, values in _arrays(passages).items():
@@ -106,7 +106,7 @@ def write_places(folder: Path, passages: Iterable[Sequence[object]]) -> None:
 
 
 def grow_places(before: Path, folder: Path, passages: Iterable[Sequence[object]]) -> None:
-    """Write the places in `before` to the empty `folder`, with those of more passages behind them."""
+    """Copy the files in `before` to the empty `folder`, with the data of more passages appended."""
     import numpy as np
 
     added = _arrays(passages)
@@ -121,7 +121,7 @@ def grow_places(before: Path, folder: Path, passages: Iterable[Sequence[object]]
 
 
 def _arrays(passages: Iterable[Sequence[object]]) -> dict[str, array[int] | bytearray]:
-    """Return the numbers of each file by its name."""
+    """Return the content of each file by its name."""
     strings = {IDS: bytearray(), DOCUMENTS: bytearray()}
     ends = {name: array("q", [0]) for name in strings}
     document_of, tokens, starts, retracted = array("I"), array("q"), array("q"), array("B")

@@ -1,4 +1,4 @@
-"""A ranking as two arrays, as both indices give it and as it is fused."""
+"""A ranking as two arrays: what both indices return and what is fused."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class ScoredRanking:
     """A ranking, best first.
 
     Attributes:
-        keys: What is ranked, (n,) int64: rows of the database, or positions in an index.
-        scores: (n,) float64.
+        keys: The ranked things, (n,) int64: rows of the database, or positions in an index.
+        scores: Their scores, (n,) float64.
     """
 
     keys: np.ndarray
@@ -24,14 +24,14 @@ class ScoredRanking:
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[int, float]]) -> ScoredRanking:
-        """Return one that is given as `(key, score)`, best first."""
+        """Return a ranking of `(key, score)` pairs that are sorted best first."""
         import numpy as np
 
         return cls(np.array([key for key, _ in pairs], np.int64), np.array([score for _, score in pairs], np.float64))
 
     @classmethod
     def sorted(cls, keys: np.ndarray, scores: np.ndarray) -> ScoredRanking:
-        """Return one of keys that come in any order; ties by key."""
+        """Return a ranking of keys in any order, sorted by score; ties by key."""
         import numpy as np
 
         order = np.lexsort((keys, -scores))
@@ -41,9 +41,9 @@ class ScoredRanking:
         return len(self.keys)
 
     def best(self, n: int) -> ScoredRanking:
-        """Return the first `n`."""
+        """Return the first `n` entries."""
         return ScoredRanking(self.keys[:n], self.scores[:n])
 
     def pairs(self) -> list[tuple[int, float]]:
-        """Return `(key, score)`, best first."""
+        """Return `(key, score)` pairs, best first."""
         return list(zip(self.keys.tolist(), self.scores.tolist(), strict=True))

@@ -1,17 +1,17 @@
-"""The terms of all passages as numbers, worked out when an index is built and read as arrays.
+"""The terms of all passages as numbers, computed when an index is built and read as arrays.
 
-The second stage compares a hundred passages with a question by their terms. To split and stem them took most of a
-search; here they are looked up. The files are NumPy arrays without pickled objects:
+The second stage compares a hundred passages with a question by their terms. Splitting and stemming them would take
+most of a search's time, so they are looked up here. The files are NumPy arrays without pickled objects:
 
 - `vocabulary`, `vocabulary-starts`: the distinct terms in UTF-8, sorted, one after the other; a term's place among them
   is its number.
 - `text`, `text-starts`: the numbers of every passage's `passage_terms`, one passage after the other, in the order of
   the index's rows; `title`, `title-starts`: those of its title.
-- `words`, `words-starts`: those that `words` gives of title and text, by which BM25 compares a few passages. Mostly
-  they are those of `text`: `is-same` says where, and they are not written twice.
-- `made-of`: a checksum of each passage's title and text. What did not change is taken over from the index before.
+- `words`, `words-starts`: the numbers of what `words` returns for title and text, by which BM25 compares a few
+  passages. Mostly they equal those of `text`: then `is-same` says so, and they are not stored twice.
+- `made-of`: a checksum of each passage's title and text. Unchanged passages are copied from the previous index.
 
-Terms of another analyser than today's are of no use; `ANALYSER` holds the words that it makes of a few lines of text.
+Terms of an older analyser are of no use; `ANALYSER` holds the analysed words of a few sample lines, for comparison.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ VOCABULARY, TEXT, TITLE, WORDS, IS_SAME = "vocabulary", "text", "title", "words"
 MADE_OF = "made-of"
 
 BLOCK = 1 << 20
-"""Numbers that are written at once; a guess."""
+"""Numbers written at once; a guess."""
 REMEMBERED = 10_000
-"""Terms whose numbers are remembered: those of a question are asked for three times. A guess."""
+"""Terms whose numbers are cached: a question's terms are looked up three times. A guess."""
 _PROBE = """Running runners ran easily; generously generalised organisations' studies (IL-6, IL6, COVID-19, TNF-α, U.S.)
 1,234.5 mg of β-blockers don't relate to the U.K.'s hopping, hoped, hopeful, skies, dying, exceed, proceeding, news,
 inning, outings, early, only, singly, bias, atlas, cosmos, andes, café naïve 東京都 μg/ml µmol re-entry state-of-the-art
@@ -53,7 +53,7 @@ adjustment dependent adoption communism activate angularity homologous effective
 
 
 class TermIndex:
-    """The terms of one index generation's passages; large files are mapped, so that opening reads hardly any of them.
+    """The terms of one index generation's passages; large files are memory-mapped, so opening reads little of them.
 
     Args:
         folder: What `write_terms` wrote.
@@ -82,7 +82,7 @@ class TermIndex:
         return self._arrays[name]
 
     def numbers(self, terms: Sequence[str]) -> list[int]:
-        """Return the number of each term; -1 where no passage has it."""
+        """Return the number of each term; -1 for a term that no passage has."""
         if len(self._numbers) > REMEMBERED:
             self._numbers = {}
         known = self._numbers
@@ -92,37 +92,39 @@ class TermIndex:
         return [known[term] for term in terms]
 
     def _number(self, term: str) -> int:
+        """Return the number of a term, or -1."""
         place, is_there = self.place(term.encode("utf-8", "surrogatepass"))
         return place if is_there else -1
 
     def place(self, term: bytes) -> tuple[int, bool]:
-        """Return the position of a term in UTF-8 among the sorted terms, and whether it is there."""
+        """Return the position of a UTF-8 term in sorted order, and whether it is there; if not, where it would be."""
         size = len(self.vocabulary)
         place = bisect_left(range(size), term, key=self.vocabulary.encoded)
         return place, place < size and self.vocabulary.encoded(place) == term
 
     def text(self, position: int) -> np.ndarray:
-        """Return the terms of the passage that stands at a position of the index."""
+        """Return the term numbers of the passage at a position of the index."""
         return self._stretch(TEXT, position)
 
     def title(self, position: int) -> np.ndarray:
-        """Return the terms of the title of the passage at a position."""
+        """Return the term numbers of the title of the passage at a position."""
         return self._stretch(TITLE, position)
 
     def words(self, position: int) -> np.ndarray:
-        """Return the words of the passage and its title at a position."""
+        """Return the word numbers of title and text of the passage at a position."""
         return self._stretch(TEXT if self._is_same[position] else WORDS, position)
 
     def _stretch(self, name: str, position: int) -> np.ndarray:
+        """Return the numbers that a file holds for the passage at a position."""
         begin, end = self._arrays[name + ENDS][position : position + 2]
         return self._arrays[name][begin:end]
 
     @contextmanager
     def scratch(self) -> Iterator[np.ndarray]:
-        """Zeros of float64, one for each term, for the caller alone, who leaves them as zeros.
+        """Yield an array of float64 zeros, one for each term; the caller must reset what it changes to zero.
 
-        To number the terms of a few passages anew takes sorting them; here they are counted where they stand. There are
-        as many of these arrays as searches were at work at once.
+        Counting terms directly in such an array avoids sorting and renumbering the terms of a few passages. Arrays are
+        reused; there are as many as searches ran at once.
         """
         import numpy as np
 
@@ -131,18 +133,18 @@ class TermIndex:
         except IndexError:
             zeros = np.zeros(len(self.vocabulary))
         yield zeros
-        self._scratch.append(zeros)  # after an error they may be no zeros, and are left behind
+        self._scratch.append(zeros)  # after an error it may contain other values, and is dropped
 
     def texts(self, positions: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the terms of several passages, one after the other (total,) uint32, and how many each has (n,)."""
+        """Return the terms of passages, concatenated (total,) uint32, and each passage's number of terms (n,)."""
         return _gathered(self._arrays[TEXT], self._arrays[TEXT + ENDS], positions)
 
     def titles(self, positions: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the terms of the passages' titles, one after the other, and their lengths."""
+        """Return the terms of the passages' titles, concatenated, and the number of each title's terms."""
         return _gathered(self._arrays[TITLE], self._arrays[TITLE + ENDS], positions)
 
     def of(self, position: int) -> PassageTerms:
-        """Return the terms of the passage that stands at a position of the index."""
+        """Return the terms of the passage at a position of the index."""
         return PassageTerms(self, position)
 
     def terms(self) -> Iterator[str]:
@@ -153,7 +155,7 @@ class TermIndex:
 def _gathered(
     values: np.ndarray, starts: np.ndarray, positions: Sequence[int] | np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the parts of an array, concatenated, and their lengths."""
+    """Return parts of an array, concatenated, and their lengths."""
     import numpy as np
 
     chosen = np.asarray(positions, dtype=np.int64)
@@ -163,9 +165,9 @@ def _gathered(
 
 
 def open_terms(folder: Path) -> TermIndex | None:
-    """Return the terms that lie in a folder.
+    """Return the terms stored in a folder.
 
-    None where they are another analyser's, or an older version built the index.
+    None if another analyser made them, or an older version built the index.
 
     Raises:
         LibraryCorrupt: A file cannot be read.
@@ -186,9 +188,9 @@ def write_terms(
     """Write the terms of `(row, title, text)` into the empty `folder`.
 
     Args:
-        folder: Where to.
-        passages: All of the index, ordered by row.
-        before: Rows and terms of an index of the same library: a passage that it has is not read again.
+        folder: The index folder.
+        passages: All passages of the index, ordered by row.
+        before: Rows and terms of the previous index: its passages are not analysed again.
     """
     import numpy as np
 
@@ -208,7 +210,7 @@ def write_terms(
             found.read(key, title, text)
     del known
     arrays = {name: np.frombuffer(its, dtype=np.uint32) for name, its in found.lists.items()}
-    # What no passage has any more goes: a deleted document's words are to be nowhere.
+    # Terms that no passage has any more are dropped: a deleted document's words must not remain anywhere.
     is_used = np.zeros(len(numbers), dtype=bool)
     for every in arrays.values():
         for block in _blocks(every):
@@ -229,9 +231,9 @@ def write_terms(
 
 
 def grow_terms(before: TermIndex, folder: Path, passages: Iterable[tuple[int, str, str]]) -> None:
-    """Write an index's terms into the empty `folder`, with those of `(row, title, text)` behind them.
+    """Write an index's terms into the empty `folder`, with those of `(row, title, text)` appended.
 
-    Its terms get new numbers where new ones stand between them, which takes no reading of texts.
+    Old terms are renumbered where new ones sort between them, which needs no reading of texts.
     """
     import numpy as np
 
@@ -263,7 +265,7 @@ def grow_terms(before: TermIndex, folder: Path, passages: Iterable[tuple[int, st
 
 
 def _write_merged(folder: Path, before: StringArray, new: Sequence[bytes], gaps: np.ndarray) -> None:
-    """Write a vocabulary with new terms, each of them before the term of the old one at its gap."""
+    """Write a vocabulary merged with new terms: each stands before the old term at the index in `gaps`."""
     import numpy as np
 
     parts, at = [], 0
@@ -277,10 +279,10 @@ def _write_merged(folder: Path, before: StringArray, new: Sequence[bytes], gaps:
 
 
 class _Numbers:
-    """Passages' terms as numbers, while they are gathered.
+    """Collects passages' terms as numbers.
 
     Args:
-        numbers: By term; what is not in it yet gets the next one.
+        numbers: The number of each term; a new term gets the next number.
     """
 
     def __init__(self, numbers: dict[str, int]) -> None:
@@ -290,7 +292,7 @@ class _Numbers:
         self.is_same, self.made_of = array("B"), array("Q")
 
     def read(self, key: int, title: str, text: str) -> None:
-        """Add a passage's terms."""
+        """Analyse a passage, and add its terms."""
         read = {TEXT: passage_terms(title, text), TITLE: words_by_token(title), WORDS: words(f"{title} {text}")}
         numbers = self._numbers
         numbers_of_terms = {}
@@ -299,7 +301,7 @@ class _Numbers:
         self.add(key, numbers_of_terms)
 
     def add(self, key: int, lists: dict[str, list[int]]) -> None:
-        """Add a passage's terms, which have numbers."""
+        """Add a passage's terms, given as numbers."""
         self.is_same.append(lists[WORDS] == lists[TEXT])
         for name, its in lists.items():
             self.lists[name].extend([] if name == WORDS and self.is_same[-1] else its)
@@ -308,12 +310,13 @@ class _Numbers:
 
 
 def _blocks(numbers: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield an array in blocks, so that work on it does not need its memory a second time."""
+    """Yield an array in blocks, so that processing it does not need its memory a second time."""
     for start in range(0, len(numbers), BLOCK):
         yield numbers[start : start + BLOCK]
 
 
 def _made_of(title: str, text: str) -> int:
+    """Return a checksum of a passage's title and text."""
     found = blake2b(title.encode("utf-8", "surrogatepass"), digest_size=8)
     found.update(b"\0" + text.encode("utf-8", "surrogatepass"))
     return int.from_bytes(found.digest(), "little")
@@ -321,5 +324,5 @@ def _made_of(title: str, text: str) -> int:
 
 @lru_cache(maxsize=1)
 def analysed_probe() -> list[str]:
-    """Return the terms of a few probe lines, which tell whether an index was built by this analyser."""
+    """Return the terms of a few sample lines, by which it is checked whether an index was built by this analyser."""
     return [*words_by_token(_PROBE), *words(_PROBE)]

@@ -1,6 +1,6 @@
-"""The library's vocabulary: its words as they are written, lower-cased, with how many passages and documents hold them.
+"""The library's vocabulary: its words, lower-cased but not stemmed, with how many passages and documents contain them.
 
-It is one SQLite file in each index generation, so that asking for a few words costs next to nothing and only spelling
+It is one SQLite file in each index generation, so that looking up a few words costs next to nothing and only spelling
 correction ever reads more of it.
 """
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 WORDS = "words.db"
 LONGEST = 40
-"""Letters of the longest word that is kept; longer ones are no words. A guess."""
+"""Letters of the longest word that is kept; longer ones are not words. A guess."""
 HEAD, TAIL = 2, 3
-"""Letters at the beginning or at the end that two spellings share for one to be looked for as the other."""
+"""Number of first, or of last, letters that a word must share with a misspelling to be considered."""
 
 _WORD = re.compile(r"[^\W\d_]+")
 _CHUNK = 500
-"""Words in one SQL statement: SQLite of some builds takes 999 parameters at most."""
+"""Words in one SQL statement: some builds of SQLite take at most 999 parameters."""
 _FOR_ONE_WRITER = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
 _TABLES = f"""
 {_FOR_ONE_WRITER}
@@ -45,7 +45,7 @@ CREATE TABLE words (
 
 @dataclass(frozen=True)
 class WordCount:
-    """A word of the library, and how many passages and documents hold it."""
+    """A word of the library, and how many passages and documents contain it."""
 
     word: str
     passages: int
@@ -58,15 +58,15 @@ def letters(text: str) -> list[str]:
 
 
 def neighbours(word: str) -> list[str]:
-    """Return a word with two letters swapped, or with one left out."""
+    """Return all variants of a word with two adjacent letters swapped, or with one left out."""
     swapped = [word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(len(word) - 1)]
     return list(dict.fromkeys([*swapped, *(word[:i] + word[i + 1 :] for i in range(len(word)))]))
 
 
 def write_vocabulary(path: Path, texts: Iterable[tuple[str, str]]) -> int:
-    """Write the words of `(document id, text)` pairs to a new file; returns how many different ones there are.
+    """Write the words of `(document id, text)` pairs to a new file, and return the number of different words.
 
-    The texts of a document follow each other; where they do not, it is counted once for each run of them.
+    The texts of a document must follow each other; otherwise it is counted once for each run of them.
     """
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.executescript(_TABLES)
@@ -79,7 +79,7 @@ def write_vocabulary(path: Path, texts: Iterable[tuple[str, str]]) -> int:
 
 
 def grow_vocabulary(before: Path, path: Path, texts: Iterable[tuple[str, str]]) -> None:
-    """Write the words at `before` to `path`, with those of `(document id, text)` pairs of other documents added."""
+    """Write the words at `before` to `path`, with those of `(document id, text)` pairs of new documents added."""
     shutil.copyfile(before, path)
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.executescript(_FOR_ONE_WRITER)
@@ -113,7 +113,7 @@ def _counted(texts: Iterable[tuple[str, str]]) -> Iterator[tuple[str, int, int, 
 
 
 def texts_by_document(store: Store, after: int = 0) -> Iterator[tuple[str, str]]:
-    """`(document id, title and text)` of a library's passages behind a row, in the order that they were stored in."""
+    """Yield `(document id, title and text)` of the passages with rows greater than `after`, in the order of storing."""
     batch: list[tuple[int, str]] = []
 
     def named() -> Iterator[tuple[str, str]]:
@@ -133,10 +133,10 @@ class Vocabulary:
     """The words of one index generation. Safe to use from several threads.
 
     Args:
-        path: What `write_vocabulary` wrote.
+        path: The file that `write_vocabulary` wrote.
 
     Raises:
-        LibraryCorrupt: At the first look-up, where the file cannot be read.
+        LibraryCorrupt: At the first look-up, if the file cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -146,7 +146,7 @@ class Vocabulary:
         return int(self._rows("SELECT count(*) FROM words")[0][0])
 
     def counts(self, words: Iterable[str]) -> dict[str, WordCount]:
-        """Return the passage counts of those of the words that the library contains, by the word as given."""
+        """Return the counts of those words that the library contains, by the word as given."""
         wanted: dict[str, list[str]] = {}
         for word in words:
             wanted.setdefault(unicodedata.normalize("NFC", word).lower(), []).append(word)
@@ -166,7 +166,7 @@ class Vocabulary:
         return [word for word in words if word not in known]
 
     def similar(self, word: str, distance: int) -> list[WordCount]:
-        """Return the words that `word` may be a misspelling of.
+        """Return the words of which `word` may be a misspelling.
 
         Their length differs by at most `distance`, and they share the first or the last letters with it or are its
         `neighbours`.
@@ -185,10 +185,11 @@ class Vocabulary:
         return [WordCount(*row) for row in rows]
 
     def passages(self) -> int:
-        """Return the sum of the words' passage counts: the scale of their frequencies."""
+        """Return the sum of all words' passage counts, the denominator of their frequencies."""
         return int(self._rows("SELECT coalesce(sum(passages), 0) FROM words")[0][0])
 
     def _rows(self, sql: str, parameters: Sequence[str | int] = ()) -> list[tuple[str, int, int]]:
+        """Return the rows of a query to the vocabulary's file."""
         try:
             uri = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
             with closing(sqlite3.connect(uri, uri=True)) as database:

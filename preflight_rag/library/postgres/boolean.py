@@ -1,6 +1,6 @@
-"""Boolean expressions over posting lists: which passages fit, and by which BM25, as `LexicalIndex.match` counts it.
+"""Boolean expressions over posting lists: which passages match, with the same BM25 scores as `LexicalIndex.match`.
 
-The lists say which words a passage has, not where, so the passages that have all words of a phrase are read.
+The lists say which words a passage has, not where, so for a phrase the passages with all of its words are read.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from preflight_rag.library.postgres.store import PostgresStore
 
 MOST_READ = 20_000
-"""Passages with all words of a phrase up to which the phrase itself is checked: reading more takes two seconds or
+"""Most passages with all words of a phrase in which the phrase itself is looked for: reading more takes two seconds or
 longer."""
 
 
 def matching_passages(store: PostgresStore, expression: Expression) -> ScoredRanking:
-    """Return the rows and scores of all passages that fit an expression, best first, ties by row.
+    """Return the rows and scores of all passages that match an expression, best first, ties by row.
 
     Raises:
         LibraryEmpty: There is no passage to find.
@@ -45,13 +45,13 @@ def matching_passages(store: PostgresStore, expression: Expression) -> ScoredRan
 
 
 class _Matching:
-    """One expression over one state of the library."""
+    """The evaluation of one expression over one state of the library."""
 
     def __init__(self, store: PostgresStore, connection: Connection, expression: Expression) -> None:
         import numpy as np
 
         self._connection, self._expression = connection, expression
-        self._analyse = cache(open_analyser().analyze)  # texts that have a phrase have most of their words in common
+        self._analyse = cache(open_analyser().analyze)  # texts that contain a phrase share most of their words
         ((_, passages, length, dead, _),) = connection.execute(STATE, binary=True).fetchall()
         if passages <= len(dead):
             raise no_passages(store)
@@ -64,11 +64,12 @@ class _Matching:
         self._records = {term: living_records(stored.get(term, ()), self._dead) for term in terms}
 
     def best(self) -> ScoredRanking:
+        """Return the passages that fit the expression, best first, with their scores."""
         found = self._of(self._expression)
         return ScoredRanking.of([]) if found is None else ScoredRanking.sorted(found.rows, found.scores)
 
     def _of(self, expression: Expression) -> _Fitting | None:
-        """Return the passages that fit; None if the expression has nothing to look up, such as only stop words."""
+        """Return the passages that match; None if the expression has nothing to look up, such as only stop words."""
         if isinstance(expression, SearchTerm):
             return self._term(expression)
         parts = [self._of(part) for part in expression.parts]
@@ -81,6 +82,7 @@ class _Matching:
         return _any(known) if expression.operator == "OR" else _all(known)
 
     def _term(self, term: SearchTerm) -> _Fitting | None:
+        """Return the passages with all words of a term, of a phrase in order; None if it has no words."""
         places = self._places(term)
         if not places:
             return None
@@ -91,9 +93,11 @@ class _Matching:
         return self._phrase(places, together.rows)
 
     def _places(self, term: SearchTerm) -> list[tuple[int, str]]:
+        """Return position and word of each word of a term."""
         return term_places(self._analyse, term.text)[:MAX_TERMS]
 
     def _word(self, word: str) -> _Fitting:
+        """Return the passages with a word and their BM25 scores, by row."""
         records = self._records[word]
         weight = inverse_frequency(self._passages, len(records))
         scores = bm25(weight, records["count"], records["length"], self._average)
@@ -101,7 +105,7 @@ class _Matching:
         return _Fitting(records["row"][order].astype("int64"), scores[order].astype("float64"))
 
     def _phrase(self, places: Sequence[tuple[int, str]], rows: np.ndarray) -> _Fitting:
-        """Return the passages that contain the phrase, by how often."""
+        """Return the passages that contain the phrase, scored by how often."""
         import numpy as np
 
         counts: dict[int, int] = {}
@@ -119,10 +123,10 @@ class _Matching:
 
 @dataclass(frozen=True)
 class _Fitting:
-    """Passages that fit a part of an expression.
+    """Passages that match a part of an expression.
 
     Attributes:
-        rows: Ascending, each once (n,).
+        rows: Their rows, ascending, each once (n,).
         scores: What the part adds to the score of each (n,) float64.
     """
 
@@ -130,7 +134,7 @@ class _Fitting:
     scores: np.ndarray
 
     def without(self, others: Sequence[_Fitting]) -> _Fitting:
-        """Return these passages without those that fit one of the others."""
+        """Return these passages without those in any of the others."""
         import numpy as np
 
         kept = np.ones(len(self.rows), dtype=bool)
@@ -140,7 +144,7 @@ class _Fitting:
 
 
 def _all(parts: Sequence[_Fitting]) -> _Fitting:
-    """Return the passages that fit every part."""
+    """Return the passages that match every part, with summed scores."""
     import numpy as np
 
     rows = parts[0].rows
@@ -151,7 +155,7 @@ def _all(parts: Sequence[_Fitting]) -> _Fitting:
 
 
 def _any(parts: Sequence[_Fitting]) -> _Fitting:
-    """Return the passages that fit a part."""
+    """Return the passages that match at least one part, with summed scores."""
     import numpy as np
 
     rows, places = np.unique(np.concatenate([part.rows for part in parts]), return_inverse=True)
@@ -159,6 +163,7 @@ def _any(parts: Sequence[_Fitting]) -> _Fitting:
 
 
 def _leaves(expression: Expression) -> list[SearchTerm]:
+    """Return the terms of an expression."""
     if isinstance(expression, SearchTerm):
         return [expression]
     return list(chain.from_iterable(map(_leaves, expression.parts)))
@@ -170,5 +175,8 @@ def _times(phrase: Sequence[tuple[int, str]], text: Sequence[tuple[int, str]]) -
     for place, word in text:
         places.setdefault(word, set()).add(place)
     (first, word), *others = phrase
-    starts = places.get(word, set())
-    return sum(all(start + place - first in places.get(other, ()) for place, other in others) for start in starts)
+    times = 0
+    for start in places.get(word, set()):
+        shift = start - first
+        times += all(place + shift in places.get(other, ()) for place, other in others)
+    return times

@@ -1,9 +1,9 @@
-"""Tables that say which passages of a library in PostgreSQL hold the same text again, as `storage/copies.py` has them.
+"""Tables of the passages with the same text in a PostgreSQL library, like `storage/copies.py` for a folder's library.
 
-They are made when a library is next written, so one of an earlier version opens and is searched as it was. They name
-versions of documents, and rows, by numbers that are given once: what they say of a version that is gone says nothing.
-`link` finds the copies of what is published, one process at a time, all of it in one transaction over one state of the
-library; what a process that was killed had found is found anew by the next one.
+They are created when a library is next written, so a library of an earlier version opens and is searched as before.
+They refer to versions of documents, and to rows, by numbers that are never reused, so entries of a version that is gone
+have no effect. `link` finds the copies among published documents, one process at a time, in one transaction over
+one state of the library; if its process is killed, the next one finds them anew.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from preflight_rag.library.storage.copies import DocumentMarks
 from preflight_rag.library.storage.schema import CHUNK
 
 LINKED = "linked"
-"""Setting that counts how often copies were found or forgotten; missing before the first time."""
+"""Name of the setting that counts how often copies were found or removed; missing before the first time."""
 _LOCK = "hashtextextended('preflight library copies ' || current_schema(), 0)"
 
 _TABLES = """
@@ -84,21 +84,21 @@ Row = tuple[Any, ...]
 
 
 class FoundCopies:
-    """The copies that were found, as `FoundCopyStore`.
+    """Read access to the tables of copies, as `FoundCopyStore`.
 
     Args:
-        read: Returns the rows that a statement reads.
+        read: Runs a statement and returns its rows.
     """
 
     def __init__(self, read: Callable[[str, Sequence[Any]], list[Row]]) -> None:
         self._read = read
 
     def has_tables(self) -> bool:
-        """Return whether copies have been looked for, ever."""
+        """Return whether copies have ever been looked for."""
         return self._read("select to_regclass('library_passage_copies') is not null", ()) == [(True,)]
 
     def passage_copies(self) -> Mapping[int, tuple[int, ...]]:
-        """Return, by row, the rows of the passages with the same text."""
+        """Return, for each copied passage's row, the rows of the passages with the same text."""
         found: dict[int, list[int]] = {}
         if self.has_tables():
             for row, of_row in self._read("select row, of_row from library_passage_copies order by row, of_row", ()):
@@ -110,43 +110,44 @@ class FoundCopies:
         return [DocumentCopy(*row) for row in self._read(_COPIES, ())] if self.has_tables() else []
 
     def document_rows(self, document_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Title, source, date, authors, metadata and origin of documents as they are stored, by id."""
+        """Return title, source, date, authors, metadata and origin of documents, by document id."""
         names = ("id", "title", "source", "date", "authors", "metadata", "origin")
         found = self._read(_ROWS, [list(map(storable_text, document_ids))])
         return {row[0]: dict(zip(names, row, strict=True)) for row in found}
 
     def passage_texts(self, document_ids: Sequence[str]) -> dict[str, list[tuple[int, str]]]:
-        """`(row, text)` of the passages of documents in their order, by document."""
+        """Return `(row, text)` of the passages of each document in their order, by document id."""
         found: dict[str, list[tuple[int, str]]] = {}
         for name, row, text in self._read(_TEXTS, [list(map(storable_text, document_ids))]):
             found.setdefault(name, []).append((row, text))
         return found
 
     def documents_of(self, passage_ids: Sequence[str]) -> dict[str, str]:
-        """Return the document of each existing passage, by passage."""
+        """Return the document id of each existing passage, by passage id."""
         return dict(self._read(_DOCUMENTS_OF, [list(map(storable_text, passage_ids))]))
 
 
 class CopyTables(FoundCopies):
-    """The tables of copies for the one process that writes them, as `CopyStore`. The caller has begun a transaction."""
+    """Write access to the tables of copies, as `CopyStore`; the caller has begun a transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         super().__init__(self._rows)
         self.has_changed = False
-        """Whether anything of the copies is another than before."""
+        """Whether any copies were added or removed."""
 
     def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
+        """Return the rows of a query, sent in the binary format."""
         return self._connection.execute(statement, values or None, binary=True).fetchall()
 
     def make_copy_tables(self) -> None:
-        """Make the tables where there are none yet."""
+        """Create the tables if they are missing."""
         if not self.has_tables():
             for statement in _TABLES.split(";\n"):
                 self._connection.execute(statement)
 
     def forget_changed(self) -> None:
-        """Delete the marks and copies of changed or removed documents; their own copies are compared anew."""
+        """Delete the marks and copies of changed or removed documents; their former copies are compared anew."""
         gone = [key for (key,) in self._rows(_GONE)]
         if not gone:
             return
@@ -163,18 +164,18 @@ class CopyTables(FoundCopies):
             "delete from library_document_copies where document = any(%s)",
         ):
             self.has_changed |= self._connection.execute(statement, [list(keys)]).rowcount > 0
-        for column in ("row", "of_row"):  # of passages that were purged, no table says any more whose they were
+        for column in ("row", "of_row"):  # for purged passages no table says any more to which document they belonged
             statement = f"""delete from library_passage_copies c
                 where not exists (select from library_passages p where p.row = c.{column} and {sees("p")})"""
             self.has_changed |= self._connection.execute(statement).rowcount > 0
 
     def documents_without_marks(self) -> Iterator[list[tuple[str, int]]]:
-        """`(id, number)` of documents that have no marks yet, some at a time; each group has to be given them."""
+        """Yield batches of `(id, number)` of documents without marks; the caller adds marks for each batch."""
         while rows := self._rows(_WITHOUT_MARKS):
             yield [(row[0], row[1]) for row in rows]
 
     def add_marks(self, found: Sequence[tuple[str, int, int, bytes]]) -> None:
-        """Store `(document id, number, words, marks)` of documents that are to be compared."""
+        """Store `(document id, version number, number of words, marks)` of documents to be compared."""
         with self._connection.cursor() as cursor:
             cursor.executemany(
                 "insert into library_document_marks values (%s, %s, %s, false)",
@@ -199,7 +200,7 @@ class CopyTables(FoundCopies):
         documents: Sequence[DocumentCopy],
         passages: Mapping[int, Sequence[int]],
     ) -> None:
-        """Store what was found of some documents, which are compared by that."""
+        """Store the copies found for the `compared` documents, and record that these have been compared."""
         names = {*compared, *chain.from_iterable((each.document_id, each.of_document) for each in documents)}
         keys: dict[str, int] = dict(self._rows(_KEYS, [sorted(names)]))  # type: ignore[arg-type]
         self.has_changed |= bool(documents)
@@ -225,7 +226,7 @@ class CopyTables(FoundCopies):
 def link(connection: Connection, wait_seconds: float) -> list[DocumentCopy]:
     """Find and store the copies among documents published since the last call.
 
-    If another process holds the task for too long, the rest is found after the next publication.
+    If another process is busy with this for too long, the rest is found after the next publication.
 
     Args:
         connection: The connection of a run that has published its documents.
@@ -238,7 +239,7 @@ def link(connection: Connection, wait_seconds: float) -> list[DocumentCopy]:
         time.sleep(POLL_SECONDS)
     try:
         with connection.transaction():
-            # Others publish meanwhile: of each document one version is read, from the first statement to the last.
+            # Other processes publish meanwhile: with a snapshot, all statements read the same version of each document.
             connection.execute("set transaction isolation level repeatable read")
             tables = CopyTables(connection)
             found = link_copies(tables)

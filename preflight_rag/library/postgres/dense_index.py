@@ -1,4 +1,4 @@
-"""The index of a library's vectors in PostgreSQL: HNSW over half precision, made where there are many vectors."""
+"""The index of a library's vectors in PostgreSQL: HNSW over half precision, created once there are many vectors."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from preflight_rag.databases.postgres import Connection
 from preflight_rag.library.postgres.schema import DENSE_INDEX, sees
 
 FLAT_LIMIT = 4_000
-"""From more passages on the vectors get an index: see docs/scaling.md for when it is faster."""
+"""With more passages than this, the vectors get an index: see docs/scaling.md for when it is faster."""
 MOST_INDEXED_NUMBERS = 4_000
-"""pgvector indexes no longer vectors of half precision."""
+"""Longest half-precision vectors that pgvector can index."""
 NEIGHBOURS, BUILT_WITH = 16, 128
 """Build parameters of the index (`m`, `ef_construction`): see docs/scaling.md for its recall."""
 BYTES_OF_INDEX = 1.4
-"""Bytes that building takes in memory for one of what the index's vectors take; measured, roughly."""
+"""Bytes of memory that building takes for each byte of the indexed vectors; measured, roughly."""
 
 
 def index_vectors(connection: Connection, dimension: int, *, again: bool = False) -> bool:
-    """Make the index where there are many vectors and it is not there, or cannot be used; whether it was made.
+    """Create the index if there are many vectors and it is missing or unusable; return whether it was created.
 
     Args:
-        connection: Outside of a transaction.
-        dimension: Numbers of a vector; 0 where no vector was ever stored.
-        again: Make it anew in any case.
+        connection: A connection outside of a transaction.
+        dimension: Length of a vector; 0 if no vector was ever stored.
+        again: Create it anew in any case.
     """
     valid = connection.execute(
         "select i.indisvalid from pg_index i where i.indexrelid = to_regclass(%s)", [DENSE_INDEX]
@@ -43,6 +43,7 @@ def index_vectors(connection: Connection, dimension: int, *, again: bool = False
 
 
 def _make(connection: Connection, count: int, dimension: int) -> None:
+    """Build the HNSW index over the vectors, with memory by their number."""
     megabytes = int(min(8_000, max(64, count * (2 * dimension + 300) * BYTES_OF_INDEX / 1e6)))
     connection.execute(f"set maintenance_work_mem = '{megabytes}MB'")
     statement = f"""create index concurrently {DENSE_INDEX} on library_vectors
@@ -51,7 +52,7 @@ def _make(connection: Connection, count: int, dimension: int) -> None:
     try:
         connection.execute(statement)
     except (psycopg.errors.DiskFull, psycopg.errors.OutOfMemory):
-        # Several processes build it in shared memory, of which a container often has 64 MB.
+        # Several processes would build it in shared memory, of which a container often has only 64 MB.
         connection.execute("set max_parallel_maintenance_workers = 0")
         connection.execute(statement)
     finally:

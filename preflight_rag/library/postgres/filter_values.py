@@ -1,4 +1,4 @@
-"""What metadata filters ask of a library in PostgreSQL: each different value of a field once, and who has it."""
+"""The values of a PostgreSQL library's metadata, for filters: each distinct value of a field once, and its passages."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ _KINDS = {bool: "", str: "text", int: "integer", float: "real", list: "array", d
 
 
 class PostgresValues:
-    """The values of a library in PostgreSQL; keeps `FilterValues`."""
+    """The metadata values of a library in PostgreSQL; implements `FilterValues`."""
 
     def __init__(self, store: PostgresStore) -> None:
         self._store = store
 
     def state(self) -> tuple[int, int]:
-        """Return the numbers of the last publication, and of the last change of tags."""
+        """Return the numbers of the last publication and of the last change of tags."""
         return self._store.state()
 
     def rows(self) -> set[int]:
-        """Return all rows that everybody sees."""
+        """Return all published rows."""
         return {row for (row,) in self._store.rows_of(f"select row from library_passages where {sees()}")}
 
     def rows_by_column(self, name: str, fits: Fits) -> set[int]:
-        """Return the rows whose value in a column fits."""
+        """Return the rows whose value in a column passes the test `fits`."""
         select = self._store.rows_of
         if name == "id":
             own = _fitting(select(_OF_PASSAGES.format(value="id")), fits, "text")
@@ -69,13 +69,13 @@ class PostgresValues:
         return self._passages(_fitting(found, fits, "text"))
 
     def rows_by_key(self, key: str, fits: Fits) -> set[int]:
-        """Return the rows whose value under a key of metadata fits."""
+        """Return the rows whose value under a metadata key passes the test."""
         values, select = [storable_text(key)], self._store.rows_of
         own = _fitting_json(select(_KEY_OF_PASSAGES.format(), values), fits)
         return own | self._passages(_fitting_json(select(_KEY_OF_DOCUMENTS.format(also=""), values), fits))
 
     def rows_by_undated_key(self, key: str, fits: Fits) -> set[int]:
-        """Return the rows of documents without a date whose value under a key fits."""
+        """Return the rows of documents without a date whose value under a metadata key passes the test."""
         found = self._store.rows_of(_KEY_OF_DOCUMENTS.format(also="and d.date is null"), [storable_text(key)])
         return self._passages(_fitting_json(found, fits))
 
@@ -88,26 +88,28 @@ class PostgresValues:
         return [(date, count) for date, count in self._store.rows_of(_DATES)]
 
     def _passages(self, documents: Iterable[int]) -> set[int]:
-        """Return the rows of documents."""
+        """Return the rows of documents' passages."""
         statement = f"select row from library_passages where document = any(%s) and {sees()}"
         keys = list(documents)
         return {row for (row,) in self._store.rows_of(statement, [keys])} if keys else set()
 
 
 def _fitting(found: Iterable[tuple[Any, ...]], fits: Fits, kind: str) -> set[int]:
-    """Return the numbers that stand beside values which fit."""
-    return set(
-        chain.from_iterable(numbers for value, numbers in found if fits("null" if value is None else kind, value))
-    )
+    """Return the rows or documents whose value passes the test, from pairs of a value and the numbers that have it."""
+    passing: set[int] = set()
+    for value, numbers in found:
+        if fits("null" if value is None else kind, value):
+            passing.update(numbers)
+    return passing
 
 
 def _fitting_json(found: Iterable[tuple[Any, ...]], fits: Fits) -> set[int]:
-    """Return the rows whose values, stored as JSON, pass."""
+    """Return the rows or documents whose value, stored as JSON, passes the test."""
     return set(chain.from_iterable(numbers for text, numbers in found if fits(*_typed(text))))
 
 
 def _typed(text: str) -> tuple[str, Any]:
-    """Return a JSON value as SQLite gives it: the name of its type, and a list or an object as it is written."""
+    """Return a JSON value in the form of SQLite's JSON functions: its type's name, and lists and objects as text."""
     value = json.loads(text)
     if isinstance(value, bool):
         return ("true" if value else "false"), int(value)

@@ -1,10 +1,10 @@
-"""The terms of a passage as numbers that need no dictionary: 63 bits of a hash of each term.
+"""The terms of a passage as numbers that need no shared dictionary: 63 bits of a hash of each term.
 
 A folder's index numbers its terms; many writers at once would have to agree on the numbers. Hashes are the same
-everywhere. Of ten million distinct terms two share one with a chance of about 10^-5.
+everywhere. Among ten million distinct terms, two share a hash with a chance of about 10^-5.
 
-What is stored of a passage: three counts (of `passage_terms`, of its title's terms, and of its words; the last is -1
-where these are the first), then the hashes.
+The stored form of a passage: three counts (of `passage_terms`, of its title's terms, and of its words; the last is -1
+if the words equal the `passage_terms`), then the hashes.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 SAME = -1
 COUNT_BYTES = 12
 REMEMBERED = 200_000
-"""Hashes that are remembered: the words of most texts are few. A guess, about 30 MB."""
+"""Number of cached hashes: most texts use few different words. A guess, about 30 MB."""
 
 
 @lru_cache(maxsize=REMEMBERED)
 def term_hash(term: str) -> int:
-    """Return the number of a term, never negative: below 0 is what no passage has."""
+    """Return the number of a term, never negative: negative numbers mean terms that no passage has."""
     digest = blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1
 
 
 def encoded_terms(title: str, text: str) -> bytes:
-    """Return what is stored of a passage's terms."""
+    """Return the stored form of a passage's terms."""
     import numpy as np
 
     own, titles, plain = passage_terms(title, text), words_by_token(title), words(f"{title} {text}")
@@ -49,10 +49,10 @@ def encoded_terms(title: str, text: str) -> bytes:
 
 
 class HashedTerms:
-    """The terms of some passages; keeps `TermNumbers`: hashes are numbered anew, from 0 without gaps.
+    """The terms of some passages; implements `TermNumbers`, with hashes renumbered from 0 without gaps.
 
     Args:
-        stored: What `encoded_terms` made of each.
+        stored: The result of `encoded_terms` for each passage.
     """
 
     def __init__(self, stored: Sequence[bytes]) -> None:
@@ -70,7 +70,7 @@ class HashedTerms:
             self._parts.append((text, title, text if plain == SAME else numbers[title_end:begin]))
 
     def numbers(self, terms: Sequence[str]) -> list[int]:
-        """Return the number of each term; -1 where no passage has it."""
+        """Return the number of each term; -1 for a term that no passage has."""
         import numpy as np
 
         wanted = np.array([term_hash(term) for term in terms], dtype=np.int64)
@@ -94,14 +94,15 @@ class HashedTerms:
         return self._parts[position][2]
 
     def texts(self, positions: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the terms of several passages, one after the other (total,) int64, and how many each has (n,)."""
+        """Return the terms of passages, concatenated (total,) int64, and each passage's number of terms (n,)."""
         return self._joined(positions, 0)
 
     def titles(self, positions: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the terms of the passages' titles, one after the other, and their lengths."""
+        """Return the terms of the passages' titles, concatenated, and the number of each title's terms."""
         return self._joined(positions, 1)
 
     def _joined(self, positions: Sequence[int] | np.ndarray, part: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return one part (text, title or words) of several passages, concatenated, and the lengths."""
         import numpy as np
 
         chosen = [self._parts[position][part] for position in positions]
@@ -110,7 +111,7 @@ class HashedTerms:
 
     @contextmanager
     def scratch(self) -> Iterator[np.ndarray]:
-        """Zeros of float64, one for each term."""
+        """Yield an array of float64 zeros, one for each term."""
         import numpy as np
 
         yield np.zeros(len(self._hashes))

@@ -58,7 +58,7 @@ class PostgresLibrary(StoredCollection):
             return FilterIndex(PostgresValues(store))
 
         super().__init__(store, embedder, writer, open_filters, folder, store.address.database)
-        # What writes is the writer's own: whoever calls it calls the writer.
+        # The methods for writing are the writer's own, without a wrapper for each.
         self.ingest, self.ingest_with_ray, self.add = writer.ingest, writer.ingest_with_ray, writer.add
         self.intern, self.set_tags = writer.intern, writer.set_tags
 
@@ -77,18 +77,19 @@ class PostgresLibrary(StoredCollection):
 
         Args:
             url: The address of the database.
-            folder: Of this machine, for what is kept beside a library and not in it; made when it is needed.
-            embedder: What `open_embedder` takes; None for the one that the library was made with.
-            create: Make the library where there is none.
+            folder: A folder on this machine for files that belong to the library but are not in it; created when
+                needed.
+            embedder: An argument of `open_embedder`; None for the one that the library was made with.
+            create: Make the library if there is none.
             splitter: How documents are split, which the library remembers; None for its own.
             lock_seconds: How long to wait for another writer of the same document.
 
         Raises:
-            UsageError: That is no address of a PostgreSQL database, or there is no such splitter.
+            UsageError: The text is not the address of a PostgreSQL database, or there is no such splitter.
             LibraryMissing: There is no library, and `create` is false.
-            LibraryUnavailable: Nobody answers.
+            LibraryUnavailable: No server answers.
             EmbedderMismatch: The library's vectors were made by another embedder.
-            LibraryError: The server lets nobody in, lacks pgvector, or a newer version has written the tables.
+            LibraryError: The server refuses the login or lacks pgvector, or a newer version has written the tables.
         """
         if splitter is not None:
             check_splitter(splitter)
@@ -104,7 +105,7 @@ class PostgresLibrary(StoredCollection):
 
     @property
     def notes(self) -> list[str]:
-        """Notes for the user, such as that an older version counted the words."""
+        """Return notes for the user, such as that an older version counted the words."""
         if self._has_todays_terms:
             return []
         return [
@@ -113,15 +114,16 @@ class PostgresLibrary(StoredCollection):
 
     @cached_property
     def _has_todays_terms(self) -> bool:
+        """Return whether the lexical index was made by the analyser of this version."""
         return bool(self._store.meta(ANALYSER) == analysed_probe())
 
     @property
     def catalogue(self) -> Catalogue:
-        """Its documents and passages for display."""
+        """The documents and passages of the library for display."""
         return Catalogue(self._store, self.path)
 
     def rebuild(self) -> None:
-        """Make words and the index of the vectors anew from what is stored."""
+        """Rebuild the word counts and the vector index from what is stored."""
         self._writer.rebuild()
         self.__dict__.pop("_has_todays_terms", None)
 
@@ -131,7 +133,7 @@ class PostgresLibrary(StoredCollection):
         return PostgresVocabulary(self._store)
 
     def warm(self) -> None:
-        """Load the embedder and connect ahead of the first search; errors are left for the search to raise."""
+        """Load the embedder and connect before the first search; errors are left for the search to raise."""
         with suppress(PreflightError):
             self.embedder.encode_query("warm")
             self._store.has_dense_index()
@@ -156,14 +158,14 @@ class PostgresLibrary(StoredCollection):
         return found if query.where is None else replace(found, note=self.filter_note(query.where))
 
     def match(self, expression: str, limit: int = ENOUGH) -> tuple[list[str], int]:
-        """Return documents that fit a Boolean expression, best first, and how many passages fit; see `Library.match`.
+        """Return documents that match a Boolean expression, and how many passages match, as `Library.match`.
 
-        Where more than 20,000 passages have all words of a phrase, these need not follow each other.
+        If more than 20,000 passages have all words of a phrase, these words need not be adjacent.
 
         Raises:
             UsageError: The expression cannot be read, or `limit` is below 1.
             LibraryEmpty: There is no passage to find.
-            LibraryUnavailable: Nobody answers.
+            LibraryUnavailable: No server answers.
         """
         from preflight_rag.library.postgres.boolean import matching_passages
 
@@ -181,7 +183,7 @@ class PostgresLibrary(StoredCollection):
         return list(found)[:limit], len(rows)
 
     def passages_with(self, phrases: Sequence[str], limit: int = ENOUGH) -> list[str]:
-        """Return ids of passages whose words hold one of the phrases, best first by BM25; see `Library.passages_with`.
+        """Return ids of passages that contain one of the phrases, best first by BM25; see `Library.passages_with`.
 
         Raises:
             LibraryEmpty: There is no passage to find.
@@ -195,7 +197,7 @@ class PostgresLibrary(StoredCollection):
         return [names[row] for row in rows if row in names]
 
     def without_copies(self, ids: Sequence[str], where: Filter | None = None) -> list[str]:
-        """Return the passages without those whose text another passage has that is searched and fits the filter.
+        """Return the passages, without those whose text another searched passage has that passes the filter.
 
         Raises:
             UsageError: No document has a field of the filter.
@@ -210,15 +212,15 @@ class PostgresLibrary(StoredCollection):
         return [name for name in ids if not hidden.get(name, False)]
 
     def also_in(self, quotes: Mapping[str, str]) -> dict[str, list[CopyPlace]]:
-        """Return, by passage, the documents with the same quote, word for word, that searches leave out.
+        """Return, for each passage, the other documents with the same quote that are left out of searches.
 
         Args:
-            quotes: By passage, what is quoted of it.
+            quotes: The quoted text of each passage, by passage id.
         """
         return also_in(self._store.copies, quotes)
 
     def indexed_terms(self, ids: Sequence[str]) -> list[PassageTerms] | None:
-        """Return the terms of passages in the order of `ids`; None where they are not those of today's analyser."""
+        """Return the terms of passages in the order of `ids`; None if an older analyser made them."""
         if not self._has_todays_terms:
             return None
         found = self._store.terms(ids)
@@ -228,7 +230,7 @@ class PostgresLibrary(StoredCollection):
         return [terms.of(place) for place in range(len(ids))]
 
     def stats(self) -> dict[str, Any]:
-        """Return the counts, sizes in bytes, and what the library was made with."""
+        """Return counts, sizes in bytes, and the settings that the library was made with."""
         store = self._store
         return {
             "path": store.name,
@@ -241,9 +243,9 @@ class PostgresLibrary(StoredCollection):
         }
 
     def lost_documents(self) -> list[str]:
-        """Return nothing: PostgreSQL keeps its indices consistent with their rows."""
+        """Return an empty list: PostgreSQL keeps its indices consistent with their rows."""
         return []
 
     def verify(self) -> list[str]:
-        """Check what is stored; one line per problem, none for a sound library."""
+        """Return the problems of the stored data, one line each; none for a sound library."""
         return library_problems(self._store)

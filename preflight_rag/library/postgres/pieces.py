@@ -1,4 +1,4 @@
-"""The posting lists of a library in its tables: made of what is added, merged, and freed of what is gone."""
+"""The tables of posting lists in a PostgreSQL library: how they are extended, merged, and cleaned of deleted rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 PIECE_PASSAGES = 50_000
-"""Passages of a piece that is made at once: its lists take about 100 MB in memory. A guess."""
+"""Most passages of one new piece: its lists take about 100 MB in memory. A guess."""
 READ_AT_ONCE = 2_000
 MERGED = 8
 """Number of pieces of similar size that are merged into one, so that a search reads few lists and a posting is
@@ -28,17 +28,17 @@ rewritten few times. A guess."""
 
 
 class PostingPieces:
-    """The posting lists, piece by piece. All but `merge` is part of the caller's transaction.
+    """The posting lists, piece by piece. All methods but `merge` are part of the caller's transaction.
 
     Args:
-        connection: Of the run that writes.
+        connection: The connection of the run that writes.
     """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def add(self, which: str, values: Mapping[str, Any]) -> None:
-        """Make the posting lists of the passages `p` that fit a condition."""
+        """Make the posting lists of the passages that fulfil the SQL condition `which`, with passages as `p`."""
         waiting = list[tuple[int, int, str, str]]()
         for rows in passage_texts(self._connection, which, values):
             waiting += rows
@@ -53,6 +53,7 @@ class PostingPieces:
             self._connection.execute(f"delete from library_{table}")
 
     def _write(self, piece: PostingPiece | None) -> None:
+        """Store a piece of postings under the next number."""
         if piece is None:
             return
         number = self._next_number()
@@ -73,11 +74,11 @@ class PostingPieces:
                 copy.write_row((word, number, passages, documents))
 
     def forget(self, rows: np.ndarray, texts: Mapping[int, tuple[int, str, str]]) -> None:
-        """Take rows out of all posting lists and counts of words.
+        """Remove passages from all posting lists and word counts.
 
         Args:
-            rows: Which (n,).
-            texts: By row, document, title and text.
+            rows: The passages' rows (n,).
+            texts: Document, title and text of each row.
         """
         import numpy as np
 
@@ -132,7 +133,7 @@ class PostingPieces:
                 )
 
     def merge(self) -> None:
-        """Make one piece of several of like size, again and again, so that there are few."""
+        """Merge pieces of similar size into one, repeatedly, so that there are few."""
         while True:
             sizes: dict[int, list[int]] = {}
             for piece, passages in self._connection.execute("select piece, passages from library_pieces order by 1"):
@@ -160,7 +161,7 @@ class PostingPieces:
                     self._connection.execute(statement, values)
 
     def _lists(self, piece: int, terms: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        """Yield the lists of terms in a piece, some at a time."""
+        """Yield `(term, list)` of terms in a piece, reading some at a time."""
         statement = "select term, list from library_postings where piece = %s and term = any(%s)"
         for start in range(0, len(terms), READ_AT_ONCE):
             values = [piece, list(terms[start : start + READ_AT_ONCE])]
@@ -174,7 +175,7 @@ class PostingPieces:
 def passage_texts(
     connection: Connection, which: str, values: Mapping[str, Any] = {}
 ) -> Iterator[list[tuple[int, int, str, str]]]:
-    """Yield `(row, document, title, text)` of passages that fit a condition, by row, some at a time."""
+    """Yield batches of `(row, document, title, text)` of passages that fulfil an SQL condition, by row."""
     statement = f"""select p.row, p.document, d.title, p.text from library_passages p join library_documents d
         on d.key = p.document where {which} and p.row > %(last)s order by p.row limit %(most)s"""
     last = -1

@@ -1,8 +1,8 @@
-"""Posting lists: for each term the passages that have it, and BM25 over them as the folder's index counts it.
+"""Posting lists: for each term the passages that have it, with the same BM25 scores as the folder's index.
 
-The analyser is the folder's (`index/lexical.py`), and so are the constants and the lengths, which tantivy keeps to one
-byte. So a ranking is the folder's, passage by passage. A list is records of six bytes: row, how often the term occurs,
-and the code of the passage's length. Lists of two pieces are merged by writing one behind the other.
+The analyser is that of `index/lexical.py`, and so are the constants and the lengths, which tantivy rounds to one
+byte, so both rankings agree passage by passage. A list consists of records of six bytes: row, how often the term
+occurs, and the code of the passage's length. Lists of two pieces are merged by concatenation.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ RECORD_BYTES = 6
 LARGEST_ROW = 2**32 - 1
 MOST_TIMES = 255
 FEW = 20_000
-"""Postings of a query up to which they are sorted by row; more are added up in an array of all rows. Measured: 2 ms."""
+"""Up to this many postings, a query's are sorted by row; more are added up in an array over all rows. Measured: 2 ms.
+"""
 
 
 @lru_cache(maxsize=1)
@@ -47,7 +48,7 @@ def decoded_lengths() -> tuple[int, ...]:
 
 
 def length_code(length: int) -> int:
-    """Return the code of the largest length that is not above this one."""
+    """Return the code of the largest length that is not above `length`."""
     from bisect import bisect_right
 
     return bisect_right(decoded_lengths(), length) - 1
@@ -57,12 +58,12 @@ class PostingPiece(NamedTuple):
     """The posting lists of some passages.
 
     Attributes:
-        lists: By term, its records.
-        words: By word as it is written, in lower case, how many passages and documents have it: for spelling.
-        passages: How many passages.
-        length: Terms of all of them.
+        lists: The records of each term.
+        words: For each unstemmed word in lower case, how many passages and documents have it: for spelling.
+        passages: Number of passages.
+        length: Total number of terms in them.
         first: Their smallest row.
-        last: Their largest.
+        last: Their largest row.
     """
 
     lists: dict[str, bytes]
@@ -74,10 +75,10 @@ class PostingPiece(NamedTuple):
 
 
 def make_piece(passages: Iterable[tuple[int, int, str, str]]) -> PostingPiece | None:
-    """Return the posting lists of `(row, document, title, text)`; None where there is no passage.
+    """Return the posting lists of `(row, document, title, text)`; None if there is no passage.
 
     Raises:
-        LibraryError: A row is larger than a list can name.
+        LibraryError: A row number is too large for a record.
     """
     import numpy as np
 
@@ -119,14 +120,14 @@ def make_piece(passages: Iterable[tuple[int, int, str, str]]) -> PostingPiece | 
 
 
 def whole_text(title: str, text: str) -> str:
-    """Return the text that words are taken from: title and text, the title not twice."""
+    """Return the text from which words are counted: title and text, without repeating a title that begins the text."""
     return text if text.startswith(title) else f"{title} {text}"
 
 
 def count_words(passages: Iterable[tuple[int, str, str]]) -> dict[str, tuple[int, int]]:
     """Count, for each word, the passages `(document, title, text)` and the documents that contain it.
 
-    The passages of a document follow each other.
+    The passages of a document must follow each other.
     """
     counts: dict[str, list[int]] = {}
     for document, title, text in passages:
@@ -141,7 +142,7 @@ def count_words(passages: Iterable[tuple[int, str, str]]) -> dict[str, tuple[int
 
 
 def query_terms(query: str) -> list[str]:
-    """Return the distinct analysed terms of a query in their order, as many as the folder's index looks for."""
+    """Return the distinct analysed terms of a query in their order, at most as many as the folder's index looks up."""
     return list(dict.fromkeys(open_analyser().analyze(query)))[:MAX_TERMS]
 
 
@@ -152,7 +153,7 @@ def terms_of(passages: Iterable[tuple[str, str]]) -> set[str]:
 
 
 def without_rows(stored: bytes, rows: np.ndarray) -> bytes:
-    """Return a list without the passages of some rows."""
+    """Return a posting list without the passages of some rows."""
     import numpy as np
 
     records = np.frombuffer(stored, RECORD)
@@ -169,10 +170,10 @@ def best_by_bm25(
     dead: np.ndarray,
     among: np.ndarray | None = None,
 ) -> list[tuple[int, float]]:
-    """Return rows of the `n` passages with the largest BM25, best first, ties by row.
+    """Return rows and scores of the `n` passages with the largest BM25, best first, ties by row.
 
     Args:
-        lists: By term, its list in each piece.
+        lists: For each term, its list in each piece.
         terms: The query's terms, in order.
         n: Number of passages to return.
         passages: Number of passages in all pieces.
@@ -206,7 +207,7 @@ def _largest(scores: np.ndarray, n: int) -> float:
 def _scored(
     lists: Mapping[str, Sequence[bytes]], terms: Sequence[str], passages: int, average: float, dead: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Return, for each term, its rows and its contribution to their scores."""
+    """Yield, for each term, its rows and what it adds to their scores."""
     import numpy as np
 
     for term in terms:
@@ -217,7 +218,7 @@ def _scored(
 
 
 def living_records(stored: Sequence[bytes], dead: np.ndarray) -> np.ndarray:
-    """Return the records of a term's list in all pieces (n,), but for rows that nobody sees any more."""
+    """Return the records of a term's list in all pieces (n,), without rows that are no longer visible."""
     import numpy as np
 
     records = np.frombuffer(stored[0] if len(stored) == 1 else b"".join(stored), RECORD)
@@ -225,7 +226,7 @@ def living_records(stored: Sequence[bytes], dead: np.ndarray) -> np.ndarray:
 
 
 def inverse_frequency(passages: int, having: int) -> float:
-    """BM25's weight of a term that `having` of the passages have."""
+    """Return BM25's weight of a term that `having` of the passages have."""
     return math.log(1 + (passages - having + 0.5) / (having + 0.5))
 
 
@@ -235,8 +236,8 @@ def bm25(weight: float, counts: np.ndarray, codes: np.ndarray, average: float) -
     Args:
         weight: Its inverse frequency; of a phrase the sum of its terms'.
         counts: How often each passage has it (n,).
-        codes: The codes of their lengths (n,).
-        average: Terms of a passage on average.
+        codes: The codes of the passages' lengths (n,).
+        average: Average number of terms in a passage.
     """
     import numpy as np
 
@@ -265,11 +266,11 @@ def _summed(scored: Sequence[tuple[np.ndarray, np.ndarray]], n: int | None) -> t
     first, last = min(int(rows.min()) for rows, _ in scored), max(int(rows.max()) for rows, _ in scored)
     sums = np.zeros(last - first + 1)
     for rows, scores in scored:
-        sums[rows - first] += scores  # a term has a row once
+        sums[rows - first] += scores  # each row occurs at most once in a term's list
     least = float(np.finfo(np.float64).tiny)
     rarest = min((rows for rows, _ in scored if n is not None and len(rows) >= n), key=len, default=None)
     if n is not None and rarest is not None:
-        # So many have at least this score; to look for the best of all rows would take longer.
+        # At least `n` rows have this score or more; sorting all rows would take longer.
         least = _largest(sums[rarest - first], n)
     present = np.flatnonzero(sums >= least)
     return present + first, sums[present]

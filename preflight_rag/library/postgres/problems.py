@@ -1,4 +1,4 @@
-"""What is wrong with a library in PostgreSQL: values that were never written to it."""
+"""Check a library in PostgreSQL for rows that this program cannot have written."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from preflight_rag.library.postgres.schema import sees
 from preflight_rag.library.postgres.store import CHUNK, PostgresStore
 
 MOST_NAMED = 100
-"""Problems of one kind that are named; a guess at what is read."""
+"""Most problems of one kind that are listed; a guess at what is read."""
 
 _TEXTS = f"""
     select p.row, p.id, d.id, p.start, p.text, vector_dims(v.vector)
@@ -42,7 +42,7 @@ def library_problems(store: PostgresStore) -> list[str]:
 
 
 def _broken_passages(store: PostgresStore) -> list[str]:
-    """Return passages whose text is not that of their id, of no document, or without a vector of the right length."""
+    """Return passages whose text does not match their id, or that lack a document or a vector of the right length."""
     recorded = store.meta("embedder")
     found, last = list[str](), -1
     while rows := store.rows_of(_TEXTS, [last, CHUNK]):

@@ -1,9 +1,9 @@
-"""Tables of a library in PostgreSQL, and how one sees them.
+"""Tables of a library in PostgreSQL, and which of their rows are visible.
 
 Every version of a document is a row of its own, with its passages and vectors. A *run* is one writing of documents:
-its number stands in what it adds (`added`) and in what it takes out (`retired`). As long as the run is in
-`library_runs` it is not published, and nobody but writers sees what it did. Publishing takes it out of that table, in
-one transaction with the posting lists of what it added, so that every search sees all of a run or nothing.
+its number stands in the rows that it adds (`added`) and in those that it replaces or deletes (`retired`). As long as
+the run is in `library_runs` it is not published, and only writers see its changes. Publishing removes it from that
+table, in one transaction with the posting lists of its additions, so that every search sees all of a run or nothing.
 
 Words are found by posting lists: for each term, and each *piece* of the collection, the passages that have it
 (`postings.py`). A run makes a piece; small ones are merged.
@@ -22,7 +22,7 @@ from preflight_rag.databases.postgres import Address, Connection
 from preflight_rag.state.errors import LibraryBusy, LibraryError, LibraryMissing
 
 LEAST_VECTOR = (0, 8)
-"""The first version of pgvector that goes on with an index until enough rows fit a filter."""
+"""The first version of pgvector that continues an index scan until enough rows pass a filter."""
 MIGRATION_SECONDS = 60.0
 """Timeout for another process that creates the tables; a guess: creating them takes less than a second."""
 POLL_SECONDS = 0.1
@@ -130,18 +130,18 @@ def sees(table: str = "") -> str:
 
 
 def gone(table: str = "") -> str:
-    """Return the condition that nobody will see a row any more: it waits to be deleted."""
+    """Return the SQL condition that a row will never be visible again and waits to be deleted."""
     name = f"{table}." if table else ""
     return f"({name}retired is not null and {name}retired <> all(array(select run from library_runs)))"
 
 
 def open_tables(connection: Connection, address: Address, *, create: bool) -> None:
-    """Look at the tables, and make what they lack.
+    """Check the tables, and create or migrate them if needed.
 
     Raises:
         LibraryMissing: There are none, and `create` is false.
         LibraryError: A newer version has written them, or the server has no pgvector.
-        LibraryBusy: Another process has been making them for too long.
+        LibraryBusy: Another process has been creating them for too long.
     """
     found = version_of(connection, address)
     if found == 0 and not create:
@@ -153,10 +153,10 @@ def open_tables(connection: Connection, address: Address, *, create: bool) -> No
 
 
 def version_of(connection: Connection, address: Address) -> int:
-    """Return the version of the tables; 0 where there are none.
+    """Return the version of the tables; 0 if there are none.
 
     Raises:
-        LibraryError: It is a newer one than this program's.
+        LibraryError: The version is newer than this program's.
     """
     if connection.execute("select to_regclass('library_meta')").fetchone() == (None,):
         return 0

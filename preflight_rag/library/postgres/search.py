@@ -1,7 +1,7 @@
-"""Hybrid search in PostgreSQL, in two round trips: the rankings, then what ranks their passages further.
+"""Hybrid search in PostgreSQL, in two round trips: first the rankings, then the data that ranks their passages further.
 
-All statements of the first see one state of the library. The second reads rows by number, which stay until nobody sees
-them; where one is gone, the search is made anew.
+All statements of the first see one state of the library. The second reads rows by number, which exist until they are
+visible to nobody; if one is gone, the search is repeated.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     import numpy as np
 
 LOOKED_AT = 2
-"""Times the wanted passages that an index of vectors of half precision is asked for; the stored ones rank these."""
+"""Factor by which more passages are requested from the half-precision vector index; the full vectors then rank them."""
 FEW = 20_000
-"""Number of filtered passages up to which each vector is compared; for more, the whole ranking is read until enough of
-them were found. Measured: see docs/scaling.md."""
+"""Up to this many filtered passages, each vector is compared; with more, the whole ranking is read until enough of them
+were found. Measured: see docs/scaling.md."""
 
 STATE = f"""
     select (select value::bigint from library_meta where key = 'generation'),
@@ -52,7 +52,7 @@ _NEAREST_BY_INDEX = f"""
     ) as near order by distance, row limit %(limit)s
 """
 LISTS = "select term, list from library_postings where term = any(%s) order by term, piece"
-# What is beside a row is looked up: a plan of old statistics would read whole tables.
+# Data beside a row is looked up row by row: a join planned on outdated statistics would read whole tables.
 _CANDIDATES = """
     select p.row, p.id, d.id, p.tokens, p.start, d.retracted,
         case when p.row = any(%(read)s) then p.terms end,
@@ -137,7 +137,8 @@ def _rankings(
     def read(connection: Connection) -> tuple[Any, list[tuple[int, float]], list[tuple[str, bytes]]]:
         with connection.pipeline():
             connection.execute("begin isolation level repeatable read read only")
-            # What the server thinks that an index of vectors costs lets it read a table of some ten thousand instead.
+            # The server overestimates the cost of a vector index, and would read a table of some ten thousand rows
+            # instead.
             connection.execute(f"set local enable_seqscan = {'off' if has_index else 'on'}")
             state = connection.execute(STATE, binary=True)
             near = connection.execute(nearest, values, binary=True)
@@ -169,11 +170,11 @@ def _rankings(
 
 
 def copies_of(store: PostgresStore, linked: int | None, among: np.ndarray | None) -> Copies:
-    """Return which passages, of all or of those in `among`, are not searched since others have the same text.
+    """Return the passages, among all or the rows `among`, that searches leave out because others have their text.
 
     Args:
         store: The library.
-        linked: How often copies were found, as the search has read it; None where they never were.
+        linked: How often copies were found, as the search has read it; None if never.
         among: Rows that the search chooses from.
     """
     import numpy as np
@@ -187,7 +188,7 @@ def copies_of(store: PostgresStore, linked: int | None, among: np.ndarray | None
 
 
 def no_passages(store: PostgresStore) -> LibraryEmpty:
-    """Return the error for a search of a library that has nothing."""
+    """Return the error for a search of an empty library."""
     return LibraryEmpty(f"The library in {store.name} holds no passage", help="Add some: preflight ingest PATH")
 
 
@@ -199,7 +200,7 @@ def _among(
     among: np.ndarray,
     passages: int,
 ) -> list[tuple[int, float]]:
-    """Return the first of a ranking that are among some rows, read as deep as that takes."""
+    """Return the best entries of a ranking among some rows, reading the ranking as deep as needed."""
     wanted, limit = min(values["limit"], len(among)), values["limit"]
     chosen = set(among.tolist())
     while True:
@@ -211,6 +212,7 @@ def _among(
 
 
 def _product(vector: np.ndarray, sent: bytes) -> float:
+    """Return the inner product of a vector and one in pgvector's binary form."""
     (stored,) = vector_matrix([sent])
     return float(vector @ stored)
 

@@ -1,4 +1,4 @@
-"""What a library in PostgreSQL holds, for those who read it; `writing.py` writes it."""
+"""The contents of a library in PostgreSQL, for reading; `writing.py` writes them."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 MOST_CONNECTIONS = 8
 """Connections of one process for its searches; a guess: each search needs one for some milliseconds."""
 SEARCHED = 300
-"""Passages that a search of the dense index looks at (`hnsw.ef_search`): see docs/scaling.md for what it finds."""
+"""Passages that a search of the dense index examines (`hnsw.ef_search`): see docs/scaling.md for its recall."""
 ASK_AGAIN_SECONDS = 10.0
 """Interval of checks whether the vectors have an index; a guess. Without an index all vectors are compared, exactly."""
 CHUNK = 2000
-"""Rows of one statement that reads many; a guess."""
+"""Rows of one statement when many are read; a guess."""
 Row = tuple[Any, ...]
 
 _PASSAGES = """
@@ -62,13 +62,13 @@ class PostgresStore:
     """The documents, passages, vectors and settings of a library in PostgreSQL. Safe to use from several threads.
 
     Args:
-        address: Where it is.
-        create: Make the tables where there are none.
+        address: Address of the database.
+        create: Create the tables if there are none.
 
     Raises:
         LibraryMissing: There are none, and `create` is false.
-        LibraryUnavailable: Nobody answers.
-        LibraryError: The server lets nobody in, has no pgvector, or a newer version has written the tables.
+        LibraryUnavailable: No server answers.
+        LibraryError: The server refuses the login, has no pgvector, or a newer version has written the tables.
     """
 
     def __init__(self, address: Address, *, create: bool = False) -> None:
@@ -90,11 +90,11 @@ class PostgresStore:
         return f"in {self.name}"
 
     def close(self) -> None:
-        """Close the connections; a second time does nothing."""
+        """Close the connections; a second call does nothing."""
         self.connections.close()
 
     def rows_of(self, statement: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[Row]:
-        """Return the rows that a statement reads, in PostgreSQL's binary form where that is shorter."""
+        """Return the rows that a statement reads, in PostgreSQL's binary format if that is shorter."""
 
         def read(connection: Connection) -> list[Row]:
             return connection.execute(statement, values or None, binary=True).fetchall()
@@ -132,7 +132,7 @@ class PostgresStore:
         return int(self.meta("embedder")["dimension"])
 
     def damaged(self, what: str) -> DatabaseCorrupt:
-        """Return the error for what is not as it was written."""
+        """Return the error for a value that this program cannot have written; `what` names it."""
         return DatabaseCorrupt(
             f"The library in {self.name} cannot be read: {what}",
             help="Restore the database from a backup, or ingest the document again.",
@@ -171,7 +171,7 @@ class PostgresStore:
         return found
 
     def _passage(self, row: Row) -> Passage:
-        """Return the passage of a row, if its text is the one that its id was made of: an edited text is no source."""
+        """Return the passage of a row; raise if its text does not match its id, since an edited text is no source."""
         _, id, document, text, start, end, page, tokens, own, title, source, date, whole = row
         try:
             metadata = {name: value for name, value in json.loads(whole).items() if name not in OF_DOCUMENTS}
@@ -195,6 +195,7 @@ class PostgresStore:
         return passage
 
     def _cards(self, document_ids: Sequence[str]) -> dict[str, Passage]:
+        """Return the cards (passages of metadata) of documents by their id."""
         names = ("id", "source", "title", "date", "authors", "metadata")
         statement = f"""select id, source, title, date, authors::text, metadata::text from library_documents
             where id = any(%s) order by {sees()}, key"""
@@ -214,13 +215,13 @@ class PostgresStore:
         return found
 
     def documents_of(self, rows: Sequence[int]) -> dict[int, str]:
-        """Return the id of the document of each row of passages that is still there."""
+        """Return the document id of each passage's row that still exists."""
         statement = """select p.row, d.id from library_passages p join library_documents d on d.key = p.document
             where p.row = any(%s)"""
         return dict(self.rows_of(statement, [list(rows)]))
 
     def passages_at(self, rows: Sequence[int]) -> dict[int, str]:
-        """Return the id of each row of passages that is still there."""
+        """Return the passage id of each row that still exists."""
         return dict(self.rows_of("select row, id from library_passages where row = any(%s)", [list(rows)]))
 
     def rows(self, ids: Sequence[str]) -> dict[str, int]:
@@ -229,18 +230,18 @@ class PostgresStore:
         return dict(self.rows_of(statement, [list(ids)]))
 
     def vectors(self, ids: Sequence[str]) -> dict[str, np.ndarray]:
-        """Stored vectors by passage id."""
+        """Return the stored vectors, by passage id."""
         statement = f"""select p.id, vector_send(v.vector) from library_passages p join library_vectors v
             on v.row = p.row where p.id = any(%s) order by {sees("p")}, p.row"""
         return {name: vector_values(sent) for name, sent in self.rows_of(statement, [list(ids)])}
 
     def terms(self, ids: Sequence[str]) -> dict[str, bytes]:
-        """Return what is stored of the terms of passages, by id."""
+        """Return the stored terms of passages (`encoded_terms`), by passage id."""
         statement = f"select id, terms from library_passages where id = any(%s) order by {sees()}, row"
         return dict(self.rows_of(statement, [list(ids)]))
 
     def passages_like(self, pattern: str) -> Iterator[tuple[str, str, str]]:
-        """`(id, document id, text)` of the passages whose text is LIKE a pattern, of each document in its order."""
+        """Yield `(id, document id, text)` of the passages whose text is LIKE a pattern, by document."""
         statement = f"""select p.id, d.id, p.text from library_passages p join library_documents d on d.key = p.document
             where {sees("p")} and (%(like)s = '' or p.text ilike %(like)s) order by d.key, p.position"""
         yield from self.rows_of(statement, {"like": storable_text(pattern)})  # type: ignore[misc]
@@ -250,7 +251,7 @@ class PostgresStore:
         return self.rows_of(f"select id, title from library_documents where {sees()}")  # type: ignore[return-value]
 
     def counts(self) -> dict[str, int]:
-        """Return documents, passages, their tokens, and passages that wait to be deleted."""
+        """Return the numbers of documents, passages, their tokens, and passages that wait to be deleted."""
         statement = f"""select (select count(*) from library_documents where {sees()}),
             count(*) filter (where {sees()}), coalesce(sum(tokens) filter (where {sees()}), 0)::bigint,
             count(*) filter (where retired is not null and not {sees()}) from library_passages"""
@@ -265,7 +266,7 @@ class PostgresStore:
     def listed(self, like: str, offset: int, limit: int) -> tuple[list[dict[str, Any]], int]:
         """Return one page of documents with title, id or source LIKE a pattern, and their total number.
 
-        "" fits all; the latest come first.
+        "" matches all; the latest come first.
         """
         names = ("d.title", "d.id", "d.source")
         fits = f"{sees('d')} and (%(like)s = '' or {' or '.join(f'{name} ilike %(like)s' for name in names)})"
@@ -291,7 +292,7 @@ class PostgresStore:
         return bool(self.rows_of(statement, [storable_text(origin)]))
 
     def origins_counted(self) -> list[tuple[str, int]]:
-        """Return the files, and how many documents come from each; "" for those that come from none."""
+        """Return each file with its number of documents; "" stands for documents that came from no file."""
         return [
             (row[0], row[1])
             for row in self.rows_of(f"""select origin, count(*) from library_documents
@@ -299,7 +300,7 @@ class PostgresStore:
         ]
 
     def tags_counted(self) -> list[tuple[str, int]]:
-        """Return the tags, in the alphabet's order, and how many documents have each."""
+        """Return each tag with its number of documents, in alphabetical order."""
         statement = f"""select e.value::text from library_documents d, json_each(d.metadata) e
             where {sees("d")} and e.key = 'tags'"""
         found: dict[str, int] = {}
@@ -312,14 +313,14 @@ class PostgresStore:
 
     @property
     def copies(self) -> FoundCopies:
-        """The copies among the documents that were found."""
+        """The tables of copies among the documents."""
         return FoundCopies(self.rows_of)
 
     def passage_copies(self, linked: int | None) -> Mapping[int, tuple[int, ...]]:
-        """Return, by row, the rows of the passages with the same text; cached until new copies are found.
+        """Return, for each copied passage's row, the rows of the passages with its text; cached until copies change.
 
         Args:
-            linked: Number of times that copies were looked for (`LINKED`); None for never.
+            linked: How often copies were found (`LINKED`); None for never.
         """
         if linked is None:
             return {}
@@ -328,7 +329,7 @@ class PostgresStore:
         return self._copies[1]
 
     def originals(self) -> Mapping[str, str]:
-        """Return, by copied document, the document that is searched for it; cached until the library is written."""
+        """Return, for each copied document, the document searched instead; cached until the next write."""
         linked = self.meta(LINKED)
         if linked is None:
             return {}
@@ -340,7 +341,7 @@ class PostgresStore:
     def has_dense_index(self) -> bool:
         """Return whether there is an index of the vectors.
 
-        Asked again some seconds later, as another process may make one.
+        The answer is checked again after some seconds, as another process may create one.
         """
         now = time.monotonic()
         if now > self._asked_at + ASK_AGAIN_SECONDS:
@@ -350,7 +351,7 @@ class PostgresStore:
         return self._indexed
 
     def index_facts(self) -> dict[str, Any] | None:
-        """Return how passages are found; None where there are none."""
+        """Return the number of passages, the kind of vector search and the number of pieces; None without passages."""
         row = self.rows_of("""select coalesce(sum(passages), 0)::bigint, count(*) from library_pieces""")[0]
         kind = "hnsw" if self.has_dense_index() else "exact"
         return {"passages": row[0], "dense": kind, "pieces": row[1]} if row[0] else None

@@ -1,4 +1,4 @@
-"""Values as PostgreSQL keeps them: vectors in pgvector's binary form, JSON and texts without what it refuses."""
+"""Conversion of values for PostgreSQL: vectors in pgvector's binary form, JSON and texts without invalid characters."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def vector_binary(little: bytes) -> bytes:
-    """Return a vector as pgvector receives it: its dimension, two bytes of nothing, big-endian float32.
+    """Return a vector in pgvector's binary form: its dimension, two zero bytes, big-endian float32.
 
     Args:
-        little: Little-endian float32.
+        little: The vector as little-endian float32.
     """
     import numpy as np
 
@@ -28,7 +28,7 @@ def vector_binary(little: bytes) -> bytes:
 
 
 def vector_values(sent: bytes) -> np.ndarray:
-    """Return the vector (d,) float32 that `vector_send` gives."""
+    """Return the vector (d,) float32 from the result of pgvector's `vector_send`."""
     import numpy as np
 
     values: np.ndarray = np.frombuffer(sent, ">f4", offset=4).astype(np.float32)
@@ -36,7 +36,7 @@ def vector_values(sent: bytes) -> np.ndarray:
 
 
 def vector_matrix(sent: list[bytes]) -> np.ndarray:
-    """Return vectors (n, d) float32 of one dimension, as `vector_send` gives them."""
+    """Return vectors (n, d) float32 of one dimension from results of `vector_send`."""
     import numpy as np
 
     if not sent:
@@ -47,16 +47,17 @@ def vector_matrix(sent: list[bytes]) -> np.ndarray:
 
 
 def vector_text(vector: np.ndarray) -> str:
-    """Return a vector (d,) as a parameter of a query."""
+    """Return a vector (d,) in pgvector's text form, e.g. `[0.5,1]`, as a parameter of a query."""
     return f"[{','.join(map(repr, vector.tolist()))}]"
 
 
 def storable_json(value: Any) -> str:
-    """Return a value as JSON that PostgreSQL takes: it has no NUL and no half of a surrogate pair in any text."""
+    """Return a value as JSON that PostgreSQL accepts: without NULs and lone surrogates in its texts."""
     return json.dumps(_cleaned(value), ensure_ascii=False, default=str)
 
 
 def _cleaned(value: Any) -> Any:
+    """Return a JSON value without the characters that PostgreSQL cannot store."""
     if isinstance(value, str):
         return storable_text(value)
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""The words of a library in PostgreSQL, counted by piece as posting lists are, for spelling."""
+"""The words of a library in PostgreSQL, for spelling; they are counted for each piece of the posting lists."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SIMILAR = f"""
 
 
 class PostgresVocabulary(Vocabulary):
-    """The words of a library in PostgreSQL, as everybody sees it now.
+    """The words of the published passages of a library in PostgreSQL.
 
     Args:
         store: The library.
@@ -40,7 +40,7 @@ class PostgresVocabulary(Vocabulary):
         return int(self._store.rows_of("select count(distinct word) from library_words")[0][0])
 
     def counts(self, words: Iterable[str]) -> dict[str, WordCount]:
-        """Return the passage counts of those of the words that the library contains, by the word as given."""
+        """Return the counts of those words that the library contains, by the word as given."""
         wanted: dict[str, list[str]] = {}
         for word in words:
             wanted.setdefault(storable_text(normalize("NFC", word).lower()), []).append(word)
@@ -50,7 +50,7 @@ class PostgresVocabulary(Vocabulary):
         return found
 
     def similar(self, word: str, distance: int) -> list[WordCount]:
-        """Return the words that `word` may be a misspelling of; see `Vocabulary.similar`."""
+        """Return the words of which `word` may be a misspelling; see `Vocabulary.similar`."""
         word = storable_text(normalize("NFC", word).lower())
         head = word[:HEAD]
         values: dict[str, Any] = {
@@ -64,5 +64,5 @@ class PostgresVocabulary(Vocabulary):
         return [WordCount(*row) for row in self._store.rows_of(_SIMILAR, values)]
 
     def passages(self) -> int:
-        """Return the sum of the words' passage counts: the scale of their frequencies."""
+        """Return the sum of all words' passage counts, the denominator of their frequencies."""
         return int(self._store.rows_of("select coalesce(sum(passages), 0)::bigint from library_words")[0][0])

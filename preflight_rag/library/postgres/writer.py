@@ -1,4 +1,4 @@
-"""The writing side of a library in PostgreSQL, as `writer.Writer` is that of a folder's; several may write at once."""
+"""The writing side of a library in PostgreSQL, as `writer.Writer` is for a folder's; several may write at once."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class PostgresWriter:
         max_bytes: int = DEFAULT_MAX_BYTES,
         stop: Stop | None = None,
     ) -> IngestReport:
-        """Add or update the documents of files and folders; all is seen at its end."""
+        """Add or update the documents of files and folders; all become visible together at the end."""
         given = given_paths(paths)
         with self._published(progress) as run:
             splitter = recorded_splitter(run, self._embedder.get(), self._splitter)
@@ -100,9 +100,10 @@ class PostgresWriter:
         return ingestion.report
 
     def intern(self, documents: Sequence[Document], *, deadline: float = DEADLINE) -> InternReport:
-        """Store documents that a turn found elsewhere; they are found by searches at once."""
+        """Store documents that a turn found elsewhere; searches find them at once."""
         end = time.monotonic() + deadline
-        documents = [storable(document) for document in {document.id: document for document in documents}.values()]
+        last_by_id = {document.id: document for document in documents}
+        documents = [storable(document) for document in last_by_id.values()]
         known: dict[str, str] = {}
         new: list[Document] = []
         problems: list[str] = []
@@ -121,7 +122,7 @@ class PostgresWriter:
         return InternReport(passages, tuple(problems), fresh)
 
     def delete_documents(self, document_ids: Sequence[str]) -> int:
-        """Delete documents, their passages, vectors and words; how many there were."""
+        """Delete documents, their passages, vectors and words; return how many existed."""
         with self._published(None) as run:
             return run.retire_documents(document_ids)
 
@@ -132,12 +133,13 @@ class PostgresWriter:
             return run.set_tags(document_id, tags)
 
     def rebuild(self) -> None:
-        """Make all words and the index of the vectors anew, and let the room of what was deleted be used again."""
+        """Rebuild all words and the vector index, and make the space of deleted rows usable again."""
         with writing(self._store, self._wait) as run:
             run.publish()
             run.rebuild()
 
     def _ingestion(self, run: DocumentWriting, progress: Progress | None, total: int | None) -> Ingestion:
+        """Return an ingestion with the library's embedder and splitter."""
         splitter = recorded_splitter(run, self._embedder.get(), self._splitter)
         return Ingestion(run, self._embedder.get(), splitter, progress, total)
 

@@ -1,11 +1,11 @@
-"""Writing a library in PostgreSQL: runs of several writers at once, each published whole.
+"""Writing a library in PostgreSQL: runs of several writers at once, each published as a whole.
 
-A run has a connection of its own, and on it an advisory lock, so that others know that it is alive. What it writes
-is on the server after each batch, and seen by nobody until it is published. A run that was killed loses its connection,
-and with it the lock: the next one that publishes adopts what it wrote, in whole documents.
+A run has a connection of its own with an advisory lock, which tells others that it is alive. Its writes reach the
+server after each batch, but stay invisible until it is published. A run that is killed loses its connection, and with
+it the lock: the next run that publishes takes over the documents that it had written completely.
 
-Two runs may write at once. One that comes to a document which the other has written, and not published yet, waits for
-it, unless both wrote the same: of one document nobody may see two versions.
+Two runs may write at once. If one of them comes to a document that the other has written but not yet published, it
+waits for the other, unless both wrote the same content: no two versions of a document may be visible.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ STEPS = ("words", "purge", "")
 WORDS, PURGE, _ = STEPS
 """Steps of a publication, as progress names them."""
 ANALYSER = "analyser"
-"""Setting with the terms of a few test lines by the analyser that made the stored terms; another analyser makes
-others."""
+"""Setting with the analysed terms of a few sample lines: if today's analyser gives others, the stored terms are
+outdated."""
 PURGED_AT_ONCE = 20_000
-"""Passages, and terms of them, whose lists are written anew at once; guesses: lists take megabytes."""
+"""Passages, and terms of them, whose lists are rewritten at once; guesses: lists take megabytes."""
 
 _WRITE = """
     update library_{table} set retired = %(run)s
@@ -54,15 +54,15 @@ _MAINTENANCE = "hashtextextended('preflight library maintenance ' || current_sch
 
 
 class DocumentWriting:
-    """One writing of documents; keeps `FoundDocumentStore` and `DocumentStore`. Make one with `writing`.
+    """One run that writes documents; implements `FoundDocumentStore` and `DocumentStore`. Make one with `writing`.
 
     Args:
         store: The library.
-        connection: Of this run alone.
+        connection: A connection that only this run uses.
         wait_seconds: How long to wait for another run that has written one of the documents.
 
     Attributes:
-        copies: Documents that have the text of another one, as the last publication found.
+        copies: Documents with the text of another one, as found by the last publication.
     """
 
     def __init__(self, store: PostgresStore, connection: Connection, wait_seconds: float) -> None:
@@ -83,7 +83,7 @@ class DocumentWriting:
         return self._number
 
     def meta(self, key: str) -> Any:
-        """Return a setting as JSON gives it, or None."""
+        """Return a setting, or None."""
         return self._store.meta(key)
 
     def set_meta(self, key: str, value: Any) -> None:
@@ -91,16 +91,16 @@ class DocumentWriting:
         self._store.set_meta(key, value)
 
     def document(self, document_id: str) -> StoredDocument | None:
-        """Return the stored state of a document, including unpublished runs; None where it is not stored."""
+        """Return the stored state of a document, including unpublished runs; None if it is not stored."""
         if self._known is None or self._known[0] != document_id:
             statement = "select content_hash, origin from library_documents where id = %s and retired is null"
             row = self._connection.execute(statement, [storable_text(document_id)]).fetchone()
-            # An ingest asks twice for each document.
+            # An ingest reads each document's state twice.
             self._known = document_id, StoredDocument(*row) if row else None
         return self._known[1]
 
     def documents_from(self, sources: Sequence[str]) -> dict[str, str]:
-        """Return, by source, the id of the document that was read from that file."""
+        """Return the id of the document read from each of these files, by source."""
         statement = """select source, id from library_documents
             where source = any(%s) and origin <> '' and retired is null"""
         return dict(self._connection.execute(statement, [list(map(storable_text, sources))]).fetchall())
@@ -122,7 +122,7 @@ class DocumentWriting:
         self._connection.execute(statement, [storable_text(origin), storable_text(document_id)])
 
     def embedded(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """Return the vectors that exist already, stored or kept, by key."""
+        """Return the vectors that exist already, stored or set aside, by key."""
         found: dict[str, bytes] = {}
         for statement in (
             "select input, vector_send(vector) from library_vectors where input = any(%s)",
@@ -133,7 +133,7 @@ class DocumentWriting:
         return found
 
     def keep_vectors(self, vectors: Mapping[str, bytes]) -> None:
-        """Keep vectors of passages that are not stored, by key, for the next run."""
+        """Set aside vectors of passages that are not stored, by key, for the next run."""
         with self._connection.cursor() as cursor:
             cursor.executemany(
                 "insert into library_kept_vectors values (%s, %s) on conflict (input) do nothing",
@@ -141,12 +141,12 @@ class DocumentWriting:
             )
 
     def drop_kept_vectors(self) -> None:
-        """Forget vectors that an earlier run kept."""
+        """Delete the vectors that an earlier run set aside."""
         if self._one("select exists (select from library_kept_vectors)"):
             self._connection.execute("delete from library_kept_vectors")
 
     def write_documents(self, documents: Sequence[PreparedDocument]) -> None:
-        """Add or replace documents in one transaction; those that another writer has stored meanwhile are left out."""
+        """Add or replace documents in one transaction, without those that another writer has stored meanwhile."""
         self._known = None
         latest = {storable_text(each.document.id): each for each in documents}
         with self._documents(latest) as known:
@@ -157,11 +157,11 @@ class DocumentWriting:
             self._insert(new, {name: known[name][1] for name in new if name in known})
 
     def retire_document(self, document_id: str) -> bool:
-        """Take a document out; false where there is none."""
+        """Remove a document; return False if there is none."""
         return self.retire_documents([document_id]) > 0
 
     def retire_documents(self, document_ids: Sequence[str]) -> int:
-        """Take documents out; how many there were."""
+        """Remove documents; return how many existed."""
         self._known = None
         names = dict.fromkeys(map(storable_text, document_ids))
         with self._documents(names) as known:
@@ -186,7 +186,7 @@ class DocumentWriting:
         """Lock documents for a transaction, and yield the hash and metadata of the existing ones.
 
         Raises:
-            LibraryBusy: Another run has written one of them, and is not published within the time to wait.
+            LibraryBusy: Another run has written one of them, and was not published in time.
         """
         number, deadline = self.number, time.monotonic() + self._wait
         while True:
@@ -201,7 +201,7 @@ class DocumentWriting:
             self._wait_for(other, deadline)
 
     def _other_run(self, names: Sequence[str] | Mapping[str, Any], number: int) -> int | None:
-        """Return an unpublished run that has added or removed one of the documents.
+        """Return an unpublished run that has added or removed one of the documents; None if there is none.
 
         The documents are locked first, in one order, so that two runs with documents in common cannot deadlock.
         """
@@ -221,17 +221,17 @@ class DocumentWriting:
         return int(row[0])
 
     def _is_dead(self, run: int) -> bool:
-        """Return whether a run's process has ended. The next publication adopts what it wrote."""
+        """Return whether a run's process has ended; its documents are then taken over by the next publication."""
         if not self._one(f"select pg_try_advisory_lock({_ALIVE})", [run]):
             return False
         self._connection.execute(f"select pg_advisory_unlock({_ALIVE})", [run])
         return True
 
     def _wait_for(self, run: int, deadline: float) -> None:
-        """Wait until another run is published or gone.
+        """Wait until another run is published or its process has ended.
 
         Raises:
-            LibraryBusy: It is not within the time.
+            LibraryBusy: Neither happened before the deadline.
         """
         while not self._is_dead(run):
             if time.monotonic() > deadline:
@@ -242,7 +242,7 @@ class DocumentWriting:
             time.sleep(POLL_SECONDS)
 
     def _retire(self, names: Sequence[str]) -> None:
-        """Take out the versions of documents that are there."""
+        """Mark the present versions of documents as removed by this run."""
         if not names:
             return
         values = {"run": self.number, "ids": list(names)}
@@ -255,7 +255,7 @@ class DocumentWriting:
         )
 
     def _insert(self, documents: Mapping[str, PreparedDocument], before: Mapping[str, dict[str, Any]]) -> None:
-        """Add versions of documents, with the tags that somebody gave the version before by hand."""
+        """Add versions of documents, with the tags that users gave to the previous versions."""
         if not documents:
             return
         now, run, connection = datetime.now(UTC).isoformat(timespec="seconds"), self.number, self._connection
@@ -302,7 +302,7 @@ class DocumentWriting:
                 for values_of_passage in passages:
                     copy.write_row(values_of_passage)
             with cursor.copy("copy library_vectors (row, input, vector, added) from stdin (format binary)") as copy:
-                # pgvector's binary form, sent as it is.
+                # pgvector's binary form, sent without conversion.
                 copy.set_types(["int8", "text", "bytea", "int4"])
                 for values_of_vector in vectors:
                     copy.write_row(values_of_vector)
@@ -317,7 +317,7 @@ class DocumentWriting:
         connection = self._connection
         dead = [run for run in self._runs() if self._adopts(run)]
         try:
-            # A run that was published after the runs were read is free to be locked, too; its words are stored already.
+            # A run that was published since the runs were read can be locked, too; its words are stored already.
             runs = sorted(self._runs() & {*dead, self._number})
             if runs:
                 step(WORDS)
@@ -341,13 +341,13 @@ class DocumentWriting:
         return {run for (run,) in self._connection.execute("select run from library_runs")}
 
     def _adopts(self, run: int) -> bool:
-        """Return whether an unpublished run has no process any more; it then belongs to this run."""
+        """Return whether an unpublished run has lost its process; if so, this run takes it over."""
         return run != self._number and self._one(f"select pg_try_advisory_lock({_ALIVE})", [run])
 
     def _tidy(self) -> None:
-        """Delete what nobody sees any more, merge pieces, and make an index of the vectors where there are many.
+        """Delete rows that are visible to nobody, merge pieces, and create the vector index if there are many vectors.
 
-        One process at a time; another one that comes meanwhile leaves it to the next publication.
+        One process at a time; a second one leaves the work to the next publication.
         """
         deadline = time.monotonic() + self._wait
         while not self._one(f"select pg_try_advisory_lock({_MAINTENANCE})"):
@@ -365,12 +365,12 @@ class DocumentWriting:
                 self._connection.execute(f"select pg_advisory_unlock({_MAINTENANCE})")
 
     def _purge(self) -> bool:
-        """Delete some rows that nobody will see any more, with their words; whether there were any."""
+        """Delete some of the rows that will never be visible again, with their words; return whether there were any."""
         import numpy as np
 
         connection = self._connection
         with connection.transaction():
-            # The texts say which words to look for.
+            # The texts tell which terms' lists contain the passages.
             rows = connection.execute(
                 f"""select p.row, p.document, d.title, p.text from library_passages p join library_documents d
                 on d.key = p.document where {gone("p")} order by p.row limit %s""",
@@ -389,9 +389,9 @@ class DocumentWriting:
         return bool(rows)
 
     def rebuild(self) -> None:
-        """Make the terms and words of all passages anew, and the index of the vectors, and vacuum.
+        """Rebuild terms and words of all passages and the vector index, and vacuum.
 
-        Nobody finds a passage twice, or not at all, meanwhile: the new lists take the old ones' place at once.
+        Searches meanwhile find each passage once: the new lists replace the old ones in one transaction.
         """
         connection = self._connection
         if not self._one(f"select pg_try_advisory_lock({_MAINTENANCE})"):
@@ -414,7 +414,7 @@ class DocumentWriting:
                 connection.execute(f"select pg_advisory_unlock({_MAINTENANCE})")
 
     def _renew_terms(self) -> None:
-        """Write the terms of all passages that today's analyser gives, where they are others."""
+        """Rewrite the stored terms of passages for which today's analyser gives other terms."""
         if self.meta(ANALYSER) == analysed_probe():
             return
         for rows in passage_texts(self._connection, "true"):
@@ -437,11 +437,13 @@ class DocumentWriting:
             )
 
     def _index_vectors(self, *, again: bool = False) -> None:
+        """Build the vector index if it is due, and count the change as a new generation."""
         dimension = int((self.meta("embedder") or {}).get("dimension", 0))
         if index_vectors(self._connection, dimension, again=again):
             self._count_on("generation")
 
     def _count_on(self, key: str) -> None:
+        """Increase the number that a setting holds."""
         self._connection.execute("update library_meta set value = ((value::bigint) + 1)::text where key = %s", [key])
 
     def _next(self, sequence: str, count: int) -> list[int]:
@@ -450,6 +452,7 @@ class DocumentWriting:
         return [number for (number,) in self._connection.execute(statement, [sequence, count])]
 
     def _one(self, statement: str, values: Sequence[Any] = ()) -> Any:
+        """Return the only value of a statement's only row."""
         row = self._connection.execute(statement, values or None).fetchone()
         return row[0] if row else None
 
@@ -459,7 +462,7 @@ def writing(store: PostgresStore, wait_seconds: float) -> Iterator[DocumentWriti
     """Yield a run over its own connection; if it is not published, the next publication includes it.
 
     Raises:
-        LibraryUnavailable: Nobody answers, or the connection was lost.
+        LibraryUnavailable: No server answers, or the connection was lost.
     """
     with translated_errors(store.name, store.address.unavailable):
         connection = store.connections.new()
@@ -470,7 +473,7 @@ def writing(store: PostgresStore, wait_seconds: float) -> Iterator[DocumentWriti
 
 
 def _tagged(document: Document, before: Mapping[str, Any]) -> Document:
-    """Return a document that is stored again, with the tags that users gave it."""
+    """Return a new version of a document, with the tags that users gave to the previous one."""
     if not before.get("tagged"):
         return document
     own = {name: before[name] for name in ("tags", "tagged") if name in before}

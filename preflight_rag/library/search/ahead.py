@@ -1,4 +1,4 @@
-"""A question's passages, found and read in a thread while what answers it is still being imported."""
+"""Reading ahead: a question's passages are found and read in a thread while other modules are still being imported."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ IMPORTED_LATER = (
     "preflight_rag.models.opening",
     "preflight_rag.models.reranking.feature_reranker",
 )
-"""Modules that a search with the default settings imports at its first use: two threads must not import one at once."""
+"""Modules that a search with default settings imports on first use: two threads must not import one at once."""
 
 
 def may_be_found_ahead(library: Collection, settings: Settings) -> bool:
-    """Return whether a second search is cheap and asks nobody else: in a folder, with the package's own models."""
+    """Return whether an additional search is cheap and needs no service: in a folder, with the package's own models."""
     plain = settings.reranker in (FEATURES, NONE) and not settings.pubmed and settings.subtree is None
     return plain and isinstance(library, Library)
 
 
 def import_ahead() -> None:
-    """Import what `read_ahead` needs, before its thread begins."""
+    """Import the modules that `read_ahead` needs, before its thread starts."""
     for name in IMPORTED_LATER:
         import_module(name)
 
@@ -40,8 +40,8 @@ def read_ahead(
 ) -> None:
     """Read the passages found for a question, best first, so that its turn finds their readings in the cache.
 
-    No result of a turn depends on this. If the question is rewritten, so that the turn searches for something else, the
-    work is wasted.
+    No result of a turn depends on this. If the turn rewrites the question and searches for something else, the work is
+    wasted.
 
     Args:
         library: The collection.

@@ -1,6 +1,6 @@
-"""Selection as LangChain document compressors, which take any documents and compose with any retriever.
+"""Selection as LangChain document compressors, which take any documents and combine with any retriever.
 
-A file of its own, as a turn selects without LangChain (`selection.py`), whose import takes as long as a search.
+A separate file, because a turn selects without LangChain (`selection.py`), whose import takes as long as a search.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PLACES = ("start_index", "start", "page")
 
 
 class TokenBudget(BaseDocumentCompressor):
-    """The first documents that fit together into a budget; one that does not fit is passed over.
+    """Keeps the first documents that together fit into a token budget; one that does not fit is skipped.
 
     Example:
         TokenBudget(budget=2000).compress_documents(retriever.invoke(question), question)
@@ -61,12 +61,13 @@ class TokenBudget(BaseDocumentCompressor):
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
-        """Return the documents that are kept, in the order given."""
+        """Return the kept documents, in the given order."""
         tokens = self._tokens(documents)
         kept = within_budget(tokens or [0] * len(documents), self._limit(tokens), k=self.k)
         return [documents[index] for index in kept]
 
     def _limit(self, tokens: Sequence[int] | None) -> int | None:
+        """Return the number of tokens that may be kept; None without a limit."""
         return token_budget(tokens, budget=self.budget, compression=self.compression) if tokens else None
 
     def _tokens(self, documents: Sequence[Document]) -> list[int] | None:
@@ -87,7 +88,7 @@ class TokenBudget(BaseDocumentCompressor):
 
 
 class _Selector(TokenBudget):
-    """The common base of selectors by vectors."""
+    """Base class of selectors that compare vectors."""
 
     score_key: str | None = Field(
         default=None,
@@ -97,7 +98,7 @@ class _Selector(TokenBudget):
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
-        """Return the documents that are kept, in the order of choice."""
+        """Return the selected documents, in the order of selection."""
         if not documents:
             return []
         tokens, relevance = self._tokens(documents), self._relevance(documents)
@@ -107,9 +108,10 @@ class _Selector(TokenBudget):
 
     @abstractmethod
     def _pick(self, vectors: np.ndarray, query: np.ndarray | None, limits: dict[str, Any]) -> list[int]:
-        """Return the indices of the documents, in the order of choice."""
+        """Return the indices of the selected documents, in the order of selection."""
 
     def _relevance(self, documents: Sequence[Document]) -> np.ndarray | None:
+        """Return the documents' relevance scores; None if they have none."""
         if self.score_key is None:
             return None
         missing = [document for document in documents if self.score_key not in document.metadata]
@@ -121,7 +123,7 @@ class _Selector(TokenBudget):
         return unit_scaled([document.metadata[self.score_key] for document in documents])
 
     def _vectors(self, documents: Sequence[Document]) -> np.ndarray:
-        """Return the library's vectors where it has them all, else new ones."""
+        """Return the documents' vectors: the library's if it has all of them, else newly computed ones."""
         names = [document.metadata.get("passage_id") for document in documents]
         if self.library is not None and self.embeddings is None and all(names):
             try:
@@ -132,7 +134,7 @@ class _Selector(TokenBudget):
 
 
 class MMRSelector(_Selector):
-    """Documents chosen by maximal marginal relevance, in the order of choice (Diversity, eq. 1).
+    """Selects documents by maximal marginal relevance, in the order of selection (Diversity, eq. 1).
 
     Example:
         MMRSelector(k=8, alpha=0.7, window=20).compress_documents(retriever.invoke(question), question)
@@ -150,11 +152,12 @@ class MMRSelector(_Selector):
         return self
 
     def _pick(self, vectors: np.ndarray, query: np.ndarray | None, limits: dict[str, Any]) -> list[int]:
+        """Select passages by maximal marginal relevance (MMR)."""
         return mmr(vectors, query, alpha=self.alpha, window=self.window, **limits)
 
 
 class FPSSelector(_Selector):
-    """Documents chosen by farthest point sampling, in the order of choice (Diversity, eq. 2; alpha > 0: modified).
+    """Selects documents by farthest point sampling, in the order of selection (Diversity, eq. 2; alpha > 0: modified).
 
     Example:
         FPSSelector(k=8, alpha=0.7).compress_documents(retriever.invoke(question), question)
@@ -172,14 +175,15 @@ class FPSSelector(_Selector):
         return self
 
     def _pick(self, vectors: np.ndarray, query: np.ndarray | None, limits: dict[str, Any]) -> list[int]:
+        """Select passages by farthest point sampling (FPS)."""
         return fps(vectors, query, alpha=self.alpha, window=self.window, **limits)
 
 
 class Reorder(BaseDocumentCompressor):
-    """All documents in another order: "score", "index" or m:n, as `arrange`.
+    """Returns all documents in another order: "score", "index" or m:n, as `arrange`.
 
-    "index" puts documents of one source (`document_id`, else `source`) together, sources in the order in which they
-    come, by their metadata's `start_index`, `start` or `page`.
+    "index" groups documents by source (`document_id`, else `source`), sources in the order of their first document, and
+    sorts each group by the metadata `start_index`, `start` or `page`.
 
     Example:
         Reorder(ordering="2:1").compress_documents(retriever.invoke(question), question)
@@ -217,10 +221,11 @@ class Reorder(BaseDocumentCompressor):
 
 
 def _source(document: Document) -> str:
+    """Return the id or source of a document, by which passages of one document are recognised."""
     return str(document.metadata.get("document_id") or document.metadata.get("source") or "")
 
 
 def _offset(document: Document) -> float:
-    """Return the offset of a document in its source; 0 where it is unknown."""
+    """Return the offset of a document in its source; 0 if it is unknown."""
     places = (document.metadata.get(name) for name in _PLACES)
     return next((float(place) for place in places if isinstance(place, (int, float))), 0.0)

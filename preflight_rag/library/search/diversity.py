@@ -1,19 +1,19 @@
-"""Choosing passages that are relevant and differ from one another: MMR and farthest point sampling.
+"""Selecting passages that are relevant and differ from one another: MMR and farthest point sampling.
 
-"Diversity Enhances an LLM's Performance in RAG and Long-context Task" (arXiv 2502.09017), sections 2 to 3.1. Both pick
-one candidate at a time and never take a pick back. What decides is a candidate's relevance r(c), the cosine with the
-query unless another score is given, and its redundancy m(c), the largest cosine with what is selected already:
+"Diversity Enhances an LLM's Performance in RAG and Long-context Task" (arXiv 2502.09017), sections 2 to 3.1. Both
+select one candidate at a time and never undo a selection. They weigh a candidate's relevance r(c), the cosine with the
+query unless another score is given, against its redundancy m(c), the largest cosine with what is selected already:
 
 - MMR (eq. 1): the largest α·r(c) − (1 − α)·m(c).
 - FPS (eq. 2): the largest distance to the nearest pick, √(2 − 2·m(c)), the Euclidean distance of unit vectors; the
   first pick is the most relevant. (Eq. 2 is printed with a maximum over the picks; farthest point sampling, which it
   names, takes the nearest pick.)
-- Modified FPS: the largest α·r(c) + (1 − α)·√(2 − 2·m(c)): FPS with the reward and the window of section 2.1, which is
-  MMR but for its distance. With the cosine distance 1 − m(c) in its place the picks would be those of MMR.
+- Modified FPS: the largest α·r(c) + (1 − α)·√(2 − 2·m(c)): FPS with the reward and the window of section 2.1, which
+  differs from MMR only in its distance. With the cosine distance 1 − m(c) instead, the picks would be those of MMR.
 
-For both, m looks at the last w picks only where a window is given. With nothing selected, relevance alone decides. Ties
-go to the first candidate, as in langchain-core's `maximal_marginal_relevance`, whose picks `mmr` without a window makes
-as well.
+With a window w, m considers only the last w picks. While nothing is selected, relevance alone decides. Ties go to the
+first candidate, as in langchain-core's `maximal_marginal_relevance`, which makes the same picks as `mmr` without a
+window.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 POOL = 512
-"""Candidates that are kept up to date between picks; it changes the time alone, and is a guess."""
+"""Candidates whose scores are kept up to date between picks; it affects only speed, and is a guess."""
 
 
 def mmr(
@@ -45,20 +45,20 @@ def mmr(
     relevance: ArrayLike | None = None,
     fill: bool = True,
 ) -> list[int]:
-    """Maximal marginal relevance (Carbonell and Goldstein 1998) with a window (Diversity, eq. 1).
+    """Select by maximal marginal relevance (Carbonell and Goldstein 1998) with a window (Diversity, eq. 1).
 
     Args:
-        vectors: Of the candidates, shape (n, d), of any length; float64 is kept, all else becomes float32.
-        query: Vector of the query, shape (d,); may be None where `relevance` is given.
+        vectors: The candidates' vectors, shape (n, d), of any length; float64 is kept, all else becomes float32.
+        query: Vector of the query, shape (d,); may be None if `relevance` is given.
         alpha: Weight of relevance against redundancy, in [0, 1]: 1 ranks by relevance alone.
-        window: Redundancy looks at so many last picks; None: at all.
+        window: Number of last picks that count for redundancy; None: all.
         k: Most picks; None: as many as the budget allows, or all.
         tokens: Length of each candidate, shape (n,).
-        budget: Most tokens of all picks together. A candidate that does not fit into what is left is passed over, and
-            the best that fits is taken, until none does.
-        relevance: What stands for the cosine with the query, shape (n,), such as a reranker's scores; `unit_scaled`
-            brings them to the range of the cosines that they are weighed against.
-        fill: False ends at the first pick that does not fit into what is left.
+        budget: Most tokens of all picks together. A candidate that does not fit into the rest is skipped, and the best
+            that fits is taken, until none does.
+        relevance: Scores that replace the cosine with the query, shape (n,), such as a reranker's; `unit_scaled`
+            brings them to the range of the cosines against which they are weighed.
+        fill: False ends at the first pick that does not fit into the rest of the budget.
 
     Returns:
         Indices of the picks, in the order of picking.
@@ -81,13 +81,13 @@ def fps(
     relevance: ArrayLike | None = None,
     fill: bool = True,
 ) -> list[int]:
-    """Farthest point sampling (Diversity, eq. 2), and the modified one where `alpha` is above 0.
+    """Select by farthest point sampling (Diversity, eq. 2), or by the modified one if `alpha` is above 0.
 
     Args:
         vectors: As in `mmr`.
         query: As in `mmr`.
         alpha: Weight of relevance against distance, in [0, 1]; 0 is plain FPS, where the query decides the first pick.
-        window: The distance is to the nearest of so many last picks; None: of all.
+        window: Number of last picks to whose nearest the distance is taken; None: all.
         k: As in `mmr`.
         tokens: As in `mmr`.
         budget: As in `mmr`.
@@ -122,7 +122,7 @@ def within_budget(tokens: Sequence[int], budget: int | None, *, k: int | None = 
 
 
 def token_budget(tokens: Sequence[int], *, budget: int | None = None, compression: float | None = None) -> int | None:
-    """Return the tokens that may be kept: the smaller of T_max and of the share c_r of all candidates' tokens.
+    """Return the tokens that may be kept: the smaller of T_max and the share c_r of all candidates' tokens.
 
     Args:
         tokens: Length of each candidate.
@@ -130,7 +130,7 @@ def token_budget(tokens: Sequence[int], *, budget: int | None = None, compressio
         compression: c_r in (0, 1], or None. The share is never less than the shortest candidate.
 
     Returns:
-        The limit, or None where neither is given.
+        The limit, or None if neither is given.
 
     Raises:
         UsageError: One of them is out of range.
@@ -150,7 +150,7 @@ def check_limits(
     budget: int | None = None,
     compression: float | None = None,
 ) -> None:
-    """Check the numbers that are given.
+    """Raise an error if one of the given numbers is out of range.
 
     Raises:
         UsageError: One is out of range.
@@ -185,9 +185,8 @@ def unit_scaled(scores: ArrayLike) -> np.ndarray:
 def in_order(cosines: ArrayLike) -> np.ndarray:
     """Return the candidates' cosines with the query in descending order, the highest for the first candidate.
 
-    What is weighed against redundancy, the cosine of two passages, is then on the scale on which α and w were tuned,
-    whatever put the candidates into their order: a second stage, or their age. Candidates that come by their cosines
-    keep them, which is eq. 1 as it stands.
+    They replace the score by which the candidates were ordered (a second stage's, or their age), so that relevance is
+    on the scale of cosines on which α and w were tuned. Candidates ordered by their cosines keep them, as in eq. 1.
     """
     import numpy as np
 
@@ -229,7 +228,7 @@ class _Basket:
         return self._ended or len(self.taken) >= self._most or not self.open.any()
 
     def take(self, index: int) -> None:
-        """Take an open candidate; without filling, end before one that does not fit."""
+        """Take a candidate; without `fill`, end the selection if it does not fit into the rest of the budget."""
         if self._tokens is not None and self._left is not None and self._tokens[index] > self._left:
             self._ended = True
             return
@@ -250,6 +249,7 @@ class _Space:
 
     @classmethod
     def of(cls, vectors: ArrayLike) -> _Space:
+        """Return the space of some vectors, checked for their shape."""
         import numpy as np
 
         given = np.asarray(vectors)
@@ -265,7 +265,7 @@ class _Space:
         return cls(given, norms)
 
     def rows(self, indices: np.ndarray) -> _Space:
-        """Return the space of some candidates."""
+        """Return the space of the candidates at these indices."""
         return _Space(self.vectors[indices], self.norms[indices])
 
     def cosines(self, other: np.ndarray, norms: np.ndarray) -> np.ndarray:
@@ -278,7 +278,7 @@ class _Space:
         return cosines
 
     def redundancy(self, picks: _Space) -> np.ndarray:
-        """Largest cosine of each candidate with the picks, (n,)."""
+        """Return the largest cosine of each candidate with the picks, (n,)."""
         largest: np.ndarray = picks.cosines(self.vectors, self.norms).max(axis=0)
         return largest
 
@@ -308,7 +308,7 @@ def _select(
     novelty: Callable[[np.ndarray], np.ndarray],
     fill: bool = True,
 ) -> list[int]:
-    """Check what is given, then pick."""
+    """Check the arguments, then pick with `novelty` as the term for redundancy."""
     import numpy as np
 
     check_limits(alpha=alpha, window=window)
@@ -327,7 +327,7 @@ def _select(
 
 
 def _relevance(space: _Space, query: ArrayLike | None, relevance: ArrayLike | None) -> np.ndarray:
-    """Relevance of each candidate, (n,)."""
+    """Return the relevance of each candidate, (n,)."""
     import numpy as np
 
     count, dimension = space.vectors.shape
@@ -369,11 +369,11 @@ def _fill(
     novelty: Callable[[np.ndarray], np.ndarray],
     basket: _Basket,
 ) -> None:
-    """Pick where all picks count: a score can only fall, so what was once found is a bound on it.
+    """Pick candidates if all picks count for redundancy: scores then only fall, so an old score is an upper bound.
 
-    That is the lazy evaluation of Minoux (1978), by blocks: a pool of the best is kept up to date, and its best is
-    everyone's best as long as it is above all bounds outside. When it is not, those whose bound reaches it are brought
-    up to date and a new pool is made. O(n·d) for each pool at most, O(POOL·d) for each pick.
+    This is the lazy evaluation of Minoux (1978), in blocks: the scores of a pool of the best candidates are kept up to
+    date, and the pool's best is the best of all while it exceeds all bounds outside. When it does not, the candidates
+    whose bound reaches it are updated, and a new pool is made. O(n·d) for each pool at most, O(POOL·d) for each pick.
     """
     import numpy as np
 
@@ -426,7 +426,7 @@ def _fill_windowed(
     novelty: Callable[[np.ndarray], np.ndarray],
     basket: _Basket,
 ) -> None:
-    """Pick where the last `window` picks count: their cosines are kept, the oldest row is overwritten."""
+    """Pick candidates if only the last `window` picks count: their cosines are kept, the oldest row is overwritten."""
     import numpy as np
 
     cosines = np.full((min(window, len(relevance)), len(relevance)), -np.inf, dtype=space.vectors.dtype)

@@ -1,6 +1,6 @@
-"""Passages that hold a question's exact strings, and lines of errors where errors are asked for, go before all others.
+"""Put passages first that contain a question's exact strings, or error lines if the question asks for errors.
 
-Neither vectors nor BM25 tell GX-2290 from GX-2210: a code's letters are one word of many to both.
+Neither vectors nor BM25 distinguish GX-2290 from GX-2210: to both a code is one word among many.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from preflight_rag.state.values import Passage
 
 LOOKED_THROUGH = 64
-"""Passages that an index gives for a question's strings, whose letters are then compared. A guess."""
+"""Passages that the index returns for a question's strings, which are then compared letter by letter. A guess."""
 LOOKED_FURTHER = 2000
-"""Number of passages to look through if none of the first has the exact letters: an index knows only the number of
-A-18. A guess."""
+"""Passages to look through if none of the first has the exact letters: e.g. of A-18 an index knows only the number. A
+guess."""
 MOST_ERRORS = 6
-"""Passages with lines of errors that go first; a guess, below half of what a turn reads."""
+"""Most passages with error lines that go first; a guess, below half of what a turn reads."""
 
 
 def exact_first(
@@ -38,16 +38,16 @@ def exact_first(
 ) -> Sequence[AnyCandidate]:
     """Return the candidates, and new ones, with those first that contain the question's exact strings or error codes.
 
-    A string that stands in more passages than a turn reads is common: then the first of them goes before the others,
-    and the order stays. To put all of them first lost 0.02 nDCG@10 of such questions of `biomix` (BM25, 112 questions),
-    to lead with one 0.002; of rarer strings (351 questions) it gained 0.004.
+    A string that occurs in more passages than a turn reads is common: then only the first such passage goes before the
+    others. Putting all of them first lost 0.02 nDCG@10 on such questions of `biomix` (BM25, 112 questions), leading
+    with one lost 0.002; for rarer strings (351 questions) it gained 0.004.
 
     Args:
-        library: The collection; the pool stays as it is where it cannot look for phrases.
+        library: The collection; if it cannot look up phrases, the pool is returned unchanged.
         question: The standalone question.
         pool: The candidates, best first.
-        where: What the passages have to fit.
-        k: How many a turn reads.
+        where: The filter that passages must pass.
+        k: How many passages a turn reads.
     """
     strings, errors = exact_strings(question), asks_errors(question)
     if not (strings or errors) or not isinstance(library, PhraseSearch):
@@ -81,7 +81,7 @@ def exact_first(
 def _with_new(
     library: Collection, question: str, pool: Sequence[AnyCandidate], first: Sequence[tuple[Passage, float]]
 ) -> list[AnyCandidate]:
-    """Return the pool with some passages first, by how much they hold and then by their place in it."""
+    """Return the pool with some passages first, ordered by their worth and then by their place in the pool."""
     candidates = list(pool)
     places = {candidate.passage.id: place for place, candidate in enumerate(candidates)}
     new = [passage for passage, _ in first if passage.id not in places]
@@ -104,14 +104,14 @@ def _holding(
     worth: Callable[[Passage], float],
     limits: Sequence[int],
 ) -> list[tuple[Passage, float]]:
-    """Return the passages of an index's best for some phrases that are worth something, worth most first.
+    """Return the passages found for some phrases whose `worth` is above 0, highest first.
 
     Args:
         library: The collection.
-        phrases: What the index is asked for.
-        where: What the passages have to fit.
-        worth: What a passage is worth.
-        limits: How many are looked through, then how many where none of those was worth anything.
+        phrases: The phrases to look up in the index.
+        where: The filter that passages must pass.
+        worth: Function that rates a passage.
+        limits: How many passages to look through, and how many more if none of those is worth anything.
     """
     if not phrases:
         return []
@@ -132,7 +132,7 @@ def _holding(
 
 
 def _errors_worth(passage: Passage, asked: set[str]) -> float:
-    """Return how many of the question's other words a passage's lines of errors hold; 0 where it has no such line."""
+    """Return how many of the question's other words a passage's error lines contain; 0 if it has no such line."""
     lines = error_lines(passage.text)
     if not lines:
         return 0.0

@@ -1,13 +1,13 @@
-"""Metadata filters: which passages may be found, how a filter is written, and how a library's database is asked.
+"""Metadata filters: which passages may be found, how a filter is written, and how it is evaluated in a database.
 
 A filter is a list of conditions that must all hold. A field is `id`, `title`, `source`, `author`, `date` or `year` of
 the document, `id` or `page` of the passage, or any key of the metadata of either; of a list (authors, keywords, MeSH
-headings, tags) one fitting entry is enough. An `id` that is a file's path fits by the path's end, too, such as
-`2021/paper.pdf`, and `folder` is any run of the folders that lead to the file. Text is compared without regard to case,
-numbers as numbers, dates as intervals of days.
+headings, tags) one matching entry is enough. If the `id` is a file's path, the path's end matches too, such as
+`2021/paper.pdf`, and `folder` matches any part of the path of folders that lead to the file. Text is compared without
+regard to case, numbers as numbers, dates as intervals of days.
 
-In the database each condition is one query whose text is constant: names and values are bound parameters, and how a
-value compares is decided by the condition itself, which SQLite calls as a function.
+In the database each condition is one query whose text is constant: names and values are bound parameters, and values
+are compared by the condition itself, which SQLite calls as a function.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ DATE_FIELDS = ("date", "year")
 NUMBERS = ("page",)
 
 OR = " || "
-"""Stands between conditions of which one must hold."""
+"""Separates conditions of which one must hold."""
 
 _EXAMPLE = "Write FIELD OP VALUE with one of = != < <= > >= ~ in, such as year>=2020; repeat --where for more"
 _IN = re.compile(r"([^<>=!~()]+?)(?<!\s)\s++in\s*+\((.*)\)", re.IGNORECASE | re.DOTALL)
@@ -55,9 +55,9 @@ _QUOTED = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^,]*))\s*(?:,|$)""")
 class Condition:
     """One condition on a field.
 
-    `!=` and `missing` also hold for passages that have no such field; every other operator asks for one. A date fits
-    `=`, `<=` and `>=` where it may, and `<` and `>` where it must: a document of 2020 fits `date >= 2020-06`, but not
-    `date > 2020-06`. For "in", `value` is a frozenset.
+    `!=` and `missing` also hold for passages without the field; every other operator requires it. An imprecise date
+    passes `=`, `<=` and `>=` if it possibly fulfils them, but `<` and `>` only if it certainly does: a document of 2020
+    passes `date >= 2020-06`, but not `date > 2020-06`. For "in", `value` is a frozenset.
 
     Raises:
         UsageError: The operator is unknown, or the value is of the wrong kind for the field or the operator.
@@ -87,13 +87,13 @@ class Condition:
 
     @property
     def name(self) -> str:
-        """The field under the name that the library stores it by."""
+        """The field's name in the library's database."""
         lower = self.field.lower()
         return "date" if lower == "year" else ALIASES.get(lower, self.field)
 
     @property
     def is_negative(self) -> bool:
-        """Whether the condition holds for values that `predicate` rejects."""
+        """Whether the condition holds if no value passes `predicate`."""
         return self.op in ("!=", "missing")
 
     def predicate(self) -> Predicate:
@@ -115,7 +115,7 @@ class Condition:
         return _ordered(self.op, *self._kinds())
 
     def _kinds(self) -> tuple[float | None, PartialDate | None]:
-        """Return the value as a number and as a date, of which an ordering needs one."""
+        """Return the value as a number and as a date, one of which an order comparison needs."""
         number, day = _number(self.value), known_date(self.value)
         if number is None and (day is None or self.field.lower() in NUMBERS):
             raise UsageError(
@@ -125,6 +125,7 @@ class Condition:
         return number, day
 
     def _check_numbers(self, values: Iterable[object]) -> None:
+        """Raise an error unless all values are numbers."""
         for value in values:
             if _number(value) is None:
                 raise UsageError(
@@ -143,19 +144,19 @@ class AnyOf:
 
     @property
     def name(self) -> str:
-        """The field that they are all about, or ""."""
+        """The field that all conditions are about, or ""."""
         names = {condition.name for condition in self.conditions}
         return names.pop() if len(names) == 1 else ""
 
     @property
     def is_negative(self) -> bool:
-        """Always False: alternatives require something, even where one of their conditions does not."""
+        """Always False: alternatives require a value, even if one of their conditions does not."""
         return False
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Conditions that must all hold; hashable, so that a library can remember what fits."""
+    """Conditions that must all hold; hashable, so that matching rows can be cached."""
 
     conditions: tuple[Condition | AnyOf, ...]
 
@@ -167,7 +168,7 @@ class Filter:
 
     @classmethod
     def parse(cls, where: Sequence[str], *, since: object = None, until: object = None) -> Filter | None:
-        """Return the filter of conditions as they are written on the command line; None where there is none.
+        """Return the filter for conditions as written on the command line; None if there is none.
 
         Args:
             where: Each `FIELD OP VALUE` with one of = != < <= > >= ~ (contains), `FIELD in (A, B)`, `FIELD` (present)
@@ -188,20 +189,22 @@ class Filter:
 
     @property
     def needs_date(self) -> bool:
-        """Whether the filter leaves out undated documents."""
+        """Whether undated documents cannot pass the filter."""
         return any(item.name == "date" and not item.is_negative for item in self.conditions)
 
     def fits(self, metadata: Mapping[str, object]) -> bool:
-        """Return whether metadata pass: those of any LangChain document, including `date`, `title` and `page`."""
+        """Return whether the metadata of a LangChain document pass, including `date`, `title` and `page`."""
         return all(_any_holds(condition, metadata) for condition in self.conditions)
 
 
 def _any_parsed(text: str) -> Condition | AnyOf:
+    """Return the condition that a text states, or several joined by OR."""
     parts = text.split(OR)
     return _parsed(text) if len(parts) == 1 else AnyOf(tuple(map(_parsed, parts)))
 
 
 def _parsed(text: str) -> Condition:
+    """Return the condition that a text states, e.g. `date >= 2020` or `kind in (pdf, html)`."""
     stripped = text.strip()
     if match := _IN.fullmatch(stripped):
         values = []
@@ -218,12 +221,14 @@ def _parsed(text: str) -> Condition:
 
 
 def _any_holds(condition: Condition | AnyOf, metadata: Mapping[str, object]) -> bool:
+    """Return whether metadata fit a condition or one of several."""
     if isinstance(condition, AnyOf):
         return any(_holds(each, metadata) for each in condition.conditions)
     return _holds(condition, metadata)
 
 
 def _holds(condition: Condition, metadata: Mapping[str, object]) -> bool:
+    """Return whether metadata fit a condition."""
     folded = {key.lower(): value for key, value in metadata.items()}
     name = condition.name.lower()
     values = _entries(folded.get(name, folded.get(condition.field.lower())))
@@ -239,7 +244,7 @@ def _holds(condition: Condition, metadata: Mapping[str, object]) -> bool:
 
 
 def _tails(value: object) -> list[str]:
-    """Return the shorter names of a document whose id is a file's path: the path's ends."""
+    """Return the possible short names of a document whose id is a file's path: the path's ends."""
     if not isinstance(value, str) or not _PATH.match(value):
         return []
     parts = [part for part in _BETWEEN.split(value) if part]
@@ -247,7 +252,7 @@ def _tails(value: object) -> list[str]:
 
 
 def _folders(value: object) -> list[str]:
-    """Return the names of the folders that lead to a file: every run of them, and the whole path."""
+    """Return the values of `folder` for a file: every run of consecutive folders in its path, and the whole path."""
     if not isinstance(value, str) or not _PATH.match(value):
         return []
     parts = [part for part in _BETWEEN.split(value) if part][:-1]
@@ -259,16 +264,19 @@ def _folders(value: object) -> list[str]:
 
 
 def _entries(value: object) -> list[object]:
-    """Return the values that a field holds: a list's entries or itself, without what is nested deeper."""
+    """Return the values of a field: the entries of a list, without nested ones, or the value itself."""
     entries = list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
     return [entry for entry in entries if not isinstance(entry, Mapping | list | tuple | set | frozenset)]
 
 
 def _any_of(predicates: Sequence[Predicate]) -> Predicate:
+    """Return a predicate that holds if one of several does."""
     return lambda value: any(fits(value) for fits in predicates)
 
 
 def _dated(op: Operator, day: PartialDate) -> Predicate:
+    """Return a predicate that compares a date with a day."""
+
     def fits(value: object) -> bool:
         found = known_date(value)
         return found is not None and _compare_dates(op, found, day)
@@ -277,6 +285,7 @@ def _dated(op: Operator, day: PartialDate) -> Predicate:
 
 
 def _compare_dates(op: Operator, found: PartialDate, day: PartialDate) -> bool:
+    """Return whether a date fits a comparison; partial dates fit if one of their days may."""
     match op:
         case ">=":
             return found.latest >= day.earliest
@@ -290,6 +299,7 @@ def _compare_dates(op: Operator, found: PartialDate, day: PartialDate) -> bool:
 
 
 def _equal_to(values: Iterable[object]) -> Predicate:
+    """Return a predicate that holds for values equal to one of these as text, number or date."""
     texts = {_text(value) for value in values}
     numbers = {number for value in values if (number := _number(value)) is not None}
     days = [day for value in values if (day := known_date(value)) is not None]
@@ -308,6 +318,8 @@ def _equal_to(values: Iterable[object]) -> Predicate:
 
 
 def _ordered(op: Operator, number: float | None, day: PartialDate | None) -> Predicate:
+    """Return a predicate that compares a value as a number, else as a date."""
+
     def fits(value: object) -> bool:
         given = _number(value)
         if given is not None and number is not None:
@@ -319,12 +331,13 @@ def _ordered(op: Operator, number: float | None, day: PartialDate | None) -> Pre
 
 
 def _text(value: object) -> str:
-    """Return the value as it is compared: without case, white space collapsed, `true` and `false` as words."""
+    """Return the value as compared: without case, white space collapsed, `true` and `false` as words."""
     return " ".join(str(value).casefold().split())
 
 
 @lru_cache(maxsize=4096)
 def _of_text(text: str) -> float | None:
+    """Return the number that a text states; None if it states none, or an infinite one."""
     try:
         number = float(text)
     except ValueError:
@@ -360,7 +373,7 @@ _COLUMNS = {
     "folder": _OF_DOCUMENT.format(documents="SELECT id FROM documents WHERE origin != '' AND fits('text', origin)"),
 }
 COLUMNS = tuple(_COLUMNS)
-"""Fields that are no key of metadata."""
+"""Fields that are not keys of metadata."""
 _KEYS = """
 SELECT DISTINCT m.key FROM documents d, json_each(d.metadata) m WHERE d.retired IS NULL
 UNION SELECT DISTINCT m.key FROM passages p, json_each(p.metadata) m WHERE p.retired IS NULL AND p.metadata != '{}'
@@ -371,11 +384,11 @@ FROM documents d WHERE d.retired IS NULL GROUP BY 1
 """
 _NOT_FIELDS = ("sections", "tagged", READ_REPORT)
 Fits: TypeAlias = Callable[[str, Any], bool]
-"""Whether a value fits, told by its JSON type, as SQLite names these, and the value: of a list, its JSON."""
+"""A test of a stored value, given by its JSON type (in SQLite's names) and the value; a list is given as JSON."""
 
 
 class FilterValues(Protocol):
-    """The values that filters need from a collection of any kind. A row is a passage's number there."""
+    """The values of a collection's metadata, for filters. A row is a passage's number in the collection."""
 
     def state(self) -> tuple[int, int]:
         """Return numbers that grow when documents, or their tags, change."""
@@ -384,26 +397,26 @@ class FilterValues(Protocol):
         """Return all rows."""
 
     def rows_by_column(self, name: str, fits: Fits) -> set[int]:
-        """Return the rows whose value in one of `COLUMNS`, of their own or of their document, fits."""
+        """Return the rows whose value in one of `COLUMNS`, their own or their document's, passes the test."""
 
     def rows_by_key(self, key: str, fits: Fits) -> set[int]:
-        """Return the rows whose value under a key of their metadata, or their document's, fits.
+        """Return the rows whose value under a key of their metadata, or their document's, passes the test.
 
         The key's case is ignored.
         """
 
     def rows_by_undated_key(self, key: str, fits: Fits) -> set[int]:
-        """Return the same of documents alone, and only of those without a date."""
+        """Return the same for documents' metadata only, and only for documents without a date."""
 
     def keys(self) -> set[str]:
         """Return all keys of metadata."""
 
     def dates(self) -> list[tuple[object, int]]:
-        """Return the dates of documents, or their metadata's year, and how many have each."""
+        """Return each date, or year in the metadata, with its number of documents."""
 
 
 class SqliteValues:
-    """The values of a folder's database."""
+    """The metadata values in a folder's database; implements `FilterValues`."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -413,15 +426,15 @@ class SqliteValues:
         return self._store.generation(), self._store.tagged()
 
     def rows(self) -> set[int]:
-        """Return all rows, retired ones included, which an index may hold still."""
+        """Return all rows, including retired ones, which an index may still contain."""
         return {row[0] for row in self._store.select(_ROWS)}
 
     def rows_by_column(self, name: str, fits: Fits) -> set[int]:
-        """Return the rows whose value in a column fits."""
+        """Return the rows whose value in a column passes the test."""
         return {row[0] for row in self._store.select(_COLUMNS[name], (), fits=fits)}
 
     def rows_by_key(self, key: str, fits: Fits) -> set[int]:
-        """Return the rows whose value under a key of metadata fits."""
+        """Return the rows whose value under a metadata key passes the test."""
         rows = set()
         for sql in (_DOCUMENT_KEY, _PASSAGE_KEY):
             for row in self._store.select(sql, (key,), fits=fits):
@@ -429,7 +442,7 @@ class SqliteValues:
         return rows
 
     def rows_by_undated_key(self, key: str, fits: Fits) -> set[int]:
-        """Return the rows of documents without a date whose value under a key fits."""
+        """Return the rows of documents without a date whose value under a metadata key passes the test."""
         return {row[0] for row in self._store.select(_UNDATED_KEY, (key,), fits=fits)}
 
     def keys(self) -> set[str]:
@@ -437,12 +450,12 @@ class SqliteValues:
         return {row[0] for row in self._store.select(_KEYS)}
 
     def dates(self) -> list[tuple[object, int]]:
-        """Return the dates of documents, and how many have each."""
+        """Return each date with its number of documents."""
         return [(row[0], row[1]) for row in self._store.select(_DATES)]
 
 
 class FilterIndex:
-    """The rows of a collection that fit a filter; the last few answers are cached until a document is written."""
+    """The rows of a collection that pass a filter; the last few results are cached until a document is written."""
 
     def __init__(self, values: FilterValues) -> None:
         self._values = values
@@ -450,7 +463,7 @@ class FilterIndex:
         self._known: OrderedDict[tuple[Filter, tuple[int, int]], np.ndarray] = OrderedDict()
 
     def rows(self, where: Filter) -> np.ndarray:
-        """Return rows (n,) int64 of the passages that fit, ascending, retired ones included.
+        """Return the rows (n,) int64 of the passages that pass, ascending, including retired ones.
 
         Raises:
             UsageError: No document has one of the fields.
@@ -481,6 +494,7 @@ class FilterIndex:
         return [folded[name] for name in sorted(folded)]
 
     def _find(self, where: Filter) -> np.ndarray:
+        """Return the rows that pass, without the cache."""
         import numpy as np
 
         wanted = [self._rows_with(condition) for condition in where.conditions if not condition.is_negative]
@@ -489,7 +503,7 @@ class FilterIndex:
         return np.array(sorted(rows.difference(*unwanted)), dtype=np.int64)
 
     def _rows_with(self, condition: Condition | AnyOf) -> set[int]:
-        """Return the rows of the passages that have a value which the condition's predicate fits."""
+        """Return the rows of the passages with a value that passes the condition's predicate."""
         if isinstance(condition, AnyOf):
             return set().union(*map(self._rows_of_any, condition.conditions))
         fits, name = _of_json(_of_path(condition)), condition.name.lower()
@@ -503,11 +517,12 @@ class FilterIndex:
         return found
 
     def _rows_of_any(self, condition: Condition) -> set[int]:
-        """Return the rows of the passages for which one condition of several holds."""
+        """Return the rows of the passages for which one of several alternatives holds."""
         rows = self._rows_with(condition)
         return self._values.rows() - rows if condition.is_negative else rows
 
     def _check_field(self, name: str) -> None:
+        """Raise an error unless a document has the field."""
         fields = self.fields()
         folded = {field.casefold(): field for field in fields}
         if name.casefold() in folded:
@@ -524,7 +539,7 @@ class FilterIndex:
 def _of_path(condition: Condition) -> Predicate:
     """Return the predicate of a condition on a path.
 
-    For an id it also matches shorter names, for a folder the files below it.
+    A condition on an id also matches its short names, one on a folder all files below it.
     """
     fits, name = condition.predicate(), condition.name.lower()
     if name == "id":
@@ -533,7 +548,7 @@ def _of_path(condition: Condition) -> Predicate:
 
 
 def _of_json(predicate: Predicate) -> Fits:
-    """Return the predicate over a JSON type and value as SQLite passes them; of a list, whether it fits any entry."""
+    """Return the predicate as a test of a JSON type and value; a list passes if one entry does."""
     known: dict[tuple[str, Any], bool] = {}
 
     def fits(kind: str, value: Any) -> bool:
@@ -545,6 +560,7 @@ def _of_json(predicate: Predicate) -> Fits:
 
 
 def _json_entries(kind: str, value: Any) -> list[Any]:
+    """Return the values of a JSON field that a filter compares; nested ones are left out."""
     if kind == "array":
         return [entry for entry in json.loads(value) if not isinstance(entry, dict | list)]
     return [] if kind == "object" else [kind == "true"] if kind in ("true", "false") else [value]

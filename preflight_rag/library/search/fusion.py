@@ -1,4 +1,4 @@
-"""Several rankings made one: reciprocal rank fusion, CombSUM of scores, and recency as one more ranking."""
+"""Fusion of several rankings: reciprocal rank fusion, CombSUM of scores, and recency as one more ranking."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ Key = TypeVar("Key", str, int)
 RRF_K = 60
 """The paper's constant."""
 DENSE_WEIGHT = 0.6
-"""Weight of the dense scores in CombSUM: every fold of `training/train_reranker.py` chooses it on development parts."""
+"""Weight of the dense scores in CombSUM: every fold of `training/train_reranker.py` chooses it on its development part.
+"""
 
 
 def reciprocal_rank_fusion(
     rankings: Sequence[Sequence[Key]], *, k: int = RRF_K, weights: Sequence[float] | None = None
 ) -> list[tuple[Key, float]]:
-    """Fuse rankings: an item scores the sum of weight / (k + rank) over the rankings that hold it, rank from 1.
+    """Fuse rankings: an item's score is the sum of weight / (k + rank) over the rankings that contain it, rank from 1.
 
     Cormack, Clarke and Büttcher, "Reciprocal rank fusion outperforms Condorcet and individual rank learning methods",
     SIGIR 2009, section 2.
 
     Args:
-        rankings: Best first. Of an item that a ranking holds twice, the first place counts.
-        k: The constant that keeps single first places from deciding; the paper's 60.
+        rankings: Best first. If a ranking contains an item twice, the first place counts.
+        k: The constant that keeps a single first place from deciding; the paper's 60.
         weights: One number per ranking; 1 each by default.
 
     Returns:
@@ -60,10 +61,10 @@ def fuse_ranks(
     Args:
         rankings: Best first.
         k: The constant.
-        by_first: Keys that the other rankings cannot judge: their place in the first ranking counts for all of them.
+        by_first: Keys that the other rankings cannot judge: their rank in the first ranking counts for all of them.
 
     Returns:
-        Keys (n,), best first, scores (n,), and the place of each in each ranking (m, n), from 1; 0 where it has none.
+        Keys (n,), best first, scores (n,), and each key's rank in each ranking (m, n), from 1; 0 if it is not in it.
     """
     import numpy as np
 
@@ -87,15 +88,15 @@ def comb_sum(
     weight: float = DENSE_WEIGHT,
     by_dense: Collection[Key] = (),
 ) -> list[tuple[Key, float]]:
-    """Fuse scores: an item's weighted sum of its dense and its lexical score, each brought to [0, 1] over the items.
+    """Fuse scores: an item's weighted sum of its dense and its lexical score, each scaled to [0, 1] over the items.
 
     Fox and Shaw, "Combination of Multiple Searches", TREC-2, 1994. The lowest score of a ranking becomes 0 and the
-    highest 1; what only the other ranking holds counts as its lowest.
+    highest 1; an item that a ranking lacks counts as its lowest.
 
     Args:
         dense: Score by item.
         lexical: Score by item.
-        weight: Of the dense scores, in [0, 1]; the lexical ones have the rest.
+        weight: Weight of the dense scores, in [0, 1]; the lexical ones have the rest.
         by_dense: Items that words cannot judge: their dense score counts for both.
 
     Returns:
@@ -116,10 +117,10 @@ def _shares(scores: Mapping[Key, float]) -> dict[Key, float]:
 
 
 def with_recency(candidates: Sequence[Candidate], weight: float, rrf_k: int = RRF_K) -> list[Candidate]:
-    """Return the candidates with their age as one more ranking, by weighted reciprocal rank fusion.
+    """Return the candidates reordered by weighted reciprocal rank fusion of their order with one by age.
 
-    The order in which they come has weight 1; newest first, undated ones last and equal dates in the order in which
-    they come, has `weight`. `rank` and `score` of the result are those of the fusion; 0 leaves all as it is.
+    The given order has weight 1. The order by age (newest first, undated ones last, equal dates as given) has `weight`;
+    0 leaves all as it is. `rank` and `score` of the result are those of the fusion.
 
     Raises:
         UsageError: `weight` is outside [0, 1].

@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     from preflight_rag.library.storage.store import Store
 
 COUNTED_UP_TO = 200_000
-"""Passages up to which all of them are counted after each write to the database, in a few milliseconds; of more, each
-search asks for those that it found. A guess."""
+"""Up to this many passages, all are counted after each write to the database, in a few milliseconds; with more, each
+search checks those that it found. A guess."""
 FIRST = 5
-"""Fused passages of which one in another language has the order by words left alone; a guess."""
+"""Number of best fused passages: if one of them is in another language than the question, words must not reorder them.
+A guess."""
 LANGUAGE_SAMPLE = 300
-"""Characters of a passage by which its language is told; a guess."""
+"""Characters of a passage from which its language is detected; a guess."""
 TRIES = 5
 """Number of attempts of a search when an ingest replaces found passages before they are read; a guess: an ingest takes
 much longer than a search, so the second attempt nearly always succeeds."""
@@ -41,11 +42,11 @@ Identities = dict[int, tuple[str, str]]
 
 
 class LazyRanking(Sequence[Hit]):
-    """A ranking whose hits are made when they are looked at: a turn looks at the first ones alone.
+    """A ranking whose hits are created when they are accessed: a turn needs only the first ones.
 
     Args:
-        ranking: Of rows, best first.
-        names: `(passage id, document id)` of rows.
+        ranking: The ranked rows, best first.
+        names: Returns `(passage id, document id)` of rows.
     """
 
     def __init__(self, ranking: ScoredRanking, names: Callable[[Sequence[int]], list[tuple[str, str]]]) -> None:
@@ -82,11 +83,11 @@ class LazyRanking(Sequence[Hit]):
 
 
 class ScoresByName(Mapping[str, float]):
-    """Scores of passages by their ids, which are looked up when somebody asks.
+    """Scores of passages by their ids, which are looked up on first access.
 
     Args:
-        ranking: Of rows.
-        names: `(passage id, document id)` of rows.
+        ranking: The ranked rows.
+        names: Returns `(passage id, document id)` of rows.
     """
 
     def __init__(self, ranking: ScoredRanking, names: Callable[[Sequence[int]], list[tuple[str, str]]]) -> None:
@@ -94,6 +95,7 @@ class ScoresByName(Mapping[str, float]):
 
     @cached_property
     def _scores(self) -> dict[str, float]:
+        """Return the scores of a ranking by the passage's id."""
         named = zip(self._names(self._ranking.keys.tolist()), self._ranking.scores.tolist(), strict=True)
         return {id: score for (id, _), score in named}
 
@@ -114,13 +116,13 @@ class Rankings:
     Attributes:
         dense: By inner product of vectors, which for the default embedder is the cosine.
         lexical: By BM25.
-        fused: By reciprocal rank, or by both scores, over the candidates of both; the score is the fused one.
+        fused: By reciprocal rank, or by both scores, over the candidates of both, with the fused score.
         dense_scores: Cosine of query and passage for every passage of `fused`, from the stored vectors.
         note: What the filter left out; empty without one.
-        problems: What went wrong on the way and left something out, one line each.
+        problems: Failures that left something out, one line each.
         across: Whether one of the first fused passages is in another language than the question, so that words should
-            not order them anew.
-        unread: The candidates of `fused`, their texts not read yet, where the index holds all else that ranks them;
+            not reorder them.
+        unread: The candidates of `fused` without their texts, if the index contains all other data for ranking them;
             mostly a `Pool`.
     """
 
@@ -134,7 +136,7 @@ class Rankings:
     unread: Sequence[Candidate[UnreadPassage]] | None = field(default=None, compare=False, repr=False)
 
     def candidates(self, passages: Sequence[Passage]) -> list[Candidate]:
-        """Return the fused ranking's passages, which are given in its order, with their places in all rankings."""
+        """Return candidates for passages, given in the fused ranking's order, with their ranks in all rankings."""
         if self.unread is not None:
             return [candidate.read(passage) for candidate, passage in zip(self.unread, passages, strict=True)]
         dense = {hit.passage_id: hit.rank for hit in self.dense}
@@ -159,9 +161,9 @@ def again_where_replaced(search: Callable[[], V]) -> V:
     A result is thus complete, and of one generation of the index.
 
     Raises:
-        PassageGone: A passage is missing again and again: it is not only being replaced.
+        PassageGone: A passage is missing after every attempt, so it is not only being replaced.
     """
-    # The last attempt stands outside the loop, so that its error reaches the caller.
+    # The last attempt is outside the loop, so that its error reaches the caller.
     for _ in range(TRIES - 1):
         try:
             return search()
@@ -180,11 +182,11 @@ def hybrid_search(
 ) -> Rankings:
     """Search both indices for a query and its vector, and fuse the results, over all passages or `rows`.
 
-    A passage in another language than the query's is judged by its vector alone, since it can hold none of the query's
-    words but names, and common words of the query's language mean something else in it.
+    A passage in another language than the query's is judged by its vector alone: except for names it cannot contain the
+    query's words, and common words of the query's language mean something else in it.
 
-    For the fusion of scores, what only BM25 found has its cosine from the stored vector; what only the vectors found
-    counts as the least of what BM25 found.
+    For the fusion of scores, a passage that only BM25 found gets its cosine from the stored vector; one that only the
+    vectors found gets the lowest BM25 score found.
 
     Args:
         store: The database.
@@ -212,7 +214,8 @@ def hybrid_search(
     def worded() -> ScoredRanking:
         return copies.search(lambda n: index.search_lexical(query.text, n, among=among), depth)
 
-    at_once = among is None and not index.dense.is_exact  # a large library, in which each takes a millisecond or more
+    # in a large library, where each search takes a millisecond or more
+    at_once = among is None and not index.dense.is_exact
     dense, lexical = two_at_once(near, worded) if at_once else (near(), worded())
     foreign = _in_other_languages(store, language, dense, lexical)
     if query.fusion == "rrf":
@@ -223,7 +226,7 @@ def hybrid_search(
         cosines_ = _cosines_of(store, index, vector, dense, lexical)
         fused = ScoredRanking.of(comb_sum(cosines_, dict(lexical.pairs()), by_dense=by_dense)).best(k)
         dense_rank, lexical_rank = (_ranks(part.keys, fused.keys) for part in (dense, lexical))
-    # A place behind the k-th is none of the ranking that is given.
+    # Ranks behind the k-th are not part of the returned ranking.
     dense_rank, lexical_rank = (np.where(part <= k, part, 0) for part in (dense_rank, lexical_rank))
     dense, lexical, names = dense.best(k), lexical.best(k), _Names(store, index)
     names.check([dense.keys, lexical.keys, fused.keys])
@@ -242,9 +245,9 @@ def hybrid_search(
 
 
 def _in_other_languages(store: Store, language: str, dense: ScoredRanking, lexical: ScoredRanking) -> np.ndarray | None:
-    """Return the rows of passages that are in another known language; None where there are none, or none is asked in.
+    """Return the rows of passages that are in another known language; None if there are none, or `language` is unknown.
 
-    It takes a tenth of a millisecond a passage, so only searches by models for many languages ask.
+    Detection takes a tenth of a millisecond per passage, so only searches by multilingual models do it.
     """
     import numpy as np
 
@@ -257,7 +260,7 @@ def _in_other_languages(store: Store, language: str, dense: ScoredRanking, lexic
 
 
 def copies_of(store: Store, index: Index, rows: np.ndarray | None = None) -> Copies:
-    """Return the passages, of an index or of those rows, that are not searched because others have their text."""
+    """Return the passages, of an index or of those rows, that searches leave out because others have their text."""
     import numpy as np
 
     def searched(wanted: np.ndarray) -> np.ndarray:
@@ -268,7 +271,7 @@ def copies_of(store: Store, index: Index, rows: np.ndarray | None = None) -> Cop
 
 
 def _ranks(ranking: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Return the place of each wanted key in a ranking, from 1; 0 where it has none."""
+    """Return the rank of each wanted key in a ranking, from 1; 0 if it is not in it."""
     import numpy as np
 
     places = {key: rank for rank, key in enumerate(ranking.tolist(), 1)}
@@ -286,15 +289,15 @@ class _Names:
         self._read: Identities = {}
 
     def check(self, rankings: Sequence[np.ndarray]) -> None:
-        """Look whether the database has all passages that the rankings name.
+        """Raise an error unless the database has all passages that the rankings contain.
 
-        The database is not read again while nobody has written to it since all passages were seen to be there.
+        The check is skipped while nobody has written to the database since all passages were seen to be there.
 
         Raises:
             LibraryCorrupt: It lacks some.
         """
         index, store = self._index, self._store
-        # Counting all rows is cheaper than looking each one up only in a small library.
+        # Only in a small library is counting all rows cheaper than looking up each one.
         if index.places is not None and len(index.rows) <= COUNTED_UP_TO:
             state = store.state()
             if index.whole_at == state:
@@ -318,7 +321,7 @@ class _Names:
 
 
 def stored_vectors(store: Store, index: Index, rows: np.ndarray) -> np.ndarray:
-    """Vectors (n, d) float32 of passages by row: the index's where these are the stored ones, else the database's."""
+    """Return vectors (n, d) float32 of passages by row: the index's if these are exact, else the database's."""
     import numpy as np
 
     if index.dense.is_exact and (positions := index.standing(rows)) is not None:
@@ -334,7 +337,7 @@ def stored_vectors(store: Store, index: Index, rows: np.ndarray) -> np.ndarray:
 def _cosines_of(
     store: Store, index: Index, vector: np.ndarray, dense: ScoredRanking, lexical: ScoredRanking
 ) -> dict[int, float]:
-    """Return the cosine with the query of each passage that either ranking holds."""
+    """Return the cosine with the query of each passage in either ranking."""
     import numpy as np
 
     missing = lexical.keys[~np.isin(lexical.keys, dense.keys)]
@@ -343,7 +346,7 @@ def _cosines_of(
 
 
 def whole(store: Store, wanted: Sized, found: dict[K, V]) -> dict[K, V]:
-    """Return the database's passages for index entries; all of them, so that no ranking silently lacks some.
+    """Return the passages found in the database if all of the wanted ones are there, so that no ranking lacks some.
 
     Raises:
         LibraryCorrupt: Some are missing: the index is not this database's, or was replaced during the search.
@@ -354,6 +357,7 @@ def whole(store: Store, wanted: Sized, found: dict[K, V]) -> dict[K, V]:
 
 
 def _lacking(store: Store) -> LibraryCorrupt:
+    """Return the error for an index with passages that the database lacks."""
     return LibraryCorrupt(f"The index of {store.path.parent} points to passages that are not in the database")
 
 
@@ -379,13 +383,13 @@ def cosines(query: np.ndarray, vectors: dict[str, np.ndarray]) -> dict[str, floa
 
 
 def row_cosines(query: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    """Cosines (n,) float64 of `query` (d,) with each row of `matrix` (n, d); 0 for a row of zeros."""
+    """Return cosines (n,) float64 of `query` (d,) with each row of `matrix` (n, d); 0 for a row of zeros."""
     import numpy as np
 
     if not len(matrix):
         return np.zeros(0)
     scales = np.sqrt(query @ query) * np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
-    # Unlike a product of matrices, the same sum wherever a vector stands among others: equal passages have equal ones.
+    # Unlike a matrix product, each row's sum does not depend on its position, so equal passages get equal cosines.
     products = np.einsum("ij,j->i", matrix, query)
     found: np.ndarray = np.divide(products, scales, out=np.zeros(len(matrix)), where=scales > 0)
     return found

@@ -1,4 +1,4 @@
-"""Which documents hold a phrase: counted exactly, over all passages and titles, whatever a search would rank first."""
+"""Find all documents that contain a phrase: an exact count over all passages and titles, independent of any ranking."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Row = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Mention:
-    """A document that holds a phrase.
+    """A document that contains a phrase.
 
     Attributes:
         document_id: The document.
-        passage_id: Its first passage with the phrase; empty where only the title has it.
-        start: Where the phrase begins there.
+        passage_id: Its first passage with the phrase; empty if only the title has it.
+        start: Where the phrase begins in that passage.
         end: Where it ends.
-        passages: How many of its passages hold it.
+        passages: How many of its passages contain it.
     """
 
     document_id: str
@@ -36,14 +36,14 @@ class Mention:
 
 
 def phrase_pattern(phrase: str) -> re.Pattern[str]:
-    """Return a pattern of a phrase as whole words, in any case, singular or plural, with any separators."""
+    """Return a pattern that matches a phrase as whole words, in any case, singular or plural, with any separators."""
     parts = _WORD.findall(phrase)
     body = r"[\W_]+".join(_either_number(part) for part in parts)
     return re.compile(body if _NO_SPACES.search(phrase) else rf"(?<![^\W_]){body}(?![^\W_])", re.IGNORECASE)
 
 
 def _either_number(word: str) -> str:
-    """Return a word in the singular and the plural; codes and short words as they are."""
+    """Return a pattern for the singular and the plural of a word; for codes and short words only the word itself."""
     if len(word) < 4 or not word.isalpha() or _NO_SPACES.search(word):
         return re.escape(word)
     if word.lower().endswith("ies"):
@@ -60,8 +60,8 @@ def content_words(phrase: str) -> list[str]:
 
 
 def like_of(phrase: str) -> str:
-    """Return a pattern for SQLite's LIKE that every passage with the phrase matches; "" where there is none."""
-    # LIKE knows both cases of English letters only. What a plural changes is left out.
+    """Return a pattern for SQLite's LIKE that every passage with the phrase matches; "" if there is none."""
+    # LIKE ignores case only for English letters, so other letters, and endings that a plural changes, are left out.
     longest = max((word for word in _WORD.findall(phrase) if word.isascii() and word.isalpha()), key=len, default="")
     certain = re.sub(r"(?:ies|y|s)$", "", longest, flags=re.IGNORECASE) if len(longest) > 3 else longest
     return f"%{certain}%" if len(certain) > 1 else ""
@@ -70,11 +70,11 @@ def like_of(phrase: str) -> str:
 def find_mentions(
     phrase: str, rows: Callable[[str], Iterable[Row]], titles: Iterable[tuple[str, str]]
 ) -> dict[str, Mention]:
-    """Return the documents that hold a phrase, by id.
+    """Return the documents that contain a phrase, by id.
 
     Args:
         phrase: The phrase, with at least one letter or digit.
-        rows: Passages in the order of their documents' texts that may hold what `like_of` says.
+        rows: Returns the passages that are LIKE a pattern, in the order of their documents' texts.
         titles: `(document id, title)` of all documents.
     """
     pattern = phrase_pattern(phrase)

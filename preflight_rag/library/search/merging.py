@@ -1,4 +1,4 @@
-"""One ranking of what the library's search found and of what NCBI's did (CPQA, section III.B)."""
+"""One ranking of the passages found in the library and those found at NCBI (CPQA, section III.B)."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ def merge(
     """Rank the library's candidates together with passages that a Boolean search found, best first.
 
     All are compared anew with the question, by cosine and by BM25 within the pool, and both rankings are fused; without
-    such passages the candidates stay as they are. Each says how it was found: "semantic" by the library alone (E1),
-    "term" by NCBI alone (E2), "both" (E3).
+    such passages the candidates stay as they are. Each result records how it was found: "semantic" by the library alone
+    (E1), "term" by NCBI alone (E2), "both" (E3).
 
     Args:
-        library: Has the passages, and their vectors.
-        question: What was asked.
-        candidates: What the library's search found, best first.
-        passages: Those of the documents that NCBI found, as `Library.intern` gave them.
-        new: Ids of passages that came into the library just now (`InternReport.new`): even where its search, made after
-            that, found them too, it is NCBI that found them.
-        depth: Most candidates that come back.
+        library: The collection that has the passages and their vectors.
+        question: The question.
+        candidates: The results of the library's search, best first.
+        passages: Passages of the documents found at NCBI, as returned by `Library.intern`.
+        new: Ids of passages that were added to the library just now (`InternReport.new`): even if the library's search,
+            made after that, found them too, they count as found by NCBI.
+        depth: Most candidates that are returned.
         rrf_k: The constant of reciprocal rank fusion.
     """
     if not passages:
@@ -67,8 +67,9 @@ def rank_pool(
 ) -> list[Candidate]:
     """Rank as `merge` does, with the cosine of every passage given by its id.
 
-    BM25 within the pool orders the pool. As `bm25` a candidate keeps the library's score; others get the pool's, on the
-    library's scale: times the ratio of both scores' sums over the passages that have both.
+    BM25 within the pool orders the pool. The field `bm25` of a candidate keeps the library's score; other passages get
+    the pool's score, converted to the library's scale by the ratio of both scores' sums over the passages that have
+    both.
     """
     before = {candidate.passage.id: candidate for candidate in candidates}
     termed = {passage.id for passage in passages}
@@ -79,7 +80,8 @@ def rank_pool(
     ranked = zip(pool, pool_bm25(words(question), texts, positive_idf=True), strict=True)
     scores = {name: score for name, score in ranked if score is not None}
     lexical = sorted(scores, key=lambda name: (-scores[name], name))
-    dense_rank, lexical_rank = ({name: rank for rank, name in enumerate(order, 1)} for order in (dense, lexical))
+    dense_rank = {name: rank for rank, name in enumerate(dense, 1)}
+    lexical_rank = {name: rank for rank, name in enumerate(lexical, 1)}
     scale = _scale(scores, {name: candidate.bm25 for name, candidate in before.items()})
 
     def bm25(name: str) -> float | None:
@@ -102,7 +104,7 @@ def rank_pool(
 
 
 def _scale(pool: Mapping[str, float], library: Mapping[str, float | None]) -> float:
-    """Return the factor from the pool's BM25 to the library's scale; 1 where they cannot be compared."""
+    """Return the factor from the pool's BM25 to the library's scale; 1 if they cannot be compared."""
     pairs = [(pool[name], score) for name, score in library.items() if score is not None and name in pool]
     ours, theirs = sum(score for score, _ in pairs), sum(score for _, score in pairs)
     return theirs / ours if ours > 0 and theirs > 0 else 1.0

@@ -24,13 +24,13 @@ NOTE = "rerank_note"
 
 
 class PassageReranker(BaseDocumentCompressor):
-    """Puts documents into a reranker's order.
+    """Sorts documents by a reranker's scores.
 
-    Each document that was scored has its `relevance_score` in the metadata, higher is better and comparable within one
-    call only; those that were not come after them in the order given, with a `rerank_note` that says why.
+    Each scored document has its `relevance_score` in the metadata; higher is better, and scores are comparable within
+    one call only. Documents without a score follow in the given order, with a `rerank_note` that says why.
 
-    The reranker without a model, "features", looks at rankings too: the order given counts as the fused one and,
-    without `embeddings`, as the dense one; BM25 is taken over the given documents.
+    The reranker without a model, "features", uses rankings too: the given order counts as the fused one and, without
+    `embeddings`, as the dense one; BM25 is computed over the given documents.
 
     Example:
         PassageReranker(reranker="medcpt", top_n=8).compress_documents(retriever.invoke(question), question)
@@ -57,6 +57,7 @@ class PassageReranker(BaseDocumentCompressor):
 
     @model_validator(mode="after")
     def _open(self) -> Self:
+        """Open the reranker and the embedder that were given by name."""
         given = self.reranker
         self._opened = open_reranker(given, batch_size=self.batch_size) if isinstance(given, str) else given
         self._embedder = None if self.embeddings is None else open_embedder(self.embeddings)
@@ -65,7 +66,7 @@ class PassageReranker(BaseDocumentCompressor):
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
-        """Copies of the first `top_n` documents in the reranker's order; the order given with the reranker "none"."""
+        """Return copies of the first `top_n` documents in the reranker's order, unsorted with the reranker "none"."""
         reranker = self._opened
         if reranker is None or not documents:
             return list(documents[: self.top_n])
@@ -105,16 +106,18 @@ def _candidates(query: str, passages: Sequence[Passage], near: dict[str, float])
 
 
 def _passage(name: str, document: Document) -> Passage:
+    """Return a LangChain document as a passage."""
     known = document.metadata
     owner = known.get("document_id") or known.get("source") or name
     return Passage(id=name, document_id=str(owner), text=document.page_content, title=str(known.get("title") or ""))
 
 
 def _places(scores: dict[str, float]) -> dict[str, int]:
-    """Rank of each name by its score, ties in the order given."""
+    """Return the rank of each name by its score, ties in the given order."""
     return {name: rank for rank, name in enumerate(sorted(scores, key=lambda name: -scores[name]), 1)}
 
 
 def _marked(document: Document, added: dict[str, object]) -> Document:
+    """Return a copy of a document with additional metadata."""
     kept = {key: value for key, value in document.metadata.items() if key not in (SCORE, NOTE)}
     return document.model_copy(update={"metadata": kept | added})

@@ -1,8 +1,8 @@
-"""Pruning: passages that hardly hold the answer are kept from a language model, by the extractive reader's judgement.
+"""Pruning: passages that are unlikely to contain the answer are not passed to a language model.
 
-It saves the tokens of those passages. The best-ranked few always stay, since retrieval's judgement and the reader's
-miss different passages; and where no passage reaches the threshold all stay, since the reader then found no answer to
-tell them apart by.
+The extractive reader judges them, which saves the tokens of those passages. The best-ranked few always stay, since
+retrieval and the reader err on different passages; and if no passage reaches the threshold, all stay, since the
+reader then found no answer by which to distinguish them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def kept_places(
         answerable: Probability of an answer, by place.
         threshold: Least probability.
         least: How many of the best-ranked stay.
-        ranks: Rank of each place; None where the places are in the ranking's order.
+        ranks: Rank of each place; None if the places are in the ranking's order.
     """
     reaching = {i for i, value in enumerate(answerable) if value >= threshold}
     places = range(len(answerable))
@@ -57,7 +57,7 @@ def kept_places(
 
 
 def answerability(reader: ExtractiveReader, questions: Sequence[str], texts: Sequence[tuple[str, str]]) -> list[float]:
-    """Return the probability that a passage answers one of the questions, for (title, text) of each."""
+    """Return, for each (title, text), the probability that it answers the question that it answers best."""
     asked: list[Pair] = []
     for question in questions:
         for title, text in texts:
@@ -73,12 +73,12 @@ def prune(
     threshold: float,
     least: int = LEAST,
 ) -> Pruning:
-    """Keep the candidates from a language model that hardly answer.
+    """Separate the candidates that are unlikely to contain an answer from the others.
 
     Args:
-        reader: What reads.
+        reader: The reader that judges the passages.
         questions: The question and its parts; a passage is judged by the one that it answers best.
-        candidates: In the order of the prompt; their ranks are those of the ranking that they were chosen from.
+        candidates: In the order of the prompt; their ranks are those of the ranking from which they were chosen.
         threshold: Least probability of an answer.
         least: How many of the best-ranked stay whatever their probability.
 
@@ -111,7 +111,7 @@ def prune(
 
 
 class AnswerabilityFilter(BaseDocumentCompressor):
-    """A compressor that drops documents that hardly answer the query; the others get `answerable` in their metadata.
+    """Drops documents that are unlikely to answer the query; the others get `answerable` in their metadata.
 
     Example:
         AnswerabilityFilter(threshold=0.05).compress_documents(retriever.invoke(question), question)
@@ -132,6 +132,7 @@ class AnswerabilityFilter(BaseDocumentCompressor):
 
     @model_validator(mode="after")
     def _open(self) -> Self:
+        """Open the reader that was given by name."""
         opened = open_extractive_reader(self.reader) if isinstance(self.reader, str) else self.reader
         if opened is None:
             raise UsageError(f"reader = {self.reader!r} reads nothing", help='Give "default", or a reader.')
@@ -141,7 +142,7 @@ class AnswerabilityFilter(BaseDocumentCompressor):
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
-        """Copies of the documents that stay, in the order given."""
+        """Return copies of the kept documents, in the given order."""
         texts = [(str(document.metadata.get("title") or ""), document.page_content) for document in documents]
         values = answerability(self._opened, [query], texts) if texts else []
         return [

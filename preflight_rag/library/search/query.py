@@ -1,4 +1,4 @@
-"""One search of a library: what is looked for, how many passages are ranked, and among which."""
+"""One search of a library: the text, the number of ranked passages, and the filter."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
     from preflight_rag.library.search.filters import Filter
 
 TOP_K = 16
-"""Passages that a turn reads; the figures of docs/RESULTS.md are of so many."""
+"""Passages that a turn reads, as for all figures of docs/RESULTS.md."""
 CANDIDATES = 100
-"""Passages of each ranking that are fused; every figure of docs/RESULTS.md is of this depth."""
+"""Passages of each ranking that are fused, as for all figures of docs/RESULTS.md."""
 FUSION: Fusion = "rrf"
 """Default fusion of the rankings; see docs/RESULTS.md, `reranking`."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """A query and its limits. A plain string in its place is a query with the limits below.
+    """A query and its limits. A plain string in its place is a query with the default limits.
 
     Attributes:
         text: Any text; it has no syntax.
         k: Length of the rankings.
         candidates: How many passages of each ranking are fused, at least `k`.
         rrf_k: The constant of reciprocal rank fusion.
-        fusion: "rrf" by ranks, "combsum" by scores brought to [0, 1].
-        where: Only passages that fit this filter are ranked. Where none does, the rankings are empty; what the filter
+        fusion: "rrf" by ranks, "combsum" by scores scaled to [0, 1].
+        where: Only passages that pass this filter are ranked. If none does, the rankings are empty; what the filter
             left out is in the result's `note`.
 
     Raises:
@@ -55,7 +55,7 @@ class SearchQuery:
 
     @classmethod
     def of(cls, query: SearchQuery | str) -> SearchQuery:
-        """Return a query, or the text of one, as a query."""
+        """Return the argument, converted from a text if need be."""
         return cls(query) if isinstance(query, str) else query
 
     @property

@@ -1,19 +1,19 @@
-"""Which of a turn's passages a language model is given, where it has no room or no time for all: the likeliest ones.
+"""Selection of the passages most likely to answer, for a language model without room or time for all of them.
 
 A search compares a question with a passage; the extractive reader reads both together, and each misses what the other
-finds. So the search's first passage stays, and the others count by their place in the search's order and by how likely
-they should be found, as the reader says:
+finds. So the search's first passage stays, and the others are scored by their place in the search's order and by the
+probability, as the reader estimates it, that they should be found:
 
     score = relevant logit(relevance) - place log(rank)
 
-Both weights stand in `reading_order.json` and are set by `python -m training.reading_order`. Without the first one, 5
-of 100 questions over BioASQ's short passages lost their passage. Those that stay keep the search's order. Where all
-passages go on, they are not read for it: to put them into the order of these scores answers no more questions than the
-look at a plain answer does, which has them read while the model writes (docs/RESULTS.md).
+Both weights are in `reading_order.json` and are set by `python -m training.reading_order`. Without the rule for the
+first passage, 5 of 100 questions over BioASQ's short passages lost their passage. The selected ones keep the search's
+order. If all passages fit, they are not read for this: sorting them by these scores answers no more questions than
+reading them while the model writes, which the check for a plain answer does (docs/RESULTS.md).
 
-The weights hold for the order of the second stage `features`; any other choice that a person asks for (another second
-stage, newest first, a selector, another order) stays, as does that of a question with parts, which takes turns, and of
-one with exact strings, which go first.
+The weights were fitted to the order of the second stage `features`. Any other order that the user chooses (another
+second stage, newest first, a selector) is kept, as is that of a question with parts, whose passages alternate, and of
+one with exact strings, whose passages go first.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 WEIGHTS = Path(__file__).with_name("reading_order.json")
 TERMS = ("place", "relevant")
 LEAST = 1e-4
-"""Probabilities nearer to 0 and 1 count as this: the reader's last decimals are no evidence. A guess."""
+"""Probabilities nearer to 0 and 1 are set to this distance: the reader's last decimals are no evidence. A guess."""
 DECIMALS = 4
-"""Of a score."""
+"""Decimals of a score."""
 
 
 @dataclass(frozen=True)
@@ -51,21 +51,22 @@ class ReadingOrder:
     """The weights of place and reading.
 
     Attributes:
-        place: Of the logarithm of the place in the search's order, which counts against a passage.
-        relevant: Of the log odds that a search should find it; of a reader without them those of an answer count.
+        place: Weight of the logarithm of the place in the search's order, which counts against a passage.
+        relevant: Weight of the log odds that a search should find the passage; for a reader without these, of the log
+            odds of an answer.
     """
 
     place: float
     relevant: float
 
     def scores(self, readings: Sequence[PassageReading]) -> list[float]:
-        """Return the passages' scores, higher is likelier to answer, given their readings in the search's order."""
+        """Return the passages' scores, given their readings in the search's order; higher means likelier to answer."""
         return [
             round(self.relevant * relevant - self.place * place, DECIMALS) for place, relevant in evidence(readings)
         ]
 
     def preferred(self, readings: Sequence[PassageReading]) -> list[int]:
-        """Return the passages' indices, the search's first one first, then by their scores."""
+        """Return the passages' indices: the search's first one, then the others by their scores."""
         scores = self.scores(readings)
         return sorted(range(len(scores)), key=lambda at: (at > 0, -scores[at]))
 
@@ -78,12 +79,13 @@ class ReadingOrder:
 
 @lru_cache(maxsize=1)
 def _trained() -> Mapping[str, Any]:
+    """Return the trained weights of the reading order."""
     found: Mapping[str, Any] = json.loads(WEIGHTS.read_text(encoding="utf-8"))
     return found
 
 
 def evidence(readings: Sequence[PassageReading]) -> list[tuple[float, float]]:
-    """Return what the weights are of, a row for each passage, given the readings in the search's order."""
+    """Return `(log of the place, log odds)` of each passage, to which the weights apply, in the search's order."""
     return [
         (math.log(rank), _log_odds(reading.answerable if reading.relevance is None else reading.relevance))
         for rank, reading in enumerate(readings, 1)
@@ -96,7 +98,7 @@ def _log_odds(probability: float) -> float:
 
 
 def may_choose(settings: Settings, questions: Sequence[str]) -> bool:
-    """Return whether the passages come in the usual order of one question, so that a reading may choose among them."""
+    """Return whether the passages are in the usual order of one question, so that a reading may select among them."""
     is_usual = settings.ordering == "score" and settings.diversity == "none" and settings.preset is None
     is_ranked = settings.reranker.strip().casefold().partition(":")[0] == FEATURES and not settings.recency
     if not (settings.choose_by_reading and is_usual and is_ranked and settings.compression is None):
@@ -107,16 +109,16 @@ def may_choose(settings: Settings, questions: Sequence[str]) -> bool:
 def likeliest(
     question: str, candidates: Sequence[Candidate], settings: Settings, extractive: ExtractiveReader
 ) -> list[Candidate]:
-    """Return as many candidates as the settings have room for, the likeliest to answer, in the order given.
+    """Return as many candidates as there is room for, those most likely to answer, in the given order.
 
-    Where all fit, or none beside the first, nothing is read; of texts in another language than the reader's, the first
-    ones are kept. A document has no larger share of them than `document_share`, if others have passages as near.
+    If all fit, or none beside the first, nothing is read; if the texts are not in the reader's language, the first ones
+    are kept. A document gets no larger share than `document_share`, if others have passages about as near.
 
     Args:
         question: The standalone question.
         candidates: Best first.
-        settings: `k` and `budget_tokens` are the room; where no candidate fits, there is none to return.
-        extractive: What reads.
+        settings: `k` and `budget_tokens` are the room; if no candidate fits, none is returned.
+        extractive: The reader.
 
     Raises:
         ExtractiveReaderError: It cannot read.
@@ -135,7 +137,7 @@ def likeliest(
 
 
 def _has_choice(candidates: Sequence[Candidate], settings: Settings) -> bool:
-    """Return whether any passage fits beside the first one, which stays."""
+    """Return whether any passage fits beside the first one, which always stays."""
     budget = settings.budget_tokens
     if budget is None:
         return settings.k > 1
@@ -144,7 +146,7 @@ def _has_choice(candidates: Sequence[Candidate], settings: Settings) -> bool:
 
 
 def _fitting(candidates: Sequence[Any], settings: Settings) -> list[Candidate]:
-    """Return the first candidates that there is room for; one that does not fit is passed over."""
+    """Return the first candidates that fit; one that does not fit is skipped."""
     from preflight_rag.library.search.selection import select
 
     budget = settings.budget_tokens

@@ -20,7 +20,7 @@ from preflight_rag.state.calls import chosen_of, configured, narrowed
 from preflight_rag.state.context import Settings
 
 OF_A_CALL = ("library", "k", "candidates", "where", "since", "recency")
-"""Settings that one call may pass, as arguments or in its `RunnableConfig`; other names there belong to other
+"""Settings that one call may override, as arguments or in its `RunnableConfig`; other names there belong to other
 components."""
 
 
@@ -28,11 +28,11 @@ class LibraryRetriever(BaseRetriever):
     """Hybrid search over a library, as LangChain documents, best first.
 
     Each document's metadata holds `passage_id`, `document_id`, `source`, `title`, `page`, `date`, `rank` (from 1) and
-    the fused `score`, `cosine`, `bm25` and the places `dense_rank` and `lexical_rank`, beside the document's own
+    the fused `score`, `cosine`, `bm25` and the ranks `dense_rank` and `lexical_rank`, beside the document's own
     metadata.
 
-    One call may have other numbers, as arguments or as `configurable` of its config. Its conditions (`where`) come on
-    top of the retriever's own. Over several libraries by name, each call says which.
+    One call may have other numbers, as arguments or as `configurable` of its config. Its conditions (`where`) are added
+    to the retriever's own. With several libraries by name, each call names one.
 
     Example:
         retriever = LibraryRetriever(library=Library.open("library/"), k=8)
@@ -42,7 +42,7 @@ class LibraryRetriever(BaseRetriever):
 
     Raises:
         UsageError: A filter cannot be read, names a field that no document has, or a date in no known form; a number
-            of a call is out of range; or no library is named where there are several.
+            of a call is out of range; or no library is named among several.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -61,7 +61,7 @@ class LibraryRetriever(BaseRetriever):
         return super().invoke(input, config, **{**_of_config(config), **kwargs})
 
     async def ainvoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
-        """`invoke` for asynchronous code."""
+        """Return the documents for a question, asynchronously; see `invoke`."""
         return await super().ainvoke(input, config, **{**_of_config(config), **kwargs})
 
     def _get_relevant_documents(
@@ -76,16 +76,16 @@ class LibraryRetriever(BaseRetriever):
         since: str | None = None,
         recency: float | None = None,
     ) -> list[Document]:
-        """Search.
+        """Search the library.
 
         Args:
             query: What to search for.
             run_manager: LangChain's.
             library: The name of one of several libraries.
-            k: How many passages, instead of the retriever's own number; so for the others.
+            k: How many passages, instead of the retriever's own number; the same holds for the others.
             candidates: How many passages of each ranking are fused.
-            where: Conditions on top of the retriever's own.
-            since: Only documents dated at or after it.
+            where: Conditions in addition to the retriever's own.
+            since: Only documents of this date or later.
             recency: Weight of a document's age.
         """
         own = Settings.model_construct(
@@ -124,11 +124,11 @@ class LibraryRetriever(BaseRetriever):
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun | None = None, **given: Any
     ) -> list[Document]:
-        """`_get_relevant_documents` in a thread of its own; LangChain's own does not pass the call's arguments on."""
+        """Run `_get_relevant_documents` in a thread; LangChain's own method would not pass the call's arguments on."""
         sync = run_manager.get_sync() if run_manager is not None else None
         return await asyncio.to_thread(self._get_relevant_documents, query, run_manager=sync, **given)
 
 
 def _of_config(config: RunnableConfig | None) -> dict[str, Any]:
-    """Return the settings of one search in a config, its own or that of the surrounding chain or graph."""
+    """Return the settings of one call from its config, or from that of the surrounding chain or graph."""
     return {name: value for name, value in configured(ensure_config(config)).items() if name in OF_A_CALL}

@@ -1,7 +1,8 @@
-"""What the sentences of a paper are for: its aim, what was done and in whom, what was found, what follows.
+"""Roles of the sentences of a paper: aim, method (what was done and in whom), result, conclusion.
 
-Told by the words that authors use for it, by the headings over them, and by where they stand: abstracts come first.
-Only whole sentences are chosen; nothing is written. Where no finding is told, or nothing but findings, it is no paper.
+They are recognised by the words that authors use, by the headings, and by position: abstracts come first. Only whole
+sentences are chosen; nothing is written. A document without a result sentence, or with nothing but results, is not
+treated as a paper.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from preflight_rag.library.search.summary import Statement
 from preflight_rag.text.tables import is_row
 
 FRONT = 3_500
-"""Characters at the beginning of a document within which its abstract stands; a guess."""
+"""Characters at the beginning of a document that contain its abstract; a guess."""
 LEAST = {"aim": 3.0, "method": 3.5, "result": 3.5, "conclusion": 3.5}
-"""A sentence has a role from this score on. It and the weights of the signs were set by reading 12 open papers."""
+"""Least score at which a sentence has a role. These scores and the weights of the signs were set by reading 12 open
+papers."""
 TELLING = 2.0
-"""From this score for any role on, a sentence says something of the study itself."""
+"""Least score for any role at which a sentence counts as one about the study itself."""
 CORE_SHARE = 0.8
-"""Most of the tokens of a summary that the sentences with a role may take; a guess."""
+"""Largest share of a summary's tokens that the sentences with a role may take; a guess."""
 
 _VERBS = (
     "investigat|examin|assess|evaluat|determin|compar|test|stud(?:y|i)|explor|hypothesi[sz]|analy[sz]|estimat|identif|"
@@ -102,7 +104,7 @@ _OTHERS = re.compile(
     r"|\[\d[\d\s,–-]*\]|\bet al\b|\([A-Z][\w-]+(?: and [A-Z][\w-]+)?,? (?:19|20)\d\d"
 )
 _HEADING = 80
-"""Characters of a heading that are looked at."""
+"""Characters of a heading that are examined."""
 _NUMBER = re.compile(r"^[\d.\s]+")
 _PICKS = (("aim", 1), ("method", 2), ("result", 2), ("conclusion", 1))
 """Number of sentences to take of each role."""
@@ -110,7 +112,7 @@ _PICKS = (("aim", 1), ("method", 2), ("result", 2), ("conclusion", 1))
 
 @dataclass(frozen=True, slots=True)
 class SentenceRole:
-    """The purpose of a sentence in a paper, and how certain that is."""
+    """The role of a sentence in a paper, and how certain that is."""
 
     name: str
     score: float
@@ -143,7 +145,7 @@ def core(statements: Sequence[Statement], budget: int) -> list[int]:
 
 
 _FURTHER = 1.5
-"""A second sentence of a role needs so much more."""
+"""Added to the least score of a role's second sentence."""
 
 
 def telling(statements: Sequence[Statement]) -> list[int]:
@@ -156,19 +158,19 @@ def telling(statements: Sequence[Statement]) -> list[int]:
 
 
 def _score(statement: Statement, name: str) -> float:
-    """Return the evidence for a sentence's having a role."""
+    """Return the score of a sentence for a role."""
     text = statement.text
     if is_row(text):
         return 0.0
     cues = sum(1.0 for cue in _CUES[name] if cue.search(text))
     if name == "aim":
-        cues = min(cues, 1.0)  # One sign is enough: of two aims the first one is the abstract's.
+        cues = min(cues, 1.0)  # One sign is enough: of two aims, the first one is the abstract's.
     if name == "method" and _METHOD[0].search(text):
-        cues += 1.0  # Who was studied is what a reader asks first.
+        cues += 1.0  # Readers first want to know who was studied.
     if name == "conclusion" and _CONCLUSION[1].search(text):
         cues += 0.5
     if _OTHERS.search(text):
-        cues -= 2.0  # What others did or found.
+        cues -= 2.0  # Sentences about what others did or found.
     heading = _NUMBER.sub("", statement.section[:_HEADING].strip().lower().rstrip(".:"))
     under = (
         0.5 if heading in ("abstract", "summary") else 1.5 if heading and _HEADINGS[name].fullmatch(heading) else 0.0
@@ -178,7 +180,7 @@ def _score(statement: Statement, name: str) -> float:
     if cues < 0 or (not cues and not (under > 1 and front)):
         return 0.0
     if name == "aim" and statement.place > 3 * FRONT:
-        return 0.0  # Aims deep in a paper are those of a step, or of other people's studies.
-    # Aims stand under any heading; a method under "Results" is one of many steps.
+        return 0.0  # Aims deep in a paper belong to a step, or to other people's studies.
+    # Aims occur under any heading; a method under "Results" is one of many steps.
     other = other or (heading in ("background", "introduction") and name in ("result", "conclusion"))
     return cues + under + front - (1.5 if other and not under and name != "aim" else 0.0)

@@ -1,9 +1,9 @@
-"""Selection: which candidates go on to the model, within which budget, and in which order they stand in the prompt.
+"""Selection: which candidates are passed to the model, within which budget, and in which order they are in the prompt.
 
-Models use what stands at the two ends of a long prompt best and lose what stands in its middle (Liu et al. 2024, "Lost
-in the Middle"). "Diversity Enhances an LLM's Performance in RAG and Long-context Task" (arXiv 2502.09017) compares
-orderings of what was selected: by score, by place in the document, and m:n, where of each m + n passages m go to the
-front and n to the back. How diverse passages are picked is in `diversity.py`.
+Models use the two ends of a long prompt best and lose the middle (Liu et al. 2024, "Lost in the Middle"). "Diversity
+Enhances an LLM's Performance in RAG and Long-context Task" (arXiv 2502.09017) compares orders of the selected
+passages: by score, by place in the document, and m:n, where of each m + n passages m go to the front and n to the
+back. How diverse passages are picked is in `diversity.py`.
 
 `select` serves a turn; `compressors.py` has the same steps for LangChain.
 """
@@ -43,24 +43,24 @@ def select(
     ordering: str = "score",
     relevance: Sequence[float] | None = None,
 ) -> list[C]:
-    """Return the candidates that go on to the model, in prompt order.
+    """Return the candidates to pass to the model, in prompt order.
 
-    Without diversity, a budget and another ordering, these are the first `k` as they are.
+    Without diversity, a budget and another order, these are the first `k` unchanged.
 
     Args:
         candidates: Best first.
-        vectors: Of the candidates, shape (n, d); not needed where diversity is none.
-        query_vector: Shape (d,); not needed where diversity is none or `relevance` is given.
+        vectors: The candidates' vectors, shape (n, d); not needed if diversity is none.
+        query_vector: Shape (d,); not needed if diversity is none or `relevance` is given.
         k: Most passages.
         diversity: none, mmr, fps or modified-fps; see `diversity`.
         alpha: Weight of relevance in mmr and modified-fps.
-        window: Last picks that count as such; None: all.
-        budget_tokens: Most tokens of all passages together, by the count that the library keeps (T_max).
-        compression: Most tokens as a share of all candidates' (c_r); where both are given, the smaller limit holds.
+        window: Number of last picks that count for redundancy; None: all.
+        budget_tokens: Most tokens of all passages together, as counted by the library (T_max).
+        compression: Most tokens as a share of all candidates' (c_r); if both are given, the smaller limit holds.
         ordering: "score" is the order in which they were picked, without diversity the candidates' own; m:n puts the
-            first picks to both ends (`arrange`); "index" puts documents in the order of their best passage and each
-            one's passages in the order of its text.
-        relevance: One number a candidate in place of the cosine with the query, on the scale of cosines.
+            first picks at both ends (`arrange`); "index" sorts documents by their best passage and each one's passages
+            by their place in the text.
+        relevance: One number per candidate instead of the cosine with the query, on the scale of cosines.
 
     Raises:
         UsageError: A setting is out of range, the budget is smaller than every candidate, or vectors are missing.
@@ -100,10 +100,10 @@ def arrange(
     Args:
         items: Any sequence.
         ordering: "score": best first; "index": by `place`; "m:n", such as "2:1": of each m + n items, best first, m go
-            to the front and n to the back, so that the best stand at both ends and the worst near the middle; 1:0 is
+            to the front and n to the back, so that the best are at both ends and the worst near the middle; 1:0 is
             "score", as in the paper.
-        score: Higher is better; None: the items come best first. Equal ones stay in the order given.
-        place: Sorts ascending for "index", such as (document, offset); None: the order given. Equal ones stay as given.
+        score: Higher is better; None: the items are given best first. Equal ones keep the given order.
+        place: Sorts ascending for "index", such as (document, offset); None: the given order. Equal ones keep it.
 
     Raises:
         UsageError: The ordering is unknown.
@@ -127,13 +127,13 @@ def arrange(
 
 
 def distance_to_end(position: int, count: int) -> int:
-    """Return how many passages stand between one at `position`, from 0, and the nearer end of `count` passages."""
+    """Return the number of passages between one at `position`, from 0, and the nearer end of `count` passages."""
     return min(position, count - 1 - position)
 
 
 @dataclass(frozen=True)
 class Preset:
-    """α and w of a selector for a kind of task."""
+    """A selector's α and w for a kind of task."""
 
     alpha: float
     window: int | None
@@ -171,7 +171,7 @@ PAPER_PRESETS = {
     "paper-gov-report": Preset(0.9, 10),
     "paper-legal": Preset(0.925, 300),
 }
-"""The settings that Diversity reports as best: sentences of one document by SentenceBERT (section 3.1), chunks of many
+"""The best settings reported by Diversity: sentences of one document by SentenceBERT (section 3.1), chunks of many
 documents by E5 for budgets up to 10,000 and from 20,000 tokens (3.2), SQuAD by unit (3.3), sentences to summarise
 (3.4)."""
 PRESETS = OUR_PRESETS | PAPER_PRESETS
@@ -189,10 +189,10 @@ def preset(name: str) -> Preset:
 
 
 def check_choice(settings: Settings) -> None:
-    """Refuse settings of a turn that would change nothing with the selector that is chosen.
+    """Raise an error for settings of a turn that have no effect with the chosen selector.
 
     Raises:
-        UsageError: One would; the line says why, and what to do.
+        UsageError: There is such a setting; the message says why, and what to do.
     """
     chosen, weighted = settings.diversity, ("mmr", "modified-fps")
     alpha = settings.alpha != Settings.model_fields["alpha"].default

@@ -1,12 +1,12 @@
-"""Spelling of questions, by the words of the library and with symspellpy.
+"""Correction of spelling in questions, by the words of the library and with symspellpy.
 
-A word is a suspect when neither the library nor general English knows it. Codes, abbreviations, names, negations,
-quoted text, other scripts, and words that are built like the name of a drug are never suspects. A suspect is corrected
-only where one word is clearly meant, and never to a word of another meaning that differs in a part which carries it:
+A word is a suspect if neither the library nor general English knows it. Codes, abbreviations, names, negations,
+quoted text, other scripts, and words that are built like the name of a drug are never suspects. A suspect is
+corrected only if one word is clearly meant, and never to a word that differs in a part which carries the meaning:
 `hypo` and `hyper`, `-ectomy` and `-ostomy`, the vowel of `nitrate` and `nitrite`.
 
-The rules and their numbers were set by hand on the development parts of the questions of BioASQ, SciFact and NFCorpus,
-with vocabularies of SciFact, NFCorpus and Cranfield.
+The rules and their numbers were set by hand on the development parts of the questions of BioASQ, SciFact and
+NFCorpus, with vocabularies of SciFact, NFCorpus and Cranfield.
 """
 
 from __future__ import annotations
@@ -33,17 +33,19 @@ Edit = Literal["swapped", "missing", "doubled", "extra", "vowel", "near", "other
 COSTS: dict[Edit, float] = {
     "swapped": 0.0, "doubled": 0.7, "missing": 0.7, "vowel": 1.0, "extra": 2.0, "near": 2.5, "two": 3.0,
 }  # fmt: skip
-"""Decrease of the logarithm of a word's frequency for each kind of slip; set by hand."""
+"""Penalty of each kind of slip, subtracted from the logarithm of a word's frequency; set by hand."""
 CLEARLY = math.log(10)
-"""Least difference between the best word's score and the next one's."""
+"""Least lead of the best word's score over the second best."""
 RAREST = 1e-6
-"""Least relative frequency of a word that another one is corrected to."""
+"""Least relative frequency of a word that may be a correction."""
 COMMON = 1_000_000
-"""Least count in the English dictionary of a word that may be meant though the library does not hold it."""
+"""Least count in the English dictionary at which a word that the library lacks may be a correction."""
 SHORTEST, LONG = 5, 8
-"""Letters from which a word may hold one slip, and two; shorter ones are only turned into swapped stop words."""
+"""Least letters of a word with one slip, and with two; shorter words are corrected only to stop words with two letters
+swapped."""
 SPECIALIST = 7
-"""A word of up to so many letters that only the library knows is not corrected to by another vowel or a near key."""
+"""To a word of at most this many letters that only the library knows, no other vowel or neighbouring key is corrected.
+"""
 _ENGLISH_TOTAL = 541_808_760_578
 """Sum of the counts in symspellpy's English dictionary."""
 
@@ -65,26 +67,21 @@ _REPEATED = re.compile(r"(..)\1|(.)\2.*(.)\3")
 _VOWELS = frozenset("aeiouy")
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _ALIKE = ("ck", "cs", "sz", "fv", "mn", "dt", "bp", "gj", "kq")
-_NEAR = frozenset(
-    frozenset(pair)
-    for pair in (
-        *_ALIKE,
-        *(a + b for row in _ROWS for a, b in pairwise(row)),
-        *map("".join, zip(*_ROWS[:2], strict=False)),
-    )
-)
-"""Letters that stand side by side on a keyboard or sound alike."""
+_BESIDE = [a + b for row in _ROWS for a, b in pairwise(row)]
+_BELOW = [a + b for a, b in zip(*_ROWS[:2], strict=False)]
+_NEAR = frozenset(frozenset(pair) for pair in (*_ALIKE, *_BESIDE, *_BELOW))
+"""Pairs of letters that are neighbours on a keyboard or sound alike."""
 
 
 class WordSource(Protocol):
-    """The queries of a vocabulary that spelling needs; `Vocabulary` implements them."""
+    """The methods of a vocabulary that spelling needs; `Vocabulary` implements them."""
 
     def unknown(self, words: Iterable[str]) -> list[str]:
         """Return the words that the vocabulary does not contain."""
         ...
 
     def similar(self, word: str, distance: int) -> list[WordCount]:
-        """Return words that `word` may be another spelling of."""
+        """Return words of which `word` may be another spelling."""
         ...
 
     def passages(self) -> int:
@@ -94,7 +91,7 @@ class WordSource(Protocol):
 
 @dataclass(frozen=True)
 class SpellingCorrection:
-    """A text, and the `(as written, corrected)` words that make the difference."""
+    """A corrected text, and the changed words as `(as written, corrected)`."""
 
     text: str
     corrections: tuple[tuple[str, str], ...] = ()
@@ -102,7 +99,7 @@ class SpellingCorrection:
 
 @dataclass(frozen=True)
 class SuspectWord:
-    """A word that may be a slip: where it stands, and whether it begins a sentence with a capital letter."""
+    """A word that may be a slip, its position, and whether it begins a sentence with a capital letter."""
 
     word: str
     start: int
@@ -121,10 +118,11 @@ class Speller:
 
     @cached_property
     def _total(self) -> int:
+        """Return the sum of the library's word counts."""
         return max(self.vocabulary.passages(), 1)
 
     def suspects(self, text: str) -> list[SuspectWord]:
-        """Return words that neither the library nor general English knows and that may be slips, in order."""
+        """Return the words that neither the library nor general English knows and that may be slips, in order."""
         found = [suspect for suspect in _plain_words(text) if not _protected(suspect)]
         forms = set(chain.from_iterable(_forms(suspect.word) for suspect in found))
         unknown = {form for form in self.vocabulary.unknown(forms) if not is_english(form)}
@@ -133,8 +131,8 @@ class Speller:
     def correct(self, text: str) -> SpellingCorrection:
         """Return the text with its clear slips corrected.
 
-        Where most of three or more suspects have no correction, the text is in another language or another field's
-        words, and stays as it is.
+        If most of three or more suspects have no correction, the text is in another language or from another field, and
+        is left unchanged.
         """
         text = unicodedata.normalize("NFC", text)
         suspects = self.suspects(text)
@@ -149,7 +147,7 @@ class Speller:
         return SpellingCorrection("".join([*pieces, text[at:]]), tuple(corrections))
 
     def _meant(self, suspect: SuspectWord) -> str | None:
-        """Return the one word that is clearly meant, in the suspect's case; else None."""
+        """Return the only word that is clearly meant, in the suspect's case; else None."""
         typed = suspect.word.lower()
         ranked = sorted(self._candidates(typed, suspect.opens), key=lambda scored: (-scored[1], scored[0]))
         if not ranked or _stem(ranked[0][0]) == _stem(typed) or _american(ranked[0][0]) == _american(typed):
@@ -161,7 +159,7 @@ class Speller:
         return best.capitalize() if suspect.word[0].isupper() else best
 
     def _candidates(self, typed: str, opens: bool) -> Iterator[tuple[str, float]]:
-        """Yield words at the least distance that the suspect can be a slip of, each with its score."""
+        """Yield words of which the suspect can be a slip, at the least edit distance, each with its score."""
         from symspellpy import SymSpell, Verbosity
 
         distance = 2 if len(typed) >= LONG else 1
@@ -211,7 +209,7 @@ def _count(word: str, lines: str) -> int:
 
 
 def _possible(typed: str, word: str, edit: Edit, general: bool) -> bool:
-    """Return whether `typed` can be a slip of `word`, rather than another word that looks like it."""
+    """Return whether `typed` can be a slip of `word`, rather than another word that looks similar."""
     if typed[0] != word[0] and not (edit == "swapped" and sorted(typed[:2]) == sorted(word[:2])):
         return False
     if len(typed) < SHORTEST:
@@ -233,7 +231,8 @@ def _two_slips(typed: str, word: str) -> bool:
         return False
     if len(typed) - len(word) > 1 and not _REPEATED.search(typed):
         return False
-    ours, theirs = (Counter(c for c in text if c not in _VOWELS) for text in (typed, word))
+    ours = Counter(letter for letter in typed if letter not in _VOWELS)
+    theirs = Counter(letter for letter in word if letter not in _VOWELS)
     return ours <= theirs or theirs <= ours
 
 
@@ -256,7 +255,7 @@ def _plain_words(text: str) -> Iterator[SuspectWord]:
 
 
 def _protected(suspect: SuspectWord) -> bool:
-    """Return whether a word is left alone whatever it looks like."""
+    """Return whether a word is never corrected."""
     word = suspect.word
     lower = word.lower()
     if len(word) < SHORTEST - 2 or TYPED_NEGATION.fullmatch(lower) or (word[0].isupper() and not suspect.opens):
@@ -288,7 +287,7 @@ def _common_english() -> str:
 
 
 def _english_like(word: str, distance: int) -> dict[str, int]:
-    """Common English words of about the same length that share the first or the last letters, with their counts."""
+    """Return common English words of similar length with the same first or last letters, and their counts."""
     fewest, most = max(len(word) - distance, 1), len(word) + distance
     head, tail = re.escape(word[:HEAD]), re.escape(word[-TAIL:])
     pattern = rf"\n(?=[^ \n]{{{fewest},{most}}} )({head}[^ \n]*|[^ \n]*{tail}) (\d+)(?=\n)"
@@ -297,15 +296,16 @@ def _english_like(word: str, distance: int) -> dict[str, int]:
 
 
 def _american(word: str) -> str:
-    """Return a word by which British and American spellings are the same."""
+    """Return a word with British spelling turned into American, so that both compare equal."""
     return re.sub(r"[ao]e", "e", re.sub(r"our", "or", re.sub(r"is(?=e[drs]?$|ing$|ation)", "iz", word)))
 
 
 def _forms(word: str) -> set[str]:
-    """Return a word in lower case, and what it is the plural or the genitive of."""
+    """Return a word in lower case, and the words of which it is the plural or the genitive."""
     lower = word.lower()
     return {lower, lower.removesuffix("s")} if len(lower) >= SHORTEST else {lower}
 
 
 def _stem(word: str) -> Sequence[str]:
+    """Return the stemmed words of a word; if there are none, the word itself."""
     return words(word) or [word]

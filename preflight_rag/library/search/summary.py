@@ -1,9 +1,9 @@
-"""Selection without a query: the sentences that stand for a document.
+"""Summary without a query: the sentences that best represent a document.
 
-"Diversity Enhances an LLM's Performance in RAG and Long-context Task" (arXiv 2502.09017) summarises with MMR too: there
-being no question, the mean of the sentences' vectors is the query. Candidates are sentences that can be read on their
-own; headings, captions, table rows, reference lists and fragments are left out, and a sentence that leans on the one
-before it ("However, this ...") comes together with it.
+"Diversity Enhances an LLM's Performance in RAG and Long-context Task" (arXiv 2502.09017) summarises with MMR too: as
+there is no question, the mean of the sentences' vectors is the query. Candidates are sentences that can be read on
+their own; headings, captions, table rows, reference lists and fragments are left out, and a sentence that depends on
+the previous one ("However, this ...") is taken together with it.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ sets of `evaluation/experiments/summaries.py`."""
 SUMMARY_WINDOW = 3
 """Number of last picks that count for redundancy."""
 LONGEST = 120
-"""Most tokens of one sentence; longer ones are lists and tables that lost their line ends."""
+"""Most tokens of one sentence; longer ones are lists and tables without their line breaks."""
 
 _LEAST_WORDS = 5
-"""A statement has at least so many words; this number and the next two are guesses."""
+"""Least number of words of a statement; this number and the next two are guesses."""
 _LEAST_LETTERS = 0.6
-"""Least share of letters among a statement's characters: less is a table or a formula."""
+"""Least share of letters among a statement's characters: with fewer it is a table or a formula."""
 _LEAST_SHARE = 0.25
-"""Least share of whole statements in a document; below it, everything with words counts as a statement."""
+"""Least share of whole statements in a document; below it, every sentence with words counts as a statement."""
 _FAR = 1_500
-"""Characters between two statements that no longer belong together; a guess."""
+"""Distance in characters from which two statements no longer belong together; a guess."""
 
 _LEAD = re.compile(r"(?:(?:[>*+|•·‣◦▪●■–—-]+|\(?\d{1,3}[.)]|\(?[a-z][.)])\s+)+")
 _ENDS = re.compile(r"[.!…。！।][\"'”’»)\]]*(?:\s?\[\d[\d\s,–-]*\])*$")
@@ -64,7 +64,7 @@ _BACK_MATTER = re.compile(
     re.IGNORECASE,
 )
 _HEADING_CHARACTERS = 100
-"""A longer line is no heading; a guess."""
+"""Most characters of a heading; a guess."""
 _LEANS = re.compile(
     r"(?:however|therefore|thus|hence|moreover|furthermore|additionally|in addition|also|but|and|or|so|then|yet"
     r"|instead|otherwise|consequently|as a result|nevertheless|nonetheless|similarly|likewise|meanwhile|conversely"
@@ -79,14 +79,14 @@ class Statement:
     """A sentence, or a few in a row, as the document has it.
 
     Attributes:
-        body: The text that holds it: a stored passage's, or a whole document's that is in no library.
-        passage_id: Of the stored passage that holds it; empty for a document that is in no library.
+        body: The text that contains it: a stored passage's, or a whole document's if that is in no library.
+        passage_id: Id of the stored passage; empty for a document that is in no library.
         start: Offset of its first character in `body`.
-        end: Offset behind its last character.
+        end: Offset after its last character.
         place: Offset of its first character in the document.
-        page: Where the document has pages.
-        section: The last heading before it, where the loader knows.
-        tokens: By the counter that was given.
+        page: The page, if the document has pages.
+        section: The last heading before it, if the loader knows it.
+        tokens: Its length, by the given counter.
     """
 
     body: str = field(repr=False)
@@ -105,7 +105,7 @@ class Statement:
 
 
 def of_document(document: Document, count_tokens: Callable[[str], int]) -> list[Statement]:
-    """Return the statements of a document that is in memory, in order."""
+    """Return the statements of a document in memory, in order."""
     pages = [start for _, start in document.pages]
     sections = sorted((int(offset), str(heading)) for offset, heading in document.metadata.get("sections", ()))
     offsets = [offset for offset, _ in sections]
@@ -127,7 +127,7 @@ def of_document(document: Document, count_tokens: Callable[[str], int]) -> list[
 
 
 def of_passages(passages: Sequence[Passage], count_tokens: Callable[[str], int]) -> list[Statement]:
-    """Return the statements of a document's stored passages, which are given in order; what overlaps comes once."""
+    """Return the statements of a document's stored passages, given in order; text in two passages counts once."""
     found, reached = [], 0
     for passage in passages:
         for start, end in _spans(passage.text):
@@ -155,7 +155,7 @@ def select(
         vectors: The statements' vectors, shape (n, d).
         budget: Most tokens of the selection.
         alpha: Weight of closeness to the mean vector against redundancy (MMR), in [0, 1].
-        window: Redundancy looks at so many last picks; None: at all.
+        window: Number of last picks that count for redundancy; None: all.
 
     Raises:
         UsageError: `alpha` or `window` is out of range, or the budget is smaller than every statement.
@@ -177,7 +177,7 @@ def select(
 
 
 def sections(statements: Sequence[Statement]) -> list[list[Statement]]:
-    """Return the statements in runs that belong together: of one page and section, and near one another."""
+    """Return the statements in groups that belong together: on one page, in one section, and near one another."""
     runs: list[list[Statement]] = []
     for before, statement in zip([None, *statements], statements, strict=False):
         near = before is not None and statement.place - before.place < _FAR
@@ -211,9 +211,9 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _chosen(sentences: Sequence[Statement]) -> list[Statement]:
-    """Return the sentences that can stand, each once.
+    """Return the sentences that can stand alone, each once.
 
-    Where these are few, all that hold words; where there are none, all.
+    If there are few, return all with words; if there are none of these, all.
     """
     standing = _distinct(_joined(sentences, _standing(sentences)))
     if sum(s.tokens for s in standing) >= _LEAST_SHARE * sum(s.tokens for s in sentences):

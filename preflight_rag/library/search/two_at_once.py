@@ -1,4 +1,4 @@
-"""Two searches of one question at once, where there is a second core."""
+"""Run two searches of one question at once, if there is a second core."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ B = TypeVar("B")
 def two_at_once(first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
     """Run both functions, the first in another thread if one is free, and return both results.
 
-    Both have to be native code that lets other threads run, such as FAISS and tantivy, and take milliseconds: handing
-    one over takes a tenth of one.
+    Both must be native code that releases the interpreter's lock, such as FAISS and tantivy, and take milliseconds:
+    starting a thread takes a tenth of one.
     """
     if (cores := os.cpu_count() or 1) < 2:
         return first(), second()

@@ -1,1 +1,1 @@
-"""The truth of a library: documents, passages and vectors in SQLite, and how they are written."""
+"""A library's database: documents, passages and vectors in SQLite, and how they are written."""

@@ -1,7 +1,7 @@
 """A document's card: its title, authors, journal, date and identifiers as a passage that can be cited.
 
-A card is made of the document's row whenever it is asked for, under an id of its own; it is in no index, so that no
-search finds it in the place of what the documents say.
+A card is made from the document's row whenever it is needed, under an id of its own; it is in no index, so that no
+search finds it instead of the document's text.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _FIELDS = {
     "publication_types": "Type", "article_type": "Type", "subject": "Subject", "category": "Category", "url": "Address",
     "total_pages": "Number of pages", "rows": "Rows",
 }  # fmt: skip
-"""Names of the lines of a card, by the metadata's own."""
+"""Labels of the lines of a card, by the names of the metadata."""
 _LEFT_OUT = frozenset(
     {"sections", "path", "origin", "row", "producer", "creator", "description", "title", "authors", "date", READ_REPORT}
 )
 _LONGEST = 300
-"""Characters of a value; longer ones are texts. A guess."""
+"""Most characters of a value; longer ones are texts, not metadata. A guess."""
 
 
 def card_id(document_id: str) -> str:
@@ -40,12 +40,12 @@ def is_card(passage_id: str) -> bool:
 
 
 def document_of_card(passage_id: str) -> str:
-    """Return the id of the document that a card is of."""
+    """Return the id of the document to which a card belongs."""
     return passage_id.removeprefix(_PREFIX)
 
 
 def card_of(row: Mapping[str, Any]) -> Passage:
-    """Return the card of a document's row, one line for each thing that is known."""
+    """Return the card for a document's row, with one line for each known field."""
     metadata = json.loads(row["metadata"])
     authors = json.loads(row["authors"])
     published = "Published" if metadata.keys() & {"journal", "doi", "pmid"} else "Date"
@@ -74,7 +74,7 @@ def card_of(row: Mapping[str, Any]) -> Passage:
 
 
 def _text(value: Any) -> str:
-    """Return a value on one line; empty for what is no plain value or too long."""
+    """Return a value on one line; empty if it is not a plain value or too long."""
     if isinstance(value, list):
         value = "; ".join(str(item) for item in value if isinstance(item, str | int | float))
     if not isinstance(value, str | int | float) or isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""The collection as people look at it: documents page by page, their files, passages with what stands around them."""
+"""The collection for display: documents page by page, their files, passages with the surrounding text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from preflight_rag.state.values import Passage
 from preflight_rag.text.links import link_of
 
 UPLOADS = "uploads"
-"""Folder of the library for what was uploaded to its server."""
+"""Folder of the library for files uploaded to its server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +25,16 @@ class CatalogueEntry:
     """One document of the list.
 
     Attributes:
-        kind: The ending of its file without the dot, such as "pdf"; "" where it came from no file.
-        origin: The file that it was read from, or "".
-        file: That file, where it is this document alone and still there.
-        gone: Whether there was such a file, which is no longer there.
-        url: Where it can be read in the open web, or None.
+        kind: The extension of its file without the dot, such as "pdf"; "" if it came from no file.
+        origin: The file from which it was read, or "".
+        file: That file, if it contains only this document and still exists.
+        gone: Whether that file no longer exists.
+        url: Its address on the web, or None.
         added: When it was stored, ISO 8601 in UTC.
-        tags: What people, or its own metadata, file it under.
-        read: What was read of it and what was left out; None where its loader did not say.
-        copy_of: The document that has its text, too, and is searched in its place; "" where there is none.
-        saved: When its file was saved, which is no date of the document; None where the file does not say.
+        tags: Tags given by users or by its own metadata.
+        read: What was read of it and what was left out; None if its loader did not report that.
+        copy_of: The document with the same text that is searched instead; "" if there is none.
+        saved: When its file was saved, which is not the document's date; None if the file does not say.
     """
 
     id: str
@@ -59,18 +59,18 @@ class CatalogueStore(PassageReader, Protocol):
     """The store behind a catalogue. A row has the columns of `ROW`."""
 
     def counts(self) -> dict[str, int]:
-        """Return documents, passages and their tokens."""
+        """Return the numbers of documents, passages and their tokens."""
 
     def generation(self) -> int:
         """Return the number of the last change of a document."""
 
     def meta(self, key: str) -> Any:
-        """Return a setting as JSON gives it, or None."""
+        """Return a setting, or None."""
 
     def listed(self, like: str, offset: int, limit: int) -> tuple[Sequence[Mapping[str, Any]], int]:
         """Return one page of documents with title, id or source LIKE a pattern, and their total number.
 
-        "" fits all; the latest come first.
+        "" matches all; the latest come first.
         """
 
     def listed_row(self, document_id: str) -> Mapping[str, Any] | None:
@@ -83,13 +83,13 @@ class CatalogueStore(PassageReader, Protocol):
         """Return whether a document was read from this file."""
 
     def origins_counted(self) -> list[tuple[str, int]]:
-        """Return the files, and how many documents come from each; "" for those that come from none."""
+        """Return each file with its number of documents; "" stands for documents that came from no file."""
 
     def originals(self) -> Mapping[str, str]:
-        """Return, by copied document, the document that is searched for it."""
+        """Return, for each copied document, the document that is searched instead."""
 
     def tags_counted(self) -> list[tuple[str, int]]:
-        """Return the tags, in the alphabet's order, and how many documents have each."""
+        """Return each tag with its number of documents, in alphabetical order."""
 
 
 ROW = (
@@ -103,19 +103,19 @@ class Catalogue:
     """Looks things up in a library's database. May be used from several threads.
 
     Args:
-        store: The library's.
-        folder: For what is kept beside it, uploads among them.
+        store: The library's store.
+        folder: The folder for files that belong to the library, such as uploads.
     """
 
     def __init__(self, store: CatalogueStore, folder: Path) -> None:
         self._store, self._folder = store, folder
 
     def counts(self) -> dict[str, int]:
-        """Return documents, passages and their tokens."""
+        """Return the numbers of documents, passages and their tokens."""
         return self._store.counts()
 
     def documents(self, query: str = "", *, offset: int = 0, limit: int = 50) -> tuple[list[CatalogueEntry], int]:
-        """Documents whose title, id or source holds the query, the latest first, and how many there are in all."""
+        """Return a page of documents whose title, id or source contains the query, latest first, and their number."""
         literal = query.strip().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
         rows, total = self._store.listed(f"%{literal}%" if literal else "", offset, limit)
         originals = self._store.originals() if rows else {}
@@ -149,7 +149,7 @@ class Catalogue:
     def folders(self) -> dict[str, int]:
         """Count the documents in each folder and below it, by names that the filter field `folder` accepts.
 
-        A name begins with the last folder that all files have in common; of a single folder there is nothing to choose.
+        A name begins with the last folder that all files have in common; a single folder is left out.
         """
         parents = [(PurePath(origin).parent, count) for origin, count in self._store.origins_counted() if origin]
         uploads = self._folder.absolute() / UPLOADS
@@ -178,7 +178,7 @@ class Catalogue:
         """Return an entry's file, opened for reading, which the caller has to close.
 
         Raises:
-            OSError: The file is gone, or something else has its place.
+            OSError: The file is gone, or was replaced by something else.
         """
         if entry.file is None:
             raise FileNotFoundError(entry.origin)
@@ -189,7 +189,7 @@ class Catalogue:
         return number
 
     def passage(self, passage_id: str) -> Passage | None:
-        """Return a passage, or None; a changed document's passage too, as long as the index refers to it."""
+        """Return a passage, or None; also a passage of an older version, as long as the index refers to it."""
         return self._store.passages([passage_id]).get(passage_id)
 
     def passages(self, document_id: str, most: int) -> list[Passage]:
@@ -213,19 +213,20 @@ class Catalogue:
 
 
 def _kind(origin: str) -> str:
+    """Return the extension of a file's name without the dot."""
     return suffix_of(Path(origin)).removesuffix(".gz").removeprefix(".") if origin else ""
 
 
 def _place(store: CatalogueStore, origin: str) -> str:
-    """Return the path at which the file was read.
+    """Return the path at which the file was read; "" if it is gone.
 
-    A different file that a link leads to now is not returned.
+    If a link leads to a different file now, that file is not returned.
     """
     return str(store.meta(place_key(origin)) or origin)
 
 
 def _real(path: Path) -> str:
-    """Return the resolved path; "" where the path changes meanwhile."""
+    """Return the resolved path; "" if the path changes meanwhile."""
     try:
         return os.path.realpath(path)
     except OSError:
@@ -233,18 +234,18 @@ def _real(path: Path) -> str:
 
 
 def _tags(value: object) -> tuple[str, ...]:
-    """Return the tags of a document's metadata as SQLite extracts them: a list as JSON, or one text."""
+    """Return the tags in a document's metadata as SQLite extracts them: a list as JSON, or one text."""
     if not isinstance(value, str):
         return ()
     try:
         read = json.loads(value) if value.startswith("[") else [value]
-    except ValueError:  # one text that begins so
+    except ValueError:  # a single tag that begins like JSON
         read = [value]
     return tuple(tag.strip() for tag in read if isinstance(tag, str) and tag.strip())
 
 
 def _read(value: object) -> ReadReport | None:
-    """Return the report in a document's metadata, as the database extracts it."""
+    """Return the read report in a document's metadata, as the database extracts it."""
     try:
         return report_from(json.loads(value)) if isinstance(value, str) else None
     except ValueError:
@@ -252,6 +253,7 @@ def _read(value: object) -> ReadReport | None:
 
 
 def _entry(row: Mapping[str, Any], store: CatalogueStore, originals: Mapping[str, str]) -> CatalogueEntry:
+    """Return a document's row as an entry of the catalogue, with whether its file can be opened."""
     path = Path(row["origin"]) if row["origin"] else None
     of_one = path is not None and suffix_of(path) in ONE_DOCUMENT
     opens = path is not None and of_one and path.is_file() and _real(path) == _place(store, row["origin"])

@@ -1,8 +1,8 @@
-"""Tables that say which passages of a library hold the same text again: what `library/copies.py` finds, kept.
+"""Tables of the passages with the same text in a library, where `library/copies.py` stores what it finds.
 
-They are made when a library is next written, so one of an earlier version opens and is searched as it was. A document
-whose marks are not of its last write is compared anew, so nothing of them is wrong after a killed ingest, or after an
-earlier version has written.
+They are created when a library is next written, so a library of an earlier version opens and is searched as before. A
+document whose marks are older than its last write is compared anew, so the tables are right even after a killed
+ingest, or after an earlier version of this package has written.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ _OF_DOCUMENTS = "(SELECT row FROM passages WHERE document_id IN ({marks}))"
 
 
 WHOLE = 0.7
-"""Part of a document's words from which it is a copy of another one, not one that quotes it."""
+"""Least share of a document's words in another one at which it is a copy of that, not one that quotes it."""
 
 
 def copy_note(copy: DocumentCopy, name: Callable[[str], str] = str) -> str:
-    """Return the user's note on a copy; `name` gives documents their names."""
+    """Return the note for users on a copy; `name` returns a document's name."""
     document, of = on_one_line(name(copy.document_id)), on_one_line(name(copy.of_document))
     if copy.share >= WHOLE:
         return f"{document} has the text of {of}, which is searched in its place"
@@ -59,10 +59,10 @@ def copy_note(copy: DocumentCopy, name: Callable[[str], str] = str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DocumentMarks:
-    """The marks of a document.
+    """The marks of a document, by which similar documents are found.
 
     Attributes:
-        words: How many words it has.
+        words: Number of its words.
         marks: Little-endian uint32, ascending (`text.overlap.fingerprint`).
         compared: Whether it has been compared with the others.
     """
@@ -82,7 +82,7 @@ class CopyTables(DatabaseFile):
     _originals: Mapping[str, str]
 
     def make_copy_tables(self) -> None:
-        """Make the tables where there are none yet."""
+        """Create the tables if they are missing."""
         if not self._has_copies():
             with self._guard(), self._database.atomic():
                 for statement in _TABLES.split(";"):
@@ -92,7 +92,7 @@ class CopyTables(DatabaseFile):
         return bool(self._rows("SELECT 1 FROM sqlite_master WHERE name = 'passage_copies'"))
 
     def passage_copies(self) -> Mapping[int, tuple[int, ...]]:
-        """Return, by row, the rows of the passages with the same text; cached until the library is written."""
+        """Return, by row of a copied passage, the rows of the passages with its text; cached until the next write."""
         with self._lock:
             state = None if self._connection.in_transaction else self.state()
             if state is None or state != self._copies_in:
@@ -114,7 +114,7 @@ class CopyTables(DatabaseFile):
         return [DocumentCopy(*row) for row in self._rows(sql)]
 
     def originals(self) -> Mapping[str, str]:
-        """Return, by copied document, the document that is searched for it; cached until the library is written."""
+        """Return, for each copied document, the document searched instead; cached until the next write."""
         with self._lock:
             state = None if self._connection.in_transaction else self.state()
             if state is None or state != self._originals_in:
@@ -123,7 +123,7 @@ class CopyTables(DatabaseFile):
             return self._originals
 
     def forget_changed(self) -> None:
-        """Delete the marks and copies of changed or removed documents; their own copies are compared anew."""
+        """Delete the marks and copies of changed or removed documents; their former copies are compared anew."""
         gone = [row[0] for row in self._rows(_GONE)]
         for start in range(0, len(gone), CHUNK):
             chunk = gone[start : start + CHUNK]
@@ -151,13 +151,13 @@ class CopyTables(DatabaseFile):
                 self._connection.execute(sql, chunk)
 
     def documents_without_marks(self) -> Iterator[list[tuple[str, int]]]:
-        """`(id, generation)` of documents that have no marks yet, some at a time; each group has to be given them."""
+        """Yield batches of `(id, generation)` of documents without marks; the caller adds marks for each batch."""
         sql = f"SELECT d.id, d.generation {_WITHOUT_MARKS} ORDER BY d.id LIMIT {CHUNK}"
         while rows := self._rows(sql):
             yield [(row[0], row[1]) for row in rows]
 
     def add_marks(self, found: Sequence[tuple[str, int, int, bytes]]) -> None:
-        """Store `(document id, generation, words, marks)` of documents that are to be compared."""
+        """Store `(document id, generation, number of words, marks)` of documents to be compared."""
         with self._guard(), self._database.atomic():
             self._connection.executemany("INSERT OR REPLACE INTO document_marks VALUES (?, ?, ?, ?, 0)", found)
 
@@ -166,7 +166,7 @@ class CopyTables(DatabaseFile):
         return bool(self._rows("SELECT 1 FROM document_marks WHERE compared = 0 LIMIT 1"))
 
     def marked(self) -> Iterator[DocumentMarks]:
-        """Yield the marks of all documents, in the order in which they came to the library."""
+        """Yield the marks of all documents, in the order in which they were added to the library."""
         last = 0
         sql = """SELECT m.rowid, m.document_id, m.words, m.marks, m.compared FROM document_marks m
             WHERE m.rowid > ? ORDER BY m.rowid LIMIT ?"""
@@ -179,12 +179,12 @@ class CopyTables(DatabaseFile):
             last = rows[-1][0]
 
     def document_rows(self, document_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Title, source, date, authors, metadata and origin of documents as they are stored, by id."""
+        """Return title, source, date, authors, metadata and origin of documents, by document id."""
         sql = "SELECT id, title, source, date, authors, metadata, origin FROM documents WHERE id IN ({marks})"
         return {row["id"]: dict(row) for row in self._rows_in(sql, list(document_ids))}
 
     def passage_texts(self, document_ids: Sequence[str]) -> dict[str, list[tuple[int, str]]]:
-        """`(row, text)` of the passages of documents in their order, by document."""
+        """Return `(row, text)` of the passages of each document in their order, by document id."""
         sql = """SELECT document_id, row, text FROM passages WHERE retired IS NULL AND document_id IN ({marks})
             ORDER BY document_id, position"""
         found: dict[str, list[tuple[int, str]]] = {}
@@ -217,13 +217,13 @@ class CopyTables(DatabaseFile):
             )
 
     def documents_of(self, passage_ids: Sequence[str]) -> dict[str, str]:
-        """Return the document of each existing passage, by passage."""
+        """Return the document id of each existing passage, by passage id."""
         sql = "SELECT id, document_id FROM passages WHERE id IN ({marks})"
         return {row[0]: row[1] for row in self._rows_in(sql, list(passage_ids))}
 
 
 def whole_copies(copies: Sequence[DocumentCopy]) -> dict[str, str]:
-    """Return, by copied document, the document that is searched for it."""
+    """Return, for each copied document, the document that is searched instead."""
     whole = {each.document_id: each.of_document for each in copies if each.share >= WHOLE}
     return {name: _first_of(name, whole) for name in whole}
 

@@ -1,4 +1,4 @@
-"""What is wrong with a library's database: values that were never written to it."""
+"""Check a library's database for values that this program cannot have written."""
 
 from __future__ import annotations
 
@@ -33,12 +33,13 @@ def database_problems(store: Store, dimension: int) -> list[str]:
 
 
 def _broken_pages(store: Store) -> list[str]:
+    """Return the problems that SQLite's own checks of the file find."""
     found = [f"database: {row[0]}" for row in store.select("PRAGMA integrity_check(10)") if row[0] != "ok"]
     return found + [f"database: a row of {row[0]} points nowhere" for row in store.select("PRAGMA foreign_key_check")]
 
 
 def _broken_tables(store: Store) -> list[str]:
-    """Tables without one of their columns: SQLite takes a damaged name of a column for another name."""
+    """Return the columns missing in tables: SQLite reads a damaged column name as that of another column."""
     with closing(sqlite3.connect(":memory:")) as empty:
         empty.executescript(TABLES)
         columns = empty.execute(
@@ -52,20 +53,20 @@ def _broken_tables(store: Store) -> list[str]:
 
 
 def _broken_documents(store: Store) -> list[str]:
-    """Return documents whose metadata or authors are no JSON, or which hold text that is no UTF-8."""
+    """Return documents whose metadata or authors are not JSON, or that contain text which is not UTF-8."""
     texts = ", ".join(f"CAST({name} AS BLOB)" for name in ("id", *TEXTS_OF_DOCUMENTS))
     sql = f"""SELECT json_valid(metadata) AND json_valid(authors)
         AND json_type(CASE WHEN json_valid(metadata) THEN metadata ELSE '0' END) = 'object'
         AND json_type(CASE WHEN json_valid(authors) THEN authors ELSE '0' END) = 'array', {texts} FROM documents"""  # noqa: S608  # constants
-    return [
-        f"document {texts[0].decode(errors='replace')} is not as it was written"
-        for reads, *texts in store.select(sql)
-        if not reads or not all(_is_text(text) for text in texts)
-    ]
+    problems = []
+    for is_json, *values in store.select(sql):
+        if not is_json or not all(_is_text(value) for value in values):
+            problems.append(f"document {values[0].decode(errors='replace')} is not as it was written")
+    return problems
 
 
 def _broken_passages(store: Store, dimension: int) -> list[str]:
-    """Return passages whose text is not that of their id, that cannot be read, or have no vector."""
+    """Return passages whose text does not match their id, that cannot be read, or that have no vector."""
     found, last = [], 0
     while rows := store.select(
         """SELECT p.row, CAST(p.id AS BLOB) AS id, CAST(p.document_id AS BLOB) AS document, p.start,
@@ -94,7 +95,7 @@ def _is_text(value: bytes | None) -> bool:
 
 
 def is_vector(blob: object, dimension: int) -> bool:
-    """Return whether a stored value is a vector of so many finite numbers."""
+    """Return whether a stored value is a vector of `dimension` finite numbers."""
     import numpy as np
 
     if not isinstance(blob, bytes) or len(blob) != 4 * dimension:
@@ -103,7 +104,7 @@ def is_vector(blob: object, dimension: int) -> bool:
 
 
 def is_own_text(id: bytes, document: bytes, start: int, text: bytes) -> bool:
-    """Return whether a passage's id was made of this text; not where it is no UTF-8."""
+    """Return whether a passage's id was made from this text; False if the text is not UTF-8."""
     try:
         return passage_id(document.decode(), start, text.decode()) == id.decode()
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""The open `library.db`: one connection for all threads, which follows the file and speaks in our own errors."""
+"""The open `library.db`: one connection for all threads, which notices a replaced file and raises our own errors."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ retries."""
 _DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR")
 _NO_PLACE = ("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR_SHM", "SQLITE_FULL")
 UNWRITTEN = (ValueError, TypeError, KeyError, AttributeError)
-"""Errors of reading a value that this program never wrote."""
+"""Errors that reading a value causes if this program cannot have written it."""
 _OPTIONS: dict[str, Any] = {"timeout": BUSY_SECONDS, "isolation_level": None, "check_same_thread": False}
 
 
 def damaged(path: Path, what: str) -> DatabaseCorrupt:
-    """Return the error for a database with content that this program never wrote."""
+    """Return the error for a database with content that this program cannot have written."""
     folder = path.parent
     return DatabaseCorrupt(
         f"{path} is damaged: {what}",
@@ -86,7 +86,7 @@ class DatabaseFile:
                     self._create()
                 _migrate_library(self._connection, self.path)
             if log is not None:
-                with suppress(LibraryError):  # of a library that cannot be written: it is found again next time
+                with suppress(LibraryError):  # the library cannot be written: its setting is determined again next time
                     self.set_meta("damaged_log", log)
         except BaseException:
             self.close()
@@ -115,7 +115,7 @@ class DatabaseFile:
 
     @contextmanager
     def _guard(self) -> Iterator[None]:
-        """Hold the lock; turn SQLite's errors into ours."""
+        """Hold the lock; raise SQLite's errors as ours."""
         with self._lock:
             try:
                 if self._as_opened is not None and not self._connection.in_transaction:
@@ -125,7 +125,7 @@ class DatabaseFile:
                 raise _translated(error, self.path) from error
 
     def _follow_file(self) -> None:
-        """Open the database again where another one has taken its place, or an unchanging one has changed."""
+        """Open the database again if its file was replaced, or if a file opened as immutable has changed."""
         state = self._state_of_file()
         if state and state != self._as_opened:
             self._connection.close()
@@ -150,17 +150,19 @@ class DatabaseFile:
         return (stat.st_dev, stat.st_ino, *written)
 
     def _is_unchanging(self) -> bool:
+        """Return whether the file is opened as one that nobody changes."""
         return isinstance(self._connection, _Unchanging)
 
     @contextmanager
     def _as_written(self, what: str) -> Iterator[None]:
-        """Raise what values are wrong with that this program never wrote; their text is not repeated."""
+        """Raise `DatabaseCorrupt` for errors in reading values of unknown origin, without their text."""
         try:
             yield
         except UNWRITTEN as error:
             raise damaged(self.path, f"{what} is not as it was written ({type(error).__name__})") from error
 
     def _rows(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[sqlite3.Row]:
+        """Return the rows of a query; errors are translated."""
         with self._guard():
             return self._connection.execute(sql, parameters).fetchall()
 
@@ -177,28 +179,28 @@ class DatabaseFile:
         *,
         fits: Callable[[str, Any], bool] | None = None,
     ) -> list[sqlite3.Row]:
-        """Return the rows of a reading query, in which `fits` is a function of a JSON type and a value."""
+        """Return the rows of a reading query, in which SQL may call `fits(json_type, value)`."""
         with self._guard():
             if fits:
                 self._connection.create_function("fits", 2, fits)
             return self._rows(sql, parameters)
 
     def flush(self) -> None:
-        """Bring the write-ahead log into the file and empty it, unless somebody reads just now or the disk is full.
+        """Merge the write-ahead log into the file and empty it, unless another process is reading or the disk is full.
 
-        The log holds earlier states of pages, with what has been deleted since, until it is emptied; a process that is
-        killed or stopped leaves it behind.
+        Until it is emptied, the log holds earlier states of pages, and so texts that were deleted since; a process that
+        is killed or stopped leaves it behind.
         """
         with self._guard():
             self._connection.execute(f"PRAGMA busy_timeout = {FLUSH_MILLISECONDS}")
             try:
-                with suppress(sqlite3.OperationalError):  # the log is whole and is read all the same
+                with suppress(sqlite3.OperationalError):  # the log is complete and is read all the same
                     self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             finally:
                 self._connection.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
 
     def vacuum(self) -> None:
-        """Rewrite the file without deleted content, including what versions without overwriting have left."""
+        """Rewrite the file without deleted content, including that which older versions did not overwrite."""
         with self._guard():
             self._connection.execute("VACUUM")
         self.flush()
@@ -237,7 +239,7 @@ def _migrate_library(connection: sqlite3.Connection, path: Path) -> None:
     """Bring `library.db`, whose version is among its settings, up to date.
 
     Raises:
-        LibraryError: It was written by a newer version, or is no library.
+        LibraryError: It was written by a newer version, or is not a library.
     """
 
     def version() -> int:
@@ -263,7 +265,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return the device and inode numbers of a file; None where there is none."""
+    """Return the device and inode numbers of a file; None if there is none."""
     try:
         stat = path.stat()
     except OSError:
@@ -279,7 +281,7 @@ class _Unchanging(sqlite3.Connection):
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """Return a connection in autocommit mode; a library on a read-only or a full disk opens as an unchanging file."""
+    """Return a connection in autocommit mode; a library on a read-only or a full disk is opened as immutable."""
     try:
         try:
             return _configured(sqlite3.connect(path, **_OPTIONS))
@@ -300,12 +302,13 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _has_log(path: Path) -> bool:
-    """Return whether there are writes beside the database that are not in it yet."""
+    """Return whether there are writes in a log beside the database that are not in it yet."""
     log = path.with_name(f"{path.name}-wal")
     return log.is_file() and log.stat().st_size > 0
 
 
 def _configured(connection: sqlite3.Connection) -> sqlite3.Connection:
+    """Return a connection with the settings of a library; close it if these fail."""
     connection.row_factory = sqlite3.Row
     try:
         connection.execute("PRAGMA foreign_keys = ON")
@@ -319,10 +322,11 @@ def _configured(connection: sqlite3.Connection) -> sqlite3.Connection:
 
 
 def _translated(error: sqlite3.Error | MemoryError, path: Path) -> LibraryError:
+    """Return the library's error for an error of SQLite."""
     name = getattr(error, "sqlite_errorname", "") or ""
     if isinstance(error, sqlite3.DatabaseError) and name.startswith(_DAMAGE):
         return damaged(path, str(error))
-    if str(error).startswith("Could not decode to UTF-8"):  # and then the text
+    if str(error).startswith("Could not decode to UTF-8"):  # the message then quotes the text
         return damaged(path, "a text in it is not UTF-8")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return LibraryBusy(f"{path} is busy", help="Another process writes it; try again")

@@ -1,4 +1,4 @@
-"""The embedder of a library: recorded when the library is made, and the same one ever after."""
+"""The embedder of a library: recorded when the library is made, and never exchanged."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ class EmbedderStore(SettingsStore, Protocol):
 
     @property
     def place(self) -> str:
-        """Where it is, as errors say it: "at FOLDER"."""
+        """The store's place for error messages: "at FOLDER"."""
 
 
 class RecordedEmbedder:
-    """The embedder that a store was made with, opened at first use; for a new store, the given one.
+    """The embedder that made a store's vectors, opened at first use; for a new store, the given one.
 
     Args:
         store: The store whose vectors it made.
         given: A spec for `open_embedder`, opened at once; None for the recorded embedder, or a new store's default.
 
     Raises:
-        EmbedderMismatch: The store's vectors were made by another embedder than the one given.
-        EmbedderError: The one given cannot be opened.
+        EmbedderMismatch: The store's vectors were made by another embedder than the given one.
+        EmbedderError: The given one cannot be opened.
     """
 
     def __init__(self, store: EmbedderStore, given: str | Embeddings | None = None) -> None:
@@ -44,7 +44,7 @@ class RecordedEmbedder:
         """Return the embedder.
 
         Raises:
-            EmbedderMismatch: It is an object that only the caller has, or its weights have changed.
+            EmbedderMismatch: It is an object that the caller must pass again, or its weights have changed.
         """
         with self._lock:
             if self._opened is None:
@@ -58,13 +58,13 @@ class RecordedEmbedder:
             return self._opened
 
     def _open(self, spec: str | Embeddings | None) -> Embedder:
-        """Open an embedder; record it in a new store, refuse another one than the recorded one."""
+        """Open an embedder; record it in a new store, or raise an error if it is not the recorded one."""
         from preflight_rag.models.embedding.embedder import PROMPTS_PREFIX
         from preflight_rag.models.opening import open_embedder
 
         embedder, recorded = open_embedder(spec), self._store.meta("embedder")
         if recorded and recorded["spec"] and embedder.revision.startswith(f"{recorded['revision']}-"):
-            # A library of before the model's family had prompts: its passages were embedded without.
+            # In a library older than the support for the model's prompts, passages were embedded without a prompt.
             embedder = open_embedder(f"{PROMPTS_PREFIX}||{recorded['spec']}")
         given = {
             "name": embedder.name,

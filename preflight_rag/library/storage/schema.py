@@ -1,7 +1,7 @@
 """Tables of `library.db`, and how documents and passages become their rows.
 
-`generation` counts the writes of documents. A row with a `retired` generation is gone for the library, and stays until
-an index without it has been swapped in, so that the index in use still finds what it points to.
+`generation` counts the writes of documents. A row with a `retired` generation is deleted for the library's users, but
+stays until an index without it has been swapped in, so that the index in use still finds what it points to.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from preflight_rag.ingest.loaders.read_report import READ_REPORT
 from preflight_rag.state.values import Document, Passage
 
 CHUNK = 500
-"""Values in one SQL statement: SQLite of some builds takes 999 parameters at most."""
+"""Values in one SQL statement: some builds of SQLite take at most 999 parameters."""
 TABLES = """
 CREATE TABLE IF NOT EXISTS meta (
     key TEXT PRIMARY KEY,
@@ -65,7 +65,7 @@ def _make_tables(connection: sqlite3.Connection) -> None:
 
 
 MIGRATIONS = (_make_tables,)
-"""Functions that bring a database to version 1, 2, … (`databases/migrations.py`). The tables are those of the first
+"""Functions that bring a database to version 1, 2, … (`databases/migrations.py`). So far there is only the first
 version."""
 SCHEMA_VERSION = len(MIGRATIONS)
 
@@ -99,11 +99,11 @@ WHERE p.id IN ({marks})
 
 
 OF_DOCUMENTS = ("sections", READ_REPORT)
-"""Metadata of a document that its passages do not have."""
+"""Metadata of a document that its passages do not inherit."""
 
 
 def document_row(document: Document, content_hash: str, origin: str, generation: int) -> tuple[Any, ...]:
-    """Return values for `UPSERT_DOCUMENT`."""
+    """Return the values for `UPSERT_DOCUMENT`."""
     return (
         document.id,
         document.source,
@@ -119,7 +119,7 @@ def document_row(document: Document, content_hash: str, origin: str, generation:
 
 
 def passage_row(passage: Passage, position: int) -> tuple[Any, ...]:
-    """Return values for `UPSERT_PASSAGE`."""
+    """Return the values for `UPSERT_PASSAGE`."""
     return (
         passage.id,
         passage.document_id,
@@ -134,9 +134,9 @@ def passage_row(passage: Passage, position: int) -> tuple[Any, ...]:
 
 
 def passage_of(row: sqlite3.Row) -> Passage:
-    """Return the passage of a row of `SELECT_PASSAGES`.
+    """Return the passage for a row of `SELECT_PASSAGES`.
 
-    It has its own metadata, and its document's but for `OF_DOCUMENTS`.
+    It has its own metadata and its document's, without `OF_DOCUMENTS`.
     """
     id, document_id, text, start, end, page, tokens, passage_metadata, title, source, date, document_metadata = row
     metadata = _metadata_of(document_metadata)
@@ -158,6 +158,7 @@ def passage_of(row: sqlite3.Row) -> Passage:
 
 
 def _metadata_of(stored: str) -> dict[str, Any]:
+    """Return the metadata of a document from their JSON text."""
     return {} if stored == "{}" else dict(json.loads(stored))
 
 

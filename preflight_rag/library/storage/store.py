@@ -1,7 +1,7 @@
-"""The truth of a library: documents, passages, vectors and settings in one SQLite file.
+"""A library's database: documents, passages, vectors and settings in one SQLite file.
 
-Queries read with plain `sqlite3`; sqlite-utils, which takes a while to import, serves the writes. Vectors are
-little-endian float32.
+Queries use plain `sqlite3`; sqlite-utils, which takes a while to import, serves the writes. Vectors are little-endian
+float32.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 __all__ = ["BUSY_SECONDS", "DATABASE", "Store"]
 
 LARGEST = 1e18
-"""Larger numbers, or none, are in no vector: their squares are beyond what 32 bits hold."""
+"""Upper bound of the numbers in a vector: the squares of larger ones exceed float32."""
 MOST_READ = 256
-"""Passages that are kept in memory; a guess: those of a dozen turns that run at once."""
+"""Passages that are cached in memory; a guess: those of a dozen turns that run at once."""
 
 _ROW = """SELECT id, title, source, date, origin, added_at, json_extract(metadata, '$.doi') AS doi,
     json_extract(metadata, '$.pmcid') AS pmcid, json_extract(metadata, '$.pmid') AS pmid,
@@ -58,7 +58,7 @@ class Store(CopyTables):
 
     @contextmanager
     def _transaction(self) -> Iterator[int]:
-        """One transaction that writes documents; yields its generation."""
+        """Yield the generation of a transaction that writes documents."""
         with self._guard(), self._database.atomic():
             generation = self.generation() + 1
             self.set_meta("generation", generation)
@@ -69,19 +69,19 @@ class Store(CopyTables):
         return int(self.meta("generation") or 0)
 
     def notes(self) -> list[str]:
-        """Return a note that writes may be missing."""
+        """Return a note if writes may be missing."""
         log = self.meta("damaged_log")
         return [f"The last writes to {self.path} may be missing: its log was damaged (kept as {log})"] if log else []
 
     def skip_to(self, generation: int) -> None:
-        """Go on counting after a number that was used before, for writes that the database has lost since."""
+        """Continue counting after a number that an index already uses for writes that the database has lost since."""
         if generation > self.generation():
             with self._guard(), self._database.atomic():
                 self.set_meta("generation", generation)
                 self.set_meta("lost_until", generation)
 
     def lost_until(self) -> int:
-        """Return the number below which an index may know of writes that the database has lost."""
+        """Return the generation below which an index may know of writes that the database has lost."""
         return int(self.meta("lost_until") or 0)
 
     def dimension(self) -> int:
@@ -91,7 +91,7 @@ class Store(CopyTables):
             return int(recorded["dimension"])
 
     def tagged(self) -> int:
-        """Return the number of the last change of a document's tags, which changes nothing that is indexed."""
+        """Return the number of the last change of a document's tags, which are in no index."""
         return int(self.meta("tagged") or 0)
 
     def set_tags(self, document_id: str, tags: Sequence[str]) -> bool:
@@ -109,12 +109,13 @@ class Store(CopyTables):
             return True
 
     def _metadata(self, document_id: str) -> dict[str, Any] | None:
+        """Return a document's metadata; None if there is no such document."""
         rows = self._rows("SELECT metadata FROM documents WHERE id = ? AND retired IS NULL", (document_id,))
         with self._as_written(f"the document {document_id!r}"):
             return dict(json.loads(rows[0][0])) if rows else None
 
     def _with_tags(self, document: Document) -> Document:
-        """Return a document that is stored again, with the tags that users gave it."""
+        """Return a new version of a document, with the tags that users gave to the previous one."""
         known = self._metadata(document.id)
         if not known or not known.get("tagged"):
             return document
@@ -122,7 +123,7 @@ class Store(CopyTables):
         return document.model_copy(update={"metadata": {**document.metadata, **own}})
 
     def document(self, document_id: str) -> StoredDocument | None:
-        """Return the stored state of a document; None where it is not in the library."""
+        """Return the stored state of a document; None if it is not in the library."""
         rows = self._rows("SELECT content_hash, origin FROM documents WHERE id = ? AND retired IS NULL", (document_id,))
         return StoredDocument(*rows[0]) if rows else None
 
@@ -142,13 +143,13 @@ class Store(CopyTables):
             last = rows[-1]["id"]
 
     def is_changed(self, generation: int, row: int) -> bool:
-        """Return whether a document that has a passage up to a row was written, or removed, after a generation."""
+        """Return whether any document with a passage up to `row` was written or removed after a generation."""
         sql = """SELECT 1 FROM documents d JOIN passages p ON p.document_id = d.id
             WHERE d.generation > ? AND p.row <= ? LIMIT 1"""
         return bool(self._rows(sql, (generation, row)))
 
     def contents(self, since: int = 0) -> Iterator[dict[str, Any]]:
-        """Yield what each document written after a generation is, ordered by id, for an index's own record."""
+        """Yield each document written after a generation, ordered by id, for an index's list of documents."""
         last = ""
         while rows := self._rows(
             """SELECT id, source, title, origin, content_hash,
@@ -165,7 +166,7 @@ class Store(CopyTables):
         return [(row[0], row[1]) for row in self._rows(sql)]
 
     def documents_from(self, sources: Sequence[str]) -> dict[str, str]:
-        """Return, by source, the id of the document that was read from that file."""
+        """Return the id of the document read from each of these files, by source."""
         sql = "SELECT source, id FROM documents WHERE retired IS NULL AND origin != '' AND source IN ({marks})"
         return {row[0]: row[1] for row in self._rows_in(sql, list(sources))}
 
@@ -185,10 +186,10 @@ class Store(CopyTables):
         """Add or replace a document, its passages and vectors in one transaction.
 
         Args:
-            document: The document; its text is kept in its passages only.
-            origin: The file it came from, or "".
-            content_hash: What `document` returns next time.
-            passages: Each with the key of what was embedded and the vector's bytes.
+            document: The document; only its passages' texts are stored.
+            origin: The file from which it was read, or "".
+            content_hash: The hash that `document` returns next time.
+            passages: Each with the key of the embedded text and the vector's bytes.
         """
         with self._transaction() as generation:
             self._write(document, origin, content_hash, passages, generation)
@@ -208,6 +209,7 @@ class Store(CopyTables):
         passages: Sequence[tuple[Passage, str, bytes]],
         generation: int,
     ) -> None:
+        """Write a document with its passages and vectors, in place of an older version."""
         document = self._with_tags(document)
         self._connection.execute(UPSERT_DOCUMENT, document_row(document, content_hash, origin, generation))
         self._connection.execute(
@@ -219,7 +221,7 @@ class Store(CopyTables):
             self._connection.execute(UPSERT_VECTOR, (row, key, vector))
 
     def retire_document(self, document_id: str) -> bool:
-        """Take a document out of the library; false where there is none. `purge` deletes it."""
+        """Mark a document as removed; return False if there is none. `purge` deletes it."""
         with self._transaction() as generation:
             changed = self._connection.execute(
                 "UPDATE documents SET retired = ?, generation = ? WHERE id = ? AND retired IS NULL",
@@ -233,7 +235,7 @@ class Store(CopyTables):
     def purge(self, generation: int) -> None:
         """Delete what was retired up to `generation`; no index may point to it any more.
 
-        What is deleted is overwritten in the database's file; `flush` takes it out of its log.
+        Deleted content is overwritten in the database's file; `flush` removes it from the log.
         """
         with self._guard(), self._database.atomic():
             self._connection.execute("DELETE FROM passages WHERE retired <= ?", (generation,))
@@ -244,11 +246,11 @@ class Store(CopyTables):
         return int(self._rows("SELECT count(*) FROM passages WHERE retired IS NULL")[0][0])
 
     def count_rows(self) -> int:
-        """Return the number of passages, retired ones included: in a tenth of the time that looking at each takes."""
+        """Return the number of passages, including retired ones, which is ten times as fast as `count_passages`."""
         return int(self._rows("SELECT count(*) FROM passages")[0][0])
 
     def counts(self) -> dict[str, int]:
-        """Return documents, passages, their tokens, and passages that wait to be deleted."""
+        """Return the numbers of documents, passages, their tokens, and passages that wait to be deleted."""
         row = self._rows(
             """SELECT (SELECT count(*) FROM documents WHERE retired IS NULL) AS documents,
                 count(*) FILTER (WHERE retired IS NULL) AS passages,
@@ -268,10 +270,10 @@ class Store(CopyTables):
     def passages(self, ids: Sequence[str]) -> dict[str, Passage]:
         """Return the passages that exist, by id, including retired ones and the cards of documents.
 
-        Read passages are cached until the library is written: a turn needs the same ones more than once.
+        They are cached until the library is written: a turn needs the same ones more than once.
         """
         with self._lock:
-            # What a transaction has written may yet be taken back.
+            # What a transaction has written may still be rolled back.
             state = None if self._connection.in_transaction else self.state()
             if state is None or state != self._read_in:
                 self._read, self._read_in = {}, state
@@ -290,7 +292,7 @@ class Store(CopyTables):
         return found
 
     def _passage(self, row: sqlite3.Row) -> Passage:
-        """Return the passage of a row, if its text is the one that its id was made of: an edited text is no source."""
+        """Return the passage of a row; raise if its text does not match its id, since an edited text is no source."""
         try:
             passage = passage_of(row)
             if passage_id(passage.document_id, passage.start, passage.text) == passage.id:
@@ -302,6 +304,7 @@ class Store(CopyTables):
             raise ValueError("the text is another one")
 
     def _cards(self, document_ids: Sequence[str]) -> dict[str, Passage]:
+        """Return the cards (passages of metadata) of documents by their id."""
         sql = "SELECT id, source, title, date, authors, metadata FROM documents WHERE id IN ({marks})"
         cards = {}
         for row in self._rows_in(sql, document_ids):
@@ -330,7 +333,7 @@ class Store(CopyTables):
         return {row[0]: row[1] for row in self._rows_in(sql, list(rows))}
 
     def holds(self, rows: Sequence[int]) -> bool:
-        """Return whether there is a passage at each of these different rows, be it a retired one."""
+        """Return whether there is a passage, possibly retired, at each of these different rows."""
         found = self._rows_in("SELECT count(*) FROM passages WHERE row IN ({marks})", list(rows))
         return sum(int(row[0]) for row in found) == len(rows)
 
@@ -340,12 +343,12 @@ class Store(CopyTables):
         return {row[0]: row[1] for row in self._rows_in(sql, list(ids))}
 
     def vectors(self, ids: Sequence[str]) -> dict[str, np.ndarray]:
-        """Stored vectors by passage id."""
+        """Return the stored vectors, by passage id."""
         sql = "SELECT p.id, v.vector FROM passages p JOIN vectors v ON v.row = p.row WHERE p.id IN ({marks})"
         return self._vectors(list(self._rows_in(sql, list(ids))))
 
     def _vectors(self, rows: Sequence[sqlite3.Row]) -> dict[Any, np.ndarray]:
-        """Vectors by the name of each row, of which one is looked at alone only where not all are as they were written.
+        """Return vectors by the name of each row; each is checked singly only if the check of all together fails.
 
         The arrays are rows of one matrix.
         """
@@ -355,7 +358,7 @@ class Store(CopyTables):
         return dict(zip([row[0] for row in rows], matrix, strict=True))
 
     def _matrix(self, blobs: Sequence[object]) -> np.ndarray | None:
-        """Stored vectors (n, d); None where one is not as they were written, or their length is not known."""
+        """Return stored vectors (n, d); None if one of them is damaged, or their length is unknown."""
         import numpy as np
 
         length = self._dimension
@@ -365,6 +368,7 @@ class Store(CopyTables):
         return matrix if (np.abs(matrix) < LARGEST).all() else None
 
     def _vector(self, blob: object, name: object) -> np.ndarray:
+        """Return the vector of a passage from its bytes."""
         import numpy as np
 
         with self._as_written(f"the vector of the passage {name!r}"):
@@ -377,7 +381,7 @@ class Store(CopyTables):
 
     @cached_property
     def _dimension(self) -> int | None:
-        """Length of the stored vectors; None where no embedder is recorded."""
+        """Return the length of the stored vectors; None if no embedder is recorded."""
         return self.dimension() if self.meta("embedder") is not None else None
 
     def row_vectors(self, rows: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
@@ -395,7 +399,7 @@ class Store(CopyTables):
         return np.array(keys, np.int64), matrix
 
     def embedded(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """Return the vectors that are stored already, by the key of what was embedded."""
+        """Return the vectors that are stored already, by the key of the embedded text."""
         sql = "SELECT input, vector FROM vectors WHERE input IN ({marks})"
         found = {row[0]: row[1] for row in self._rows_in(sql, list(keys))}
         if self._has_kept():
@@ -405,13 +409,13 @@ class Store(CopyTables):
         return {key: vector for key, vector in found.items() if length in (None, len(vector))}
 
     def keep_vectors(self, vectors: Mapping[str, bytes]) -> None:
-        """Keep vectors of passages that are not stored, for the next run, by the key of what was embedded."""
+        """Set aside vectors of passages that are not stored, for the next run, by the key of the embedded text."""
         with self._guard(), self._database.atomic():
             self._connection.execute("CREATE TABLE IF NOT EXISTS kept_vectors (input TEXT PRIMARY KEY, vector BLOB)")
             self._connection.executemany("INSERT OR REPLACE INTO kept_vectors VALUES (?, ?)", vectors.items())
 
     def drop_kept_vectors(self) -> None:
-        """Forget vectors that an earlier run kept."""
+        """Delete the vectors that an earlier run set aside."""
         if self._has_kept():
             with self._guard():
                 self._connection.execute("DROP TABLE kept_vectors")
@@ -444,7 +448,7 @@ class Store(CopyTables):
         return StoredVectors(self, dimension)
 
     def texts(self, after: int = 0) -> Iterator[tuple[int, str, str]]:
-        """Yield `(row, title, text)` of all passages behind a row, ordered by row."""
+        """Yield `(row, title, text)` of the passages with rows above `after`, by row."""
         last = after
         while rows := self._rows(
             """SELECT p.row, d.title, p.text FROM passages p JOIN documents d ON d.id = p.document_id
@@ -455,7 +459,7 @@ class Store(CopyTables):
             last = rows[-1][0]
 
     def places(self, after: int = 0) -> Iterator[sqlite3.Row]:
-        """Yield `(row, id, document id, title, tokens, start)` of all passages behind a row, ordered by row."""
+        """Yield `(row, id, document id, title, tokens, start)` of the passages with rows above `after`, by row."""
         last = after
         while rows := self._rows(
             """SELECT p.row, p.id, p.document_id, d.title, p.tokens, p.start
@@ -469,7 +473,7 @@ class Store(CopyTables):
     def listed(self, like: str, offset: int, limit: int) -> tuple[list[dict[str, Any]], int]:
         """Return one page of documents with title, id or source LIKE a pattern, and their total number.
 
-        "" fits all; the latest come first.
+        "" matches all; the latest come first.
         """
         values: dict[str, Any] = {"like": like, "offset": offset, "limit": limit}
         fits = f"retired IS NULL AND {_FITS}" if like else "retired IS NULL"
@@ -491,18 +495,18 @@ class Store(CopyTables):
         return bool(self._rows("SELECT 1 FROM documents WHERE retired IS NULL AND origin = ? LIMIT 1", (origin,)))
 
     def origins_counted(self) -> list[tuple[str, int]]:
-        """Return the files, and how many documents come from each; "" for those that come from none."""
+        """Return each file with its number of documents; "" stands for documents that came from no file."""
         sql = "SELECT origin, count(*) FROM documents WHERE retired IS NULL GROUP BY origin"
         return [(row[0], row[1]) for row in self._rows(sql)]
 
     def tags_counted(self) -> list[tuple[str, int]]:
-        """Return the tags, in the alphabet's order, and how many documents have each."""
+        """Return each tag with its number of documents, in alphabetical order."""
         sql = """SELECT trim(m.value) AS tag, count(*) FROM documents d, json_each(d.metadata, '$.tags') m
             WHERE d.retired IS NULL AND m.type = 'text' AND trim(m.value) != '' GROUP BY 1 ORDER BY 1 COLLATE NOCASE"""
         return [(row[0], row[1]) for row in self._rows(sql)]
 
     def passages_like(self, pattern: str) -> Iterator[tuple[str, str, str]]:
-        """`(id, document id, text)` of the passages whose text is LIKE a pattern, of each document in its order."""
+        """Yield `(id, document id, text)` of the passages whose text is LIKE a pattern, by document."""
         sql = """SELECT id, document_id, text FROM passages WHERE retired IS NULL AND (? = '' OR text LIKE ?)
             ORDER BY document_id, position"""
         yield from ((row[0], row[1], row[2]) for row in self._rows(sql, (pattern, pattern)))
@@ -513,10 +517,10 @@ class Store(CopyTables):
 
 
 class StoredVectors:
-    """The vectors of all passages, ordered by row; a slice of it is an array, read from the database.
+    """The vectors of all passages, ordered by row; a slice is an array, read from the database.
 
     Attributes:
-        rows: Of the passages, shape (n,), int64.
+        rows: The passages' rows, shape (n,), int64.
         shape: (n, d).
     """
 
@@ -535,7 +539,7 @@ class StoredVectors:
         """Return vectors (m, d) float32.
 
         Raises:
-            LibraryCorrupt: A passage has none of that dimension.
+            LibraryCorrupt: A passage has no vector of that dimension.
         """
         import numpy as np
 

@@ -1,4 +1,4 @@
-"""Language models: opening them (`chat_models.py`), asking them (`chat_reader.py`), their errors (`model_errors.py`).
+"""Language models: opening (`chat_models.py`), calling (`chat_reader.py`), errors (`model_errors.py`).
 
-A new provider is a branch of `chat_models.open_chat_model`; those that LangChain has a package for need none.
+A new provider is a branch of `chat_models.open_chat_model`; those with a LangChain package need none.
 """

@@ -1,4 +1,4 @@
-"""Chat models by name."""
+"""Opening of chat models by name."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 OFFLINE = "offline"
 DEFAULT_OPENAI_MODEL = "gpt-4.1-mini"
 MAX_RETRIES = 2
-"""Attempts of the client besides the first; the graph's nodes add none of their own."""
+"""Retries by the client after the first attempt; the graph's nodes add none of their own."""
 _REASONS = re.compile(r"o\d")
 
 
 def model_name(name: str | None, environ: Mapping[str, str] | None = None) -> str:
-    """Return the model of a run: the given name, else `PREFLIGHT_MODEL`, else OpenAI's when configured, else offline.
+    """Return the model of a run: the given name, else `PREFLIGHT_MODEL`, else OpenAI's if configured, else offline.
 
     Returns:
-        `offline` or `provider:name`; `openai:` alone where a server is configured that is to be asked for its model.
+        `offline` or `provider:name`; only `openai:` if a server is configured, which then chooses the model.
     """
     environ = os.environ if environ is None else environ
     name = name or environ.get("PREFLIGHT_MODEL")
@@ -53,23 +53,23 @@ def open_chat_model(
 ) -> BaseChatModel:
     """Return a LangChain chat model for `provider:name`.
 
-    `openai:` talks to any OpenAI-compatible server through `OPENAI_BASE_URL`; with no model named, the server's first
-    one is taken. `gguf:PATH` opens a model's file in this process. Other providers go through
+    `openai:` uses any OpenAI-compatible server through `OPENAI_BASE_URL`; without a model's name, the server's first
+    one is used. `gguf:PATH` opens a model's file in this process. Other providers go through
     `langchain.chat_models.init_chat_model`.
 
     Args:
-        name: As `model_name` gives it.
-        timeout: Seconds that a call may take.
-        temperature: Of sampling; not sent to OpenAI's reasoning models, which take none.
-        base_url: Of an OpenAI-compatible server, in the place of what the environment says; the environment's key is
-            never sent there.
-        key: For that server; None for one that asks for none.
-        context_window: Tokens that a model in this process is to read and write in one call; servers have their own.
+        name: A name as returned by `model_name`.
+        timeout: Timeout of a call in seconds.
+        temperature: Sampling temperature; not sent to OpenAI's reasoning models, which accept none.
+        base_url: Address of an OpenAI-compatible server, instead of the environment's; the environment's key is never
+            sent there.
+        key: Key for that server; None if it needs none.
+        context_window: Tokens that a model in this process reads and writes in one call; servers have their own.
 
     Raises:
         UnknownModel: The provider's integration is not installed.
         UsageError: The extra `local` is not installed, and the model is a file.
-        LocalModelError: The file is missing, damaged, or larger than the memory there is.
+        LocalModelError: The file is missing, damaged, or larger than the available memory.
     """
     provider, _, model = name.partition(":")
     if provider == "gguf":
@@ -102,7 +102,7 @@ def open_chat_model(
 def _first_model(base_url: str, key: str) -> str:
     try:
         models = served_models(base_url, key, timeout=10)
-    except Exception as error:  # the SDK's errors and whatever a wrong server's reply makes of its parser
+    except Exception as error:  # errors of the SDK, and any error that its parser has with a wrong server's reply
         raise in_our_words(error, f"{shown_address(base_url)} (asked for its models)", base_url=base_url) from error
     if not models:
         raise UnknownModel(
@@ -112,7 +112,7 @@ def _first_model(base_url: str, key: str) -> str:
 
 
 def served_models(base_url: str, key: str, timeout: float) -> list[Model]:
-    """Return the models that an OpenAI-compatible server lists; the client's error is raised if there is no list."""
+    """Return the models that an OpenAI-compatible server lists; raise the client's error if there is no list."""
     import openai
 
     with openai.OpenAI(base_url=base_url, api_key=key, timeout=timeout, max_retries=1) as client:
@@ -120,6 +120,7 @@ def served_models(base_url: str, key: str, timeout: float) -> list[Model]:
 
 
 def _other_provider(name: str, temperature: float) -> BaseChatModel:
+    """Open a model of another provider through LangChain's integration, e.g. `anthropic:NAME`."""
     provider = name.partition(":")[0]
     try:
         from langchain.chat_models import init_chat_model

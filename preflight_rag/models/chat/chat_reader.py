@@ -1,4 +1,4 @@
-"""`ChatReader`: a chat model behind the `Reader` protocol: each stage's prompt, and its reply parsed."""
+"""`ChatReader`: a chat model behind the `Reader` protocol, with each stage's prompt and the parsing of its reply."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ format is better was measured with small models (docs/RESULTS.md). Larger ones c
 class ChatReader:
     """Any LangChain chat model, or Runnable from messages to a message, as a reader.
 
-    No function calling is asked of it.
+    Function calling is not needed.
 
     Args:
-        chat_model: The model, also behind `with_retry`, `with_fallbacks`, `bind` and the like.
-        name: How receipts name it.
-        deadline: Seconds that one call may take in all, retries and streaming included.
+        chat_model: The model, possibly wrapped by `with_retry`, `with_fallbacks`, `bind` and the like.
+        name: The model's name in receipts.
+        deadline: Timeout of one call in seconds, retries and streaming included.
         context_window: Tokens that the model reads and writes in one call; None: as its server says.
-        form: How extracts and relations are asked for, `reply_form` of the settings.
+        form: The format in which extracts and relations are requested (setting `reply_form`).
     """
 
     by_rule = False
@@ -95,45 +95,45 @@ class ChatReader:
 
     @property
     def chat_model(self) -> AnyModel:
-        """The model that is asked."""
+        """The underlying model."""
         return self._calls.chat_model
 
     async def aclose(self) -> None:
-        """Close the connections that were opened on the loop that runs."""
+        """Close the connections that were opened on the running event loop."""
         await self._calls.aclose()
 
     def limited(self, budget: Budget) -> ChatReader:
-        """Return the same reader, whose calls are counted against a budget and end with it."""
+        """Return the same reader with its calls counted against, and ended by, a budget."""
         return self._with(self._calls.limited(budget))
 
     def takes_option(self, name: str) -> bool:
-        """Return whether an option of sampling reaches the model."""
+        """Return whether a sampling option reaches the model."""
         return self._calls.takes_option(name)
 
     def sampled(self, options: Mapping[str, Any]) -> ChatReader:
-        """Return the same reader, with those of the options set that its model's calls take, such as `temperature`."""
+        """Return the same reader with those sampling options set that its model accepts, such as `temperature`."""
         return self._with(self._calls.sampled(options))
 
     def instructed(self, instructions: str) -> ChatReader:
-        """Return the same reader, whose answering prompts hold these instructions for how to write."""
+        """Return the same reader with these instructions on how to write in its answering prompts."""
         reader = copy(self)
         reader._instructions = instructions
         return reader
 
     async def complete(self, messages: Sequence[BaseMessage], *, limit: int | None = None) -> tuple[str, Usage]:
-        """Return the model's reply to messages of a caller's own, as it is, of so many tokens at most.
+        """Return the model's unparsed reply, of at most `limit` tokens, to messages that a caller has written.
 
         Raises:
-            ModelError: There is no whole reply.
+            ModelError: There is no complete reply.
         """
         return await self._call([*messages], limit, guarded=False)
 
     async def rewrite(self, *, message: str, history: Sequence[Message]) -> Reply[Rewrite]:
-        """Return the model's rewrite; what it leaves out is filled in by rule.
+        """Return the model's rewrite; missing parts are filled in by rule.
 
-        After an unreadable reply and an unreadable repair, and where the model lost a number, a code or a negation of
-        the message, added links or markup, as a document before it may have ordered, or made something else of a
-        message without history, the message stands as it is.
+        The message is returned unchanged if reply and repair are unreadable, or if the model lost a number, a code or a
+        negation, added links or markup (as a document may have told it to), or changed the meaning of a message without
+        history.
         """
         prompt = rewrite.render(message=message, history=history)
         received = await self._calls.ask(prompt, limit=rewrite.reply_tokens(message), whole=False)
@@ -165,7 +165,7 @@ class ChatReader:
         return await self._fitting(sources, ask)
 
     async def extract(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Extract]:
-        """Return the evidence in one partition, and the answer that the partition gives by itself."""
+        """Return the evidence in one partition, and the answer from this partition alone."""
 
         async def ask(some: Sequence[Source]) -> Reply[Extract]:
             schema = map_context.schema([source.n for source in some]) if self._by_schema() else None
@@ -179,7 +179,7 @@ class ChatReader:
         return await self._fitting(sources, ask)
 
     async def reduce(self, *, question: str, extracts: Sequence[Extract], options: Sequence[str] = ()) -> Reply[Draft]:
-        """Return one answer from the partitions' extracts; their quotes come along."""
+        """Return one answer from the partitions' extracts, with their quotes."""
         own = self._instructions
 
         async def ask(some: Sequence[Extract]) -> Reply[Draft]:
@@ -196,19 +196,19 @@ class ChatReader:
     ) -> Reply[RelationReply]:
         """Return how the pivot relates to each other context.
 
-        Relations that are missing are asked for once more, together.
+        Missing relations are requested once more, together.
         """
         contexts = [pivot, *others]
         schema = relate_contexts.schema(len(contexts)) if self._by_schema() and not printed else None
         as_json = schema is not None
         prompt = relate_contexts.render(question=question, contexts=contexts, printed=printed, as_json=as_json)
-        # A model may well copy the example's lines; what is shown of a reply are the notes, which are looked at below.
+        # A model may copy the example's lines; only its notes are shown to users, and these are checked below.
         limit = relate_contexts.reply_tokens(len(contexts))
         received = await self._calls.ask(prompt, limit=limit, guarded=False, whole=False, schema=schema, divisible=True)
         text, usage = received.text, received.usage
         reply = relate_contexts.parse(_whole_of(received), len(contexts))
         missing = [n for n in range(2, len(contexts) + 1) if n not in reply.kinds]
-        if missing and not received.cut:  # a model that found no end would find none once more
+        if missing and not received.cut:  # a model that did not stop would not stop the second time either
             room = relate_contexts.repair_tokens(missing)
             try:
                 again = relate_contexts.repair(missing, printed=printed)
@@ -227,7 +227,7 @@ class ChatReader:
     async def answer_group(self, *, question: str, sources: Sequence[Source], plural: bool) -> Reply[Draft]:
         """Return one answer for each entity of the group's contexts.
 
-        In the plural, another question in the same prompt.
+        With `plural`, the question in the prompt is in the plural.
         """
         asked, before = await self.plural(question) if plural and len(sources) > 1 else (question, Usage())
 
@@ -244,11 +244,11 @@ class ChatReader:
         return Reply(reply.value, before + reply.usage, reply.notes)
 
     async def plural(self, question: str, *, by_rule: bool = True) -> tuple[str, Usage]:
-        """Return the question in the plural: by rule, else by the model, which may lose no number, code or negation.
+        """Return the question in the plural: by rule, else by the model, which must keep numbers, codes and negations.
 
         Args:
-            question: In the singular.
-            by_rule: Whether a rule comes first.
+            question: The question in the singular.
+            by_rule: Whether a rule is tried first.
         """
         if by_rule and (ruled := plural_question(question)):
             return ruled, Usage()
@@ -263,7 +263,7 @@ class ChatReader:
     async def summarize(
         self, *, title: str, sections: Sequence[Sequence[Source]], parts: Sequence[Extract] = ()
     ) -> Reply[Draft]:
-        """Return one summary of a document's sentences, or of its parts' summaries; their quotes come along."""
+        """Return one summary of a document's sentences, or of its parts' summaries, with their quotes."""
         prompt = summarize.render(title=title, sections=sections, parts=parts, instructions=self._instructions)
         received = await self._calls.ask(prompt, limit=summarize.reply_tokens(sections, parts))
         draft = summarize.parse(received.text)
@@ -271,14 +271,14 @@ class ChatReader:
         return Reply(replace(draft, quotes=quotes), received.usage, received.notes)
 
     async def converse(self, *, message: str, talk: Talk, history: Sequence[Message], earlier: Earlier) -> Reply[Draft]:
-        """Return the model's own words, whatever the talk is about; they may cite the last answer's sources."""
+        """Return the model's reply to a message not about the documents; it may cite the last answer's sources."""
         own, sources = self._instructions, earlier.sources
         prompt = converse.render(message=message, history=history, sources=sources, instructions=own)
         received = await self._calls.ask(prompt, limit=converse.reply_tokens())
         return Reply(converse.parse(received.text or NOTHING_ELSE), received.usage, received.notes)
 
     async def condense(self, *, summary: str, messages: Sequence[Message]) -> Reply[str]:
-        """Return the model's summary; where it is none, one made by rule."""
+        """Return the model's summary of a conversation; if it is unusable, one made by rule."""
         text, usage = await self._call(condense.render(summary=summary, messages=messages), condense.REPLY_TOKENS)
         short = condense.parse(text)
         if short is None:
@@ -292,7 +292,7 @@ class ChatReader:
         return self.window.tokens()
 
     def speed(self) -> Speed | None:
-        """Return how fast the model reads and writes here, where that was measured."""
+        """Return how fast the model reads and writes on this machine, if that was measured."""
         return self._calls.speed()
 
     def count_tokens(self, text: str) -> int:
@@ -319,14 +319,14 @@ class ChatReader:
         ask = f"Which option is it? Reply with one letter of {choices_line(options)} and nothing else."
         try:
             text, more = await self._repair(prompt, received.text, ask, LINE_TOKENS)
-        except ModelError as error:  # the answer stands, without a choice
+        except ModelError as error:  # the answer is kept without a choice
             text, more = "", Usage.of_failed(error.spent)
         choice = match_option(text, options)
         notes = received.notes if choice else (*received.notes, "the reply names none of the options")
         return Reply(Draft(draft.text, draft.quotes, True, choice), received.usage + more, notes)
 
     def _by_schema(self) -> bool:
-        """Return whether extracts and relations are asked for as JSON of a schema."""
+        """Return whether extracts and relations are requested as JSON by a schema."""
         form = DEFAULT_FORM if self._form == "auto" else self._form
         return form == "schema" and self._calls.wants_schema()
 
@@ -337,22 +337,23 @@ class ChatReader:
         return form == "schema" and self._calls.wants_schema()
 
     async def _repair(self, prompt: list[BaseMessage], reply: str, ask: str, limit: int) -> tuple[str, Usage]:
+        """Ask again after an unreadable reply, which is shown to the model; return the new text and its cost."""
         return await self._call([*prompt, AIMessage(reply), HumanMessage(ask)], limit)
 
     async def _call(
         self, prompt: list[BaseMessage], limit: int | None = None, *, guarded: bool = True
     ) -> tuple[str, Usage]:
-        """Return the text of a reply and what it cost."""
+        """Return the text of a reply and its cost."""
         received = await self._calls.ask(prompt, limit=limit, guarded=guarded)
         return received.text, received.usage
 
     async def _fitting(self, given: Sequence[G], ask: Callable[[Sequence[G]], Awaitable[Reply[V]]]) -> Reply[V]:
-        """Return the reply to all that is given.
+        """Return the reply to all given items.
 
-        Where that is too long for the model, once more to the first half of it; where the model turns out to read too
-        slowly for it, to as much as it has time for.
+        If they are too long for the model, only the first half is sent in a second call; if the model turns out to read
+        too slowly, as many as it has time for.
         """
-        # Passages stand best first by their numbers; parts of the passages in the order of these.
+        # Passages are ranked by their numbers; extracts stay in the given order.
         ranked = sorted(given, key=lambda each: each.n if isinstance(each, Source) else 0)
         first, before, why, is_halved = ranked, Usage(), "", False
         while True:
@@ -377,7 +378,7 @@ class ChatReader:
         return Reply(reply.value, before + reply.usage, (note, *reply.notes))
 
     def _count_within(self, room: int, ranked: Sequence[G]) -> int:
-        """Return how many of them go into a prompt of so many tokens; at least one, and never all."""
+        """Return how many of the ranked items fit into a prompt of `room` tokens; at least one, and never all."""
         left = room - PROMPT_TOKENS
         for count, each in enumerate(ranked[:-1]):
             left -= self.count_tokens(each.text) + TAG_TOKENS
@@ -386,19 +387,20 @@ class ChatReader:
         return max(len(ranked) - 1, 1)
 
     def _with(self, calls: ModelCalls) -> ChatReader:
+        """Return a copy of the reader that makes its calls through `calls`."""
         reader = copy(self)
         reader._calls = calls
         return reader
 
 
 def _whole_of(received: ReceivedReply) -> str:
-    """Return a reply without the end that was cut off; of JSON its reader takes what is whole."""
+    """Return a reply without the part that was cut off; of JSON, the parser uses the complete part."""
     is_json = received.text.lstrip().startswith("{")
     return without_cut_end(received.text) if received.cut and not is_json else received.text
 
 
 def _leaks(note: ContextNote, prompt: Sequence[BaseMessage]) -> bool:
-    """Return whether what a note says of a context repeats the prompt's instructions."""
+    """Return whether the note on a context repeats the prompt's instructions."""
     text = " ".join(filter(None, (note.entity, note.descriptor, note.answer)))
     return without_leaks(text, prompt) != text
 
@@ -416,7 +418,7 @@ def _problem_of(made: Rewrite | None, message: str, history: Sequence[Message]) 
 
 
 def _completed(made: Rewrite, message: str) -> Rewrite:
-    """Return a model's rewrite with what it leaves out, by rule."""
+    """Return a model's rewrite with its missing parts filled in by rule."""
     ruled = rewrite_by_rules(made.question)
     concepts = made.concepts or ruled.concepts
     return replace(

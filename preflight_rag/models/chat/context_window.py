@@ -1,4 +1,4 @@
-"""How many tokens a model reads and writes in one call, as its server or LangChain says."""
+"""The context window of a model, in tokens, as reported by its server or LangChain."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from preflight_rag.models.chat.runnables import AnyModel
 
 WINDOW_SECONDS = 5.0
-"""Seconds that a server has to list its models; set by hand, for one on another continent."""
+"""Timeout for listing a server's models; set by hand, for one on another continent."""
 WINDOW_WAIT = 0.3
-"""Seconds that a turn waits for it, of which most have passed while the library was opened; a guess."""
+"""Seconds that a turn waits for that list; most of them pass while the library is opened. A guess."""
 _WINDOWS = ("max_model_len", "loaded_context_length", "n_ctx", "context_length", "context_window", "max_context_length")
-"""Names under which servers say it; what is loaded before what the model could have."""
+"""Names of the number in servers' replies; the loaded size comes before the largest possible one."""
 
 
 class ContextWindow:
-    """The number of tokens that a model reads and writes in one call, as far as it is known.
+    """The number of tokens that a model reads and writes in one call, if it is known.
 
     It is the configured number, else the smallest window of the chat models inside, since each of them may be called.
 
@@ -37,15 +37,15 @@ class ContextWindow:
         self._windows = [] if given else [_Window(inner) for inner in models_in(model)]
 
     def tokens(self) -> int | None:
-        """Return the number, or None where nobody says it, or no server has said it yet."""
+        """Return the number, or None if it is unknown, or not known yet."""
         known = [tokens for window in self._windows if (tokens := window.tokens()) is not None]
         return self._given or min(known, default=None)
 
 
 class _Window:
-    """The context window by a server's list of models, else by LangChain's profile of the model.
+    """The context window from a server's list of models, else from LangChain's profile of the model.
 
-    The server is asked while other things are being opened, so that no turn waits for it.
+    The list is requested while other things are being opened, so that no turn waits for it.
     """
 
     def __init__(self, chat_model: BaseChatModel) -> None:
@@ -58,7 +58,7 @@ class _Window:
             self._asking.start()
 
     def tokens(self) -> int | None:
-        """Return the number, or None where nobody says it, or the server has not said it yet."""
+        """Return the number, or None if it is unknown, or the server has not replied yet."""
         if self._asking is not None:
             self._asking.join(WINDOW_WAIT)
             if self._asking.is_alive():
@@ -70,6 +70,7 @@ class _Window:
         return self._found
 
     def _ask(self, base_url: str) -> None:
+        """Ask the server for the model's context window, and keep it."""
         try:
             from pydantic import SecretStr
 
@@ -77,7 +78,8 @@ class _Window:
             secret = key.get_secret_value() if isinstance(key, SecretStr) else "not-needed"
             models = served_models(base_url, secret, WINDOW_SECONDS)
             detail = next((window_of(model.model_dump()) for model in models if model.id == name), None)
-        except Exception:  # whatever a server makes of it, or little memory: the model's own call says what is wrong
+        # any error of a server's reply, or lack of memory: the call of the model itself reports what is wrong
+        except Exception:
             return
         self._found = detail if self._found is None else self._found
 

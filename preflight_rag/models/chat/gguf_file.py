@@ -1,7 +1,7 @@
-"""What the head of a GGUF file says of its model, read within bounds before native code opens the file.
+"""Facts about a model from the head of its GGUF file, read with checked lengths before native code opens the file.
 
-The format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. The package `gguf` reads it too, but takes the
-lengths that a file claims for true, and a damaged one keeps it busy without end.
+The format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. The package `gguf` reads it too, but trusts the
+lengths in a file, so that a damaged one keeps it busy forever.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from preflight_rag.state.errors import LocalModelError
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-"""Codes of `struct` by the format's numbers for types of values."""
+"""Codes of `struct` by the format's numbers for value types."""
 _STRING, _ARRAY = 8, 9
-_KV_BYTES = 2  # of each number that is kept of a token: half precision
+_KV_BYTES = 2  # bytes of each number that is cached for a token: half precision
 _PART = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$")
 BROKEN = "Download it again, and compare its size or its checksum with what the publisher says."
 
@@ -30,9 +30,9 @@ class GGUFFile:
     """A model's file.
 
     Attributes:
-        path: Where it is; of a model in several files, the first.
-        architecture: As llama.cpp names it, such as `llama`.
-        trained_context: Tokens that the model was trained to read and write in one piece.
+        path: Its path; for a model in several files, that of the first.
+        architecture: The model's kind in llama.cpp's terms, such as `llama`.
+        trained_context: Length in tokens for which the model was trained.
         weight_bytes: The size of all its files.
         token_bytes: Memory that each token in a context takes; an upper bound for models with a sliding window.
         chat: Whether it has a template for conversations, as models that follow instructions have.
@@ -47,15 +47,15 @@ class GGUFFile:
 
     @property
     def name(self) -> str:
-        """The file's name without its ending."""
+        """The file's name without its extension."""
         return _PART.sub(".gguf", self.path.name).removesuffix(".gguf")
 
 
 def read_gguf(path: Path) -> GGUFFile:
-    """Read what a GGUF file says of its model.
+    """Return the facts in a GGUF file's head.
 
     Raises:
-        LocalModelError: There is no such file, it is damaged, or no language model.
+        LocalModelError: There is no such file, it is damaged, or not a language model.
     """
     parts = _parts(path)
     try:
@@ -63,20 +63,21 @@ def read_gguf(path: Path) -> GGUFFile:
             values, tensors = _Head(data, path).read()
         weights = sum(part.stat().st_size for part in parts)
         return _described(path, values, tensors, weights)
-    except LocalModelError:  # an OSError too, as all errors are that may pass
+    except LocalModelError:  # our retryable errors are subclasses of OSError
         raise
     except OSError as error:
         problem = f"the model's file {str(path)!r} cannot be read: {error.strerror or error}"
         raise LocalModelError(problem, help="Check the path and its permissions.") from error
-    except (EOFError, ValueError, struct.error, OverflowError, MemoryError):  # ValueError also where nothing is in it
+    # mapping an empty file raises ValueError, too
+    except (EOFError, ValueError, struct.error, OverflowError, MemoryError):
         raise LocalModelError(f"{str(path)!r} is not a whole GGUF file: cut off, or damaged", help=BROKEN) from None
 
 
 def _described(path: Path, values: dict[str, Any], tensors: int, weights: int) -> GGUFFile:
-    """Return what the values of a file's head say.
+    """Return the model's facts from the values in a file's head.
 
     Raises:
-        LocalModelError: It is no language model.
+        LocalModelError: It is not a language model.
         ValueError: A value is of the wrong kind.
     """
     kind, architecture = values.get("general.type", "model"), values.get("general.architecture")
@@ -136,11 +137,11 @@ def _parts(path: Path) -> list[Path]:
 
 
 class _Head:
-    """Reads a file's head; every length is held against what there is of the file.
+    """Reads a file's head; every length is checked against the size of the file.
 
     Args:
         data: The file's bytes.
-        path: Named in errors.
+        path: The path for error messages.
     """
 
     def __init__(self, data: mmap.mmap | bytes, path: Path) -> None:
@@ -148,10 +149,10 @@ class _Head:
         self._at = 0
 
     def read(self) -> tuple[dict[str, Any], int]:
-        """Return the values by their names, without lists of texts, and how many tensors there are.
+        """Return the values by their names, without lists of texts, and the number of tensors.
 
         Raises:
-            LocalModelError: It is no GGUF file of a known version.
+            LocalModelError: It is not a GGUF file of a known version.
             EOFError: It ends too early.
         """
         if self._data[:4] != MAGIC:
@@ -173,7 +174,7 @@ class _Head:
         return values, tensors
 
     def _check_tensors(self, count: int) -> None:
-        """See that the last tensor begins within the file; llama.cpp itself holds its size against the file's."""
+        """Check that the last tensor begins within the file; llama.cpp itself checks its size."""
         last = 0
         for _ in range(count):
             self._skip_texts(1)
@@ -184,19 +185,21 @@ class _Head:
             raise EOFError
 
     def _bytes(self, count: int) -> bytes:
+        """Read the next bytes."""
         self._at += count
         if self._at > len(self._data):
             raise EOFError
         return self._data[self._at - count : self._at]
 
     def _numbers(self, codes: str) -> tuple[Any, ...]:
+        """Read the next numbers, little-endian; `codes` are those of `struct`."""
         return struct.unpack(f"<{codes}", self._bytes(struct.calcsize(f"<{codes}")))
 
     def _text(self) -> str:
         return self._bytes(self._numbers("Q")[0]).decode()
 
     def _skip_texts(self, count: int) -> None:
-        """Pass over texts; a vocabulary has up to 300,000."""
+        """Skip texts; a vocabulary has up to 300,000."""
         at, data, length = self._at, self._data, struct.Struct("<Q").unpack_from
         for _ in range(count):
             at += 8 + length(data, at)[0]
@@ -204,7 +207,7 @@ class _Head:
         self._bytes(0)
 
     def _value(self, kind: int) -> Any:
-        """Return a value; None for a list of anything but numbers, which is passed over."""
+        """Return a value; None for a list of anything but numbers, which is skipped."""
         if kind == _STRING:
             return self._text()
         if kind in _NUMBERS:
@@ -215,7 +218,7 @@ class _Head:
         if inner in _NUMBERS:
             width = struct.calcsize(f"<{_NUMBERS[inner]}")
             return struct.unpack(f"<{count}{_NUMBERS[inner]}", self._bytes(width * count))
-        if inner != _STRING:  # lists of lists: the format knows them, no model has any
+        if inner != _STRING:  # lists of lists: the format has them, but no model uses them
             raise EOFError
         self._skip_texts(count)
         return None

@@ -2,7 +2,8 @@
 
     model = LocalModel.open("models/SmolLM2-135M-Instruct.gguf")
 
-`LoadedModel` is the file in memory, once a process for all that ask it; `LocalModel` is LangChain's chat model over it.
+`LoadedModel` is the file in memory, loaded once and shared in the process; `LocalModel` is LangChain's chat model
+over it.
 """
 
 from __future__ import annotations
@@ -38,15 +39,15 @@ from preflight_rag.state.memory import available_bytes
 
 PROVIDER = "gguf"
 USUAL_CONTEXT = 8192
-"""Tokens of one call unless a person says otherwise: 16 passages with their prompt take some 4,000."""
+"""Tokens of one call unless the user sets another number: 16 passages with their prompt take about 4,000."""
 LEAST_CONTEXT = 2048
 SLOTS = 2
-"""Calls at once. Without a graphics card more of them are not faster together, and each takes a context's memory."""
+"""Concurrent calls. Without a graphics card more of them are not faster together, and each takes a context's memory."""
 BATCH_TOKENS = 64
-"""Prompt tokens that are read in one go on a processor: a call that is given up ends with the batch, so within a second
-from 64 tokens a second on."""
+"""Prompt tokens that are read at once on a processor: a cancelled call ends after the batch, so within a second from 64
+tokens a second on."""
 CARD_BATCH_TOKENS = 1024
-SPEED_LINES = 20  # some 250 tokens
+SPEED_LINES = 20  # about 250 tokens
 WORKING_BYTES = 200 << 20
 """Memory besides weights and contexts. SmolLM2 and Gemma 3 270M took 60 and 150 MB here; a guess for larger ones."""
 _END = None
@@ -57,16 +58,16 @@ class LoadedModel:
 
     Args:
         file: Its file.
-        context: Tokens that one call reads and writes; None for the usual number, less where memory is short.
+        context: Tokens that one call reads and writes; None for the usual number, or fewer if memory is short.
 
     Attributes:
         file: Its file.
         context: Tokens that one call reads and writes.
         slots: Calls that are answered at once; others wait for their turn.
-        threads: Of a call's calculations.
+        threads: Threads that calculate a call.
 
     Raises:
-        LocalModelError: There is too little memory, or llama.cpp does not take the file.
+        LocalModelError: There is too little memory, or llama.cpp does not accept the file.
     """
 
     _open: ClassVar[WeakValueDictionary[tuple[Any, ...], LoadedModel]] = WeakValueDictionary()
@@ -101,12 +102,12 @@ class LoadedModel:
         return sum(not call.done() for call in list(self._calls))
 
     def ask(self, body: dict[str, Any], receive: Callable[[Piece], bool], stopped: threading.Event) -> Future[None]:
-        """Have a reply written, as soon as a slot is free.
+        """Start a reply as soon as a slot is free.
 
         Args:
-            body: What OpenAI's API takes for a chat completion that streams.
-            receive: Called with each piece, in a thread of this object; what it returns says whether to stop.
-            stopped: Whether nobody waits for the reply any more.
+            body: The body of a streamed chat completion in OpenAI's API.
+            receive: Called with each piece, in a thread of this object; it returns whether to stop.
+            stopped: Set when nobody waits for the reply any more.
         """
         call = self._workers.submit(body, receive, stopped)
         self._calls.add(call)
@@ -118,15 +119,15 @@ class LocalModel(BaseChatModel):
     """A chat model whose file is open in this process.
 
     Args:
-        model: How it is named.
-        temperature: Of sampling; None for llama.cpp's own.
-        max_tokens: Of a reply; None for as many as the context has room for.
-        timeout: Seconds that a reply may take in all.
+        model: Its name.
+        temperature: Sampling temperature; None for llama.cpp's own.
+        max_tokens: Most tokens of a reply; None for as many as the context has room for.
+        timeout: Timeout of a reply in seconds.
         loaded: The model in memory.
     """
 
     always_streams: ClassVar[bool] = True
-    """A stream says all that a whole reply does, and what has streamed of one that is given up is known."""
+    """A stream contains everything that a whole reply does, and if a reply is cancelled, its streamed part is known."""
 
     model: str
     temperature: float | None = 0.0
@@ -143,13 +144,13 @@ class LocalModel(BaseChatModel):
         """Return the model of a GGUF file.
 
         Args:
-            path: The file; of a model in several files, the first.
-            context: Tokens that one call reads and writes; None for 8,192, or what model and memory have room for.
-            **values: Of the fields, such as `temperature`.
+            path: The file; for a model in several files, the first.
+            context: Tokens that one call reads and writes; None for 8,192, or fewer if model or memory limit it.
+            **values: Values of the fields, such as `temperature`.
 
         Raises:
             UsageError: The extra `local` is not installed.
-            LocalModelError: The file is missing, damaged, or larger than the memory there is.
+            LocalModelError: The file is missing, damaged, or larger than the available memory.
         """
         require_extra("local", "a model in this process (gguf:)")
         loaded = LoadedModel.of(Path(path).expanduser(), context)
@@ -162,14 +163,14 @@ class LocalModel(BaseChatModel):
         return self._loaded
 
     def speed(self) -> tuple[float, float]:
-        """Tokens that are read and written in a second: of a text that the model has not seen, which takes seconds."""
+        """Return tokens read and written in a second, measured with a text new to the model, which takes seconds."""
         text = " ".join(f"Line {n} of {secrets.token_hex(2)}." for n in range(SPEED_LINES))
         reply = self.invoke(f"{text}\n\nWhich lines are there?", max_tokens=16)
         timings = reply.response_metadata["timings"]
         return timings["prompt_per_second"], timings["predicted_per_second"]
 
     def keeps_to_schemas(self) -> bool:
-        """Return whether a reply to a call with a JSON schema keeps to it, found out by one short call."""
+        """Return whether a reply to a call with a JSON schema conforms to it, tested by one short call."""
         schema = {
             "type": "object",
             "properties": {"n": {"enum": [7]}},
@@ -242,7 +243,7 @@ class LocalModel(BaseChatModel):
         loop, tell = asyncio.get_running_loop(), reading.get()
 
         def put(piece: Any) -> None:
-            with suppress(RuntimeError):  # the loop is closed: nobody waits for the piece
+            with suppress(RuntimeError):  # the event loop is closed: nobody waits for the piece
                 loop.call_soon_threadsafe(pieces.put_nowait, piece)
 
         with self._asked(self._body(messages, stop, kwargs), put):
@@ -264,7 +265,7 @@ class LocalModel(BaseChatModel):
 
     @contextmanager
     def _asked(self, body: dict[str, Any], put: Callable[[Any], None]) -> Iterator[None]:
-        """Have a reply written, piece by piece, then `_END` or an exception; it is stopped when the block ends."""
+        """Have a reply passed to `put`, piece by piece, then `_END` or an exception; the block's end stops it."""
         stopped = threading.Event()
 
         def receive(piece: Piece) -> bool:
@@ -285,10 +286,10 @@ class LocalModel(BaseChatModel):
             work.cancel()
 
     def _body(self, messages: list[BaseMessage], stop: list[str] | None, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what llama.cpp is asked, in the words of OpenAI's API."""
+        """Return the request to llama.cpp, in the form of OpenAI's API."""
         most = given.get("max_completion_tokens") or given.get("max_tokens") or self.max_tokens
         own = {"temperature": self.temperature, "max_tokens": most, "stop": stop}
-        # As OpenAI's client takes it: what is not an option of that API's stands beside the others in the request.
+        # As with OpenAI's client: options that the API does not define are sent beside the others in the request.
         given = {**given, **(given.get("extra_body") or {})}
         taken = ("max_completion_tokens", "stream", "extra_body")
         other = {name: value for name, value in given.items() if name not in taken}
@@ -301,11 +302,11 @@ class LocalModel(BaseChatModel):
         }
 
     def _chunk(self, piece: Any) -> ChatGenerationChunk | None:
-        """Return a piece as LangChain has it; `_END` where it is the end.
+        """Return a piece in LangChain's form; `_END` at the end.
 
         Raises:
             ContextOverflow: The prompt is longer than the context.
-            ModelError: llama.cpp does not take the call, or failed.
+            ModelError: llama.cpp does not accept the call, or failed.
         """
         if piece is _END:
             return None
@@ -327,7 +328,7 @@ class LocalModel(BaseChatModel):
         return ChatGenerationChunk(message=message)
 
     def _failure(self, error: Mapping[str, Any]) -> ModelError:
-        """Return llama.cpp's error as one of ours."""
+        """Convert an error of llama.cpp into one of ours."""
         if error.get("type") == "exceed_context_size_error":
             sizes = f"{error.get('n_prompt_tokens', 0):,} tokens, and it reads and writes {self._loaded.context:,}"
             trained = self._loaded.file.trained_context
@@ -337,19 +338,20 @@ class LocalModel(BaseChatModel):
         return ModelError(f"{self.model} failed: {first_line(Exception(str(error.get('message', error))))}")
 
     def _late(self) -> ModelTimeout:
+        """Return the error for a reply that took too long."""
         return ModelTimeout(f"{self.model} did not reply in time", help="Try again, or raise PREFLIGHT_DEADLINE.")
 
 
 def _is_progress(piece: Any) -> bool:
-    """Return whether a piece says no more than how far the prompt is read.
+    """Return whether a piece contains nothing but the progress of reading the prompt.
 
-    Passed on, it would count as written by whoever measures when the model begins to write.
+    If it were passed on, it would count as the first written piece when speed is measured.
     """
     return isinstance(piece, Mapping) and bool(piece.get("prompt_progress"))
 
 
 def _usage(counts: Mapping[str, Any]) -> UsageMetadata:
-    """Return the token counts of llama.cpp."""
+    """Convert the token counts of llama.cpp into LangChain's."""
     cached = (counts.get("prompt_tokens_details") or {}).get("cached_tokens", 0)
     return UsageMetadata(
         input_tokens=counts["prompt_tokens"],
@@ -360,12 +362,12 @@ def _usage(counts: Mapping[str, Any]) -> UsageMetadata:
 
 
 def _sizes(file: GGUFFile, wanted: int | None, available: int | None) -> tuple[int, int]:
-    """Return the context and the slots that there is memory for.
+    """Return the context size and the number of slots for which there is memory.
 
     Args:
         file: The model's file.
-        wanted: The context that a person wants; None for the usual one.
-        available: Bytes that the process may still take; None where nobody says it.
+        wanted: The context size that the user wants; None for the usual one.
+        available: Bytes that the process may still allocate; None if unknown.
 
     Raises:
         LocalModelError: There is not enough for one call with the least context.
@@ -390,12 +392,12 @@ def _gigabytes(count: int) -> str:
 def _start(file: GGUFFile, context: int, slots: int, threads: int) -> Any:
     """Load the model.
 
-    xllamacpp opens a port on this machine for every model; nobody knows the key that it asks for.
+    xllamacpp opens a port on this machine for every model; it is protected by a random key.
 
     Raises:
-        LocalModelError: llama.cpp does not take the file.
+        LocalModelError: llama.cpp does not accept the file.
     """
-    # On a machine that has other work, threads that wait for each other in a loop cost more than they give.
+    # Threads that spin while they wait for each other cost more than they give on a machine with other work.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     import xllamacpp
 
@@ -410,7 +412,7 @@ def _start(file: GGUFFile, context: int, slots: int, threads: int) -> Any:
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     params.hostnames, params.port, params.api_keys = ["127.0.0.1"], 0, [secrets.token_urlsafe(32)]
     params.endpoint_slots = params.endpoint_props = params.ui = False
-    params.verbosity = -1  # nothing on stderr: what is wrong is said by an error
+    params.verbosity = -1  # nothing on stderr: problems are reported by errors
     try:
         with _own_signals():
             return xllamacpp.Server(params)
@@ -422,7 +424,7 @@ def _start(file: GGUFFile, context: int, slots: int, threads: int) -> Any:
 
 
 def _devices() -> Sequence[Mapping[str, Any]]:
-    """Return what llama.cpp can calculate on."""
+    """Return the devices that llama.cpp can use."""
     import xllamacpp
 
     found: Sequence[Mapping[str, Any]] = xllamacpp.get_device_info()
@@ -430,10 +432,10 @@ def _devices() -> Sequence[Mapping[str, Any]]:
 
 
 def threads() -> int:
-    """Threads that a model is run by: `OMP_NUM_THREADS`, else as many as this process has cores that are not busy.
+    """Return the number of threads for a model: `OMP_NUM_THREADS`, else the process's cores that are not busy.
 
-    A thread waits for the slowest one. Measured on two cores that had other work: 38 tokens a second with one thread,
-    2 with two.
+    Every thread waits for the slowest one. Measured on two cores that had other work: 38 tokens a second with one
+    thread, 2 with two.
     """
     if (given := os.environ.get("OMP_NUM_THREADS", "")).isdecimal() and int(given):
         return int(given)
@@ -444,9 +446,9 @@ def threads() -> int:
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Keep the process's answers to Ctrl-C and to being ended: llama.cpp's server puts its own in their place.
+    """Restore the process's signal handlers after the block, since llama.cpp's server installs its own.
 
-    Python's `signal` could do that in the main thread alone.
+    Python's `signal` could do that only in the main thread.
     """
     numbers = (signal.SIGINT, signal.SIGTERM)
     get, put = ctypes.pythonapi.PyOS_getsig, ctypes.pythonapi.PyOS_setsig

@@ -1,4 +1,4 @@
-"""An HTTP client of a chat model for each event loop; it follows no redirect elsewhere and waits for nothing long."""
+"""An HTTP client of a chat model for each event loop, without redirects to other servers and without long waits."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound="AnyModel")
 LONGEST_WAIT = 20.0
-"""Seconds that a call is put off because its server asks for that (Retry-After); longer ones are said, not waited for.
-A guess at what a person waits for nothing."""
+"""Longest wait in seconds that a server may request before a retry (Retry-After); longer ones become an error. A guess
+at what a person waits."""
 
 
 class LoopLocalClients:
-    """Copies of a model, each with HTTP clients of its own, by event loop.
+    """Copies of a model for each event loop, with HTTP clients of their own.
 
-    A client's connections stay with the loop that opened them, and langchain-openai shares one client among all models
+    A client's connections belong to the loop that opened them, and langchain-openai shares one client among all models
     of an address. An application that answers on a loop of its own, beside an agent on another one with the same model,
-    would take up the other's connections; so a model is copied for each loop.
+    would use the other's connections; so a model is copied for each loop.
 
-    The copies have no time limit between the chunks of a stream: langchain-openai keeps it with `asyncio.wait_for`,
-    which in Python 3.11 swallows a cancellation that comes together with a chunk. A reader's deadline bounds the call
-    anyway.
+    The copies have no time limit between the chunks of a stream: langchain-openai implements it with
+    `asyncio.wait_for`, which in Python 3.11 swallows a cancellation that comes together with a chunk. A reader's
+    deadline limits the call anyway.
     """
 
     def __init__(self) -> None:
@@ -36,9 +36,9 @@ class LoopLocalClients:
         self._http: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Any]] = WeakKeyDictionary()
 
     def of(self, model: M) -> M:
-        """Return the model for the loop that runs.
+        """Return the copy of the model for the running event loop.
 
-        Itself where it has no client of OpenAI's, or one that the user gave it.
+        The model itself is returned if it has no client of OpenAI's, or one that the user has set.
         """
         loop = asyncio.get_running_loop()
         original, copy = self._copies.get(loop, (None, None))
@@ -50,7 +50,7 @@ class LoopLocalClients:
         return own
 
     async def aclose(self) -> None:
-        """Close the connections of the loop that runs; a client that is asked again opens new ones."""
+        """Close the connections of the running event loop; a client that is used again opens new ones."""
         loop = asyncio.get_running_loop()
         self._copies.pop(loop, None)
         for client in self._http.pop(loop, {}).values():
@@ -58,7 +58,7 @@ class LoopLocalClients:
 
 
 def _refuse_elsewhere(base_url: Any) -> Callable[[Any], Awaitable[None]]:
-    """Return a hook that refuses redirects of a prompt to another server than the configured one."""
+    """Return a hook that refuses to send a prompt to another server by a redirect."""
 
     async def refuse(request: Any) -> None:
         if (request.url.scheme, request.url.host, request.url.port) != (base_url.scheme, base_url.host, base_url.port):
@@ -68,13 +68,13 @@ def _refuse_elsewhere(base_url: Any) -> Callable[[Any], Awaitable[None]]:
 
 
 async def _no_long_wait(response: Any) -> None:
-    """Have the client not repeat a call that its server puts off for long: that is said at once."""
+    """Keep the client from retrying if the server requests a long wait, so that the error is raised at once."""
     if response.status_code in (429, 503) and seconds_asked(response.headers) > LONGEST_WAIT:
         response.headers["x-should-retry"] = "false"
 
 
 def _with_own_client(model: Any, clients: dict[str, Any]) -> Any:
-    """Return a copy of a chat model with one of the clients of a loop, which are kept by address and time limit."""
+    """Return a copy of a chat model with one of a loop's `clients`, which are shared by address and timeout."""
     client = getattr(model, "root_async_client", None)
     if client is None or getattr(model, "http_async_client", None) is not None:
         return model

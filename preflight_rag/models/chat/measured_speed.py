@@ -1,8 +1,8 @@
-"""What is found out of a model at its calls, kept for each model in the user's cache folder: its speed, its forms.
+"""Measured facts about a model, stored for each model in the user's cache folder: its speed, and support of schemas.
 
-It belongs to a model and a machine, not to a library. What is measured: from when a call is sent until its first piece
-comes, the prompt is read; from then on the reply is written. Only streamed calls that were alone say so; beside others
-a call waits for its turn.
+They belong to a model and a machine, not to a library. From the sending of a call until its first piece, the prompt
+is read; after that the reply is written. Only streamed calls that ran alone are measured; beside others a call waits
+for its turn.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ from preflight_rag.state.values import Speed
 log = logging.getLogger(__name__)
 FILE = "models.json"
 MOST = 100
-"""Models that are kept, the last ones used; a guess."""
+"""Most models that are stored, the last ones used; a guess."""
 LEAST_READ, LEAST_WRITTEN = 150, 8
-"""Tokens below which a call says nothing of a speed: the way to the server takes most of its time. Guesses."""
+"""Calls with fewer tokens say nothing of a speed: most of their time is network latency. Guesses."""
 WEIGHT = 0.3
-"""Of a new measurement against those before it; set by hand, so that three busy minutes are not forgotten at once."""
+"""Weight of a new measurement against earlier ones; set by hand, so that it takes more than one busy moment to change
+it."""
 FRESH_SECONDS = 600.0
-"""How long a speed that this process has measured is relied on without another try: other programs end. A guess."""
+"""Seconds for which this process relies on its measured speed without measuring again: other programs end. A guess."""
 GUESSED_WRITING = 0.2
-"""Of the speed of reading, that of writing of a model that has not written yet; processors here gave 0.1 to 0.3."""
+"""Ratio of writing speed to reading speed for a model that has not written yet; processors here gave 0.1 to 0.3."""
 WORTH_KEEPING = 0.1
 """Share by which a speed changes before it is written again."""
 MOST_UNCITED = 3
@@ -41,11 +42,11 @@ _lock = threading.Lock()
 
 
 class MeasuredSpeed:
-    """The speed of one model, as measured so far in any process, and whether its server takes schemas of replies.
+    """The speed of one model, as measured so far in any process, and whether its server accepts schemas.
 
     Args:
-        model: Its name, with the address of its server where a person named one.
-        folder: Where it is kept; None: the user's cache folder.
+        model: The model's name, with the address of its server if the user has set one.
+        folder: The folder of the file; None: the user's cache folder.
     """
 
     def __init__(self, model: str, folder: Path | None = None) -> None:
@@ -73,14 +74,14 @@ class MeasuredSpeed:
             _write(self._path, self._model, {"uncited": uncited})
 
     def found_schema(self, *, taken: bool) -> None:
-        """Keep whether its server takes a JSON schema for replies."""
+        """Store whether the model's server accepts a JSON schema for replies."""
         if self.takes_schema is not taken:
             self.takes_schema = taken
             _write(self._path, self._model, {"schema": taken})
 
     @property
     def speed(self) -> Speed | None:
-        """Tokens a second; None where nothing was measured yet."""
+        """Tokens a second; None if nothing was measured yet."""
         return self._speed
 
     def is_fresh(self) -> bool:
@@ -88,27 +89,27 @@ class MeasuredSpeed:
         return self._measured_at is not None and monotonic() - self._measured_at < FRESH_SECONDS
 
     def has_read(self, tokens: int, seconds: float, *, followed: bool) -> None:
-        """Take in how fast it read the prompt of a call that was given up before it wrote anything.
+        """Record how fast the model read the prompt of a call that was ended before it wrote anything.
 
-        A call that follows finds most of that prompt read already, and says nothing of the speed of reading; it says
-        how fast the model writes.
+        If another call `followed`, it finds most of the prompt in the server's cache and says nothing about reading
+        speed, but it gives the writing speed.
         """
         reads = tokens / seconds
         if followed:
             self._reading = tokens, seconds
         elif self._speed is not None:
             self._take(Speed(reads=reads, writes=self._speed.writes))
-        else:  # for the next turns of this process; a guess is not kept
+        else:  # for the next turns of this process; a guess is not stored
             self._speed, self._measured_at = Speed(reads=reads, writes=GUESSED_WRITING * reads), monotonic()
 
     def measured(self, *, read: int, seconds_to_first: float, written: int, seconds_after: float) -> None:
-        """Take in what a call took.
+        """Record the duration of a call.
 
         Args:
-            read: Tokens of the prompt that the server had not read before.
-            seconds_to_first: Until the first piece of the reply.
+            read: Tokens of the prompt that were not in the server's cache.
+            seconds_to_first: Seconds until the first piece of the reply.
             written: Tokens of the reply.
-            seconds_after: From its first piece to its last.
+            seconds_after: Seconds from the first piece to the last.
         """
         if read < LEAST_READ and self._reading is not None:
             (tokens, seconds), self._reading = self._reading, None
@@ -118,7 +119,7 @@ class MeasuredSpeed:
         self._take(Speed(reads=read / seconds_to_first, writes=written / seconds_after))
 
     def _take(self, new: Speed) -> None:
-        """Count a measurement in, and keep what comes of it where it has changed."""
+        """Average a measurement with earlier ones, and store the result if it has changed."""
         self._measured_at, old = monotonic(), self._speed
         if old is not None:
             reads = (1 - WEIGHT) / old.reads + WEIGHT / new.reads
@@ -141,7 +142,7 @@ def _speed_of(entry: object) -> Speed | None:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Return the file's entries; none where it is not there or cannot be read: it is measured again."""
+    """Return the file's entries; empty if it is missing or unreadable, since speeds can be measured again."""
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Calls of a chat model: each ends within its time and the turn's budget, is checked, and counted."""
+"""Calls of a chat model: each is limited by its timeout and the turn's budget, checked, and counted."""
 
 from __future__ import annotations
 
@@ -64,27 +64,27 @@ if TYPE_CHECKING:
     from preflight_rag.models.budget import Budget
 
 COMMON_OPTIONS = ("temperature", "top_p")
-"""Options of sampling that the chat models of all providers know by these names."""
+"""Sampling options with the same name in the chat models of all providers."""
 
 BROKEN_OFF: tuple[FellShort, ...] = ("length", "deadline", "unfinished", "repetition")
 """Reasons of an incomplete reply whose beginning can still be used."""
 
 LEAST_REPLY = 64
-"""Tokens of the shortest answer that is worth a call: a sentence or two with their citations. A guess."""
+"""Tokens of the shortest useful answer: a sentence or two with their citations. A guess."""
 WRITING_SHARE = 0.9
-"""Of a call's time, what reading and writing are planned to take: neither speed is known exactly. A guess."""
+"""Share of a call's time for which reading and writing are planned, since neither speed is known exactly. A guess."""
 OF_SCHEMA = ("response_format", "json_schema", "json schema", "grammar", "structured")
-"""Words of a server's refusal of a schema."""
+"""Words in a server's refusal of a schema."""
 
 
 def known_of(chat_model: AnyModel, name: str) -> MeasuredSpeed:
-    """Return what is kept of a model, by its name and the address of its server where a person named one."""
+    """Return the stored facts about a model, by its name and the address of its server if the user has set one."""
     where = base_url_of(chat_model)
     return MeasuredSpeed(f"{name} {shown_address(where)}" if where else name)
 
 
 def schema_option(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a request says to have its reply as JSON of a schema."""
+    """Return the request option for a reply in JSON by a schema."""
     form = {"name": "reply", "strict": True, "schema": dict(schema)}
     return {"response_format": {"type": "json_schema", "json_schema": form}}
 
@@ -101,7 +101,7 @@ class ReceivedReply:
 
 @dataclass
 class _SharedModel:
-    """The model as calls with different options or budgets share it: what one call learns about it holds for all.
+    """State of a model that all its callers share, whatever their options and budgets.
 
     Attributes:
         speed: The model's speed on this machine.
@@ -125,9 +125,9 @@ class ModelCalls:
     """The calls of one chat model.
 
     Args:
-        chat_model: The model, also behind `with_retry`, `with_fallbacks`, `bind` and the like.
-        name: How errors and notes name it.
-        deadline: Seconds that one call may take in all, retries and streaming included.
+        chat_model: The model, possibly wrapped by `with_retry`, `with_fallbacks`, `bind` and the like.
+        name: The model's name in errors and notes.
+        deadline: Timeout of one call in seconds, retries and streaming included.
     """
 
     def __init__(self, chat_model: AnyModel, *, name: str, deadline: float) -> None:
@@ -141,7 +141,7 @@ class ModelCalls:
 
     @property
     def chat_model(self) -> AnyModel:
-        """The model that is asked."""
+        """The underlying model."""
         return self._shared.model
 
     def speed(self) -> Speed | None:
@@ -149,25 +149,25 @@ class ModelCalls:
         return self._shared.speed.speed
 
     async def aclose(self) -> None:
-        """Close the connections that were opened on the loop that runs."""
+        """Close the connections that were opened on the running event loop."""
         await self._clients.aclose()
 
     def limited(self, budget: Budget) -> ModelCalls:
-        """Return the same, counted against a budget and ending with it."""
+        """Return the same calls, counted against a budget and ended by it."""
         calls = copy(self)
         calls._budget = budget
         return calls
 
     def takes_option(self, name: str) -> bool:
-        """Return whether an option of sampling reaches the model.
+        """Return whether a sampling option reaches the model.
 
-        Options of OpenAI's reach its client, two of them any chat model; what a Runnable of another kind would make of
-        them is not known.
+        OpenAI's options reach its client, and two of them any chat model; for another kind of Runnable the effect is
+        unknown.
         """
         return takes_options(self.chat_model) and (name in COMMON_OPTIONS or is_openais(self.chat_model))
 
     def sampled(self, options: Mapping[str, Any]) -> ModelCalls:
-        """Return the same with those of the options that reach the model, such as `temperature`."""
+        """Return the same calls with those options set that reach the model, such as `temperature`."""
         calls = copy(self)
         calls._sampling = {name: value for name, value in options.items() if self.takes_option(name)}
         return calls
@@ -182,7 +182,7 @@ class ModelCalls:
         schema: Mapping[str, Any] | None = None,
         divisible: bool = False,
     ) -> ReceivedReply:
-        """Return a whole reply, or the whole part of an incomplete one, within the turn's budget.
+        """Return a complete reply, or the complete part of an incomplete one, within the turn's budget.
 
         Repeated instructions are removed from the reply; the text is empty if it was nothing else.
 
@@ -190,14 +190,15 @@ class ModelCalls:
             prompt: The messages.
             limit: Tokens of the reply, as its prompt says, which the turn's `reply_tokens` may raise; None for no
                 limit.
-            schema: JSON schema of the reply, where the model's server accepts one.
+            schema: JSON schema of the reply, used if the model's server accepts one.
             whole: Whether an incomplete reply is an error; else its text is returned with a note.
             guarded: Whether a reply that repeats the instructions is cut; a partial reply, which is shown, always is.
-            divisible: Whether to give the call up if its model needs too long to read the prompt, since the caller can
-                send a shorter one.
+            divisible: Whether to end the call if its model needs too long to read the prompt, since the caller can send
+                a
+                shorter one.
 
         Raises:
-            ModelError: There is no whole reply.
+            ModelError: There is no complete reply.
         """
         try:
             calls = self if schema is None else self._in_form(schema)
@@ -212,7 +213,7 @@ class ModelCalls:
         return received if text == received.text else replace(received, text=text, notes=(*received.notes, NOTE))
 
     def wants_schema(self) -> bool:
-        """Return whether to ask for replies by JSON schema: as far as is known, the model's server accepts one."""
+        """Return whether to request replies by JSON schema: unless the model's server is known to refuse one."""
         known = self._shared.speed.takes_schema
         return may_take_schemas(self.chat_model) and takes_options(self.chat_model) and known is not False
 
@@ -226,10 +227,10 @@ class ModelCalls:
         self._shared.speed.answered(cited=cited)
 
     def _in_form(self, schema: Mapping[str, Any]) -> ModelCalls:
-        """Return the same, whose replies are JSON of the schema.
+        """Return the same calls with replies in JSON by the schema.
 
-        It is sent beside what LangChain knows of: that would have OpenAI's client parse the reply, which fails for one
-        that was cut off, and is not told what servers of others answer.
+        The schema is sent as an option that LangChain does not know: with LangChain's own, OpenAI's client would parse
+        the reply, which fails for a truncated one and for replies of other servers.
         """
         calls = copy(self)
         calls._schema = schema_option(schema)
@@ -240,7 +241,7 @@ class ModelCalls:
     ) -> ReceivedReply:
         """Return a reply within its limit of tokens.
 
-        If a model turns out to spend the limit on its thoughts, it is called again without one.
+        If the model turns out to spend the limit on its thoughts, it is called again without a limit.
         """
         least = self._budget.reply_tokens if self._budget else 0
         most = None if limit is None or self._shared.thinks else max(limit, least)
@@ -257,7 +258,7 @@ class ModelCalls:
         return replace(received, usage=before + received.usage)
 
     async def _within_budget(self, prompt: list[BaseMessage], limit: int | None, *, divisible: bool) -> ReceivedReply:
-        """Return a whole reply, or the whole part of an incomplete one, for which the turn's budget has room."""
+        """Return a complete reply, or the complete part of an incomplete one, within the turn's budget."""
         budget = self._budget
         if budget is None:
             return await self._reply_within(prompt, limit, self.deadline)
@@ -285,26 +286,26 @@ class ModelCalls:
         return received
 
     def _hurry_if_slow(self, budget: Budget) -> None:
-        """Let the turn end in the time that the person has set, where its model is here and known to be slow."""
+        """Apply the user's time limit to the turn if its model runs on this machine and is known to be slow."""
         speed = self.speed()
         if speed is not None and speed.reads < FAST_READING and runs_here(self.chat_model):
             budget.hurry()
 
     def _planned_speed(self) -> Speed | None:
-        """Return the speed of a slow model in a turn that is to end in the time that the person has set."""
+        """Return the speed of a slow model in a turn with the user's time limit; else None."""
         speed, budget = self.speed(), self._budget
         slow = speed is not None and speed.reads < FAST_READING and runs_here(self.chat_model)
         return speed if slow and budget is not None and budget.seconds_if_slow() is not None else None
 
     def _is_hopeless(self, tokens: int, seconds: float) -> bool:
-        """Return whether a prompt would not be read and answered in time, by what was measured just now."""
+        """Return whether, by a recent measurement, a prompt could not be read and answered in time."""
         speed = self._planned_speed()
         if speed is None or not self._shared.speed.is_fresh():
             return False
         return tokens / speed.reads + LEAST_REPLY / speed.writes > seconds
 
     def _too_late(self, tokens: int, *, divisible: bool) -> ReadsTooSlowly:
-        """Return the error of a call that is not made, since its model is known to need longer than there is."""
+        """Return the error for a call that is not made because the model is known to need more time than is left."""
         budget, speed = self._budget, self._planned_speed()
         left = max(budget.seconds_left(), 0.0) if budget else 0.0
         error = self._slow_error(tokens / speed.reads if speed else None, left, divisible=divisible)
@@ -313,9 +314,9 @@ class ModelCalls:
         return error
 
     def _room_to_write(self, tokens: int, seconds: float) -> int | None:
-        """Return the tokens that a slow model has time to write after it has read its prompt; None: as many as it may.
+        """Return the tokens that a slow model has time to write after reading its prompt; None: no limit.
 
-        A reply that ends there is cut, as one is that runs out of time; but the call ends by itself.
+        A reply that reaches this limit is cut, as at a timeout; but the call ends by itself.
         """
         speed = self._planned_speed()
         if speed is None:
@@ -334,7 +335,7 @@ class ModelCalls:
         loop = asyncio.get_running_loop()
 
         def end_by(when: float) -> None:
-            if not end.expired():  # a call that is being ended anyway takes no other time
+            if not end.expired():  # a call that is being cancelled must not be rescheduled
                 end.reschedule(min(end.when() or inf, when))
 
         def hurry() -> None:
@@ -363,15 +364,15 @@ class ModelCalls:
         divisible: bool = False,
         room: int | None = None,
     ) -> ReceivedReply:
-        """Return a whole reply, or what is whole of it.
+        """Return a complete reply, or the complete part of one.
 
-        Every other way in which one can fall short is an error of ours.
+        All other failures are raised as errors of ours.
 
         Args:
             prompt: The messages.
             limit: Tokens of the reply, as its prompt says.
-            seconds: That it may take.
-            divisible: Whether less could be given to the model.
+            seconds: Timeout of the call.
+            divisible: Whether the caller could send a shorter prompt.
             room: Tokens that there is time to write.
         """
         by_time = limit is not None and room is not None and room < limit
@@ -435,7 +436,7 @@ class ModelCalls:
     def _ended(
         self, failure: ModelTimeout, written: _Written, given_up: ReadsTooSlowly | None, seconds: float
     ) -> ModelError:
-        """Return the reason why a call was ended, with the text written until then."""
+        """Return the error for a call that was ended, with the text written until then."""
         text = written.text()
         if given_up is not None:
             return given_up
@@ -448,13 +449,13 @@ class ModelCalls:
         return self._no_end(text, f"within {seconds:g} s", "Try again, or raise PREFLIGHT_DEADLINE.")
 
     def _no_end(self, text: str, when: str, help: str) -> ModelTimeout:
-        """Return the error of a reply that did not come to its end in time."""
+        """Return the error for a reply that was not finished in time."""
         late = ModelTimeout(f"{self.name} did not come to an end {when}", help=help)
         late.reason, late.partial = "deadline", text
         return late
 
     def _reads_too_slowly(self, watch: WatchedReading, *, divisible: bool) -> ReadsTooSlowly:
-        """Return the error of a prompt that takes too long to read, and note how fast that was."""
+        """Return the error for a prompt that takes too long to read, and record the measured speed."""
         if (done := watch.has_read or (None if divisible else watch.at_most())) is not None:
             self._shared.speed.has_read(*done, followed=divisible)
         error = self._slow_error(watch.expected_seconds(), watch.left, divisible=divisible)
@@ -462,12 +463,12 @@ class ModelCalls:
         return error
 
     def _slow_error(self, takes: float | None, left: float, *, divisible: bool) -> ReadsTooSlowly:
-        """Return the error of a model that needs longer to read than its turn has.
+        """Return the error for a model that needs longer to read than its turn has.
 
         Args:
-            takes: Seconds that it is expected to need; None where that is not known.
-            left: Seconds that there are.
-            divisible: Whether less could be given to it.
+            takes: Seconds that it is expected to need; None if unknown.
+            left: Seconds that are left.
+            divisible: Whether the caller could send a shorter prompt.
         """
         about = f", about {takes:,.0f} s," if takes else ""
         what = "its passages" if divisible else "its prompt, of which nothing can be left out,"
@@ -478,14 +479,15 @@ class ModelCalls:
         )
 
     def _measure(self, usage: Usage, written: _Written, started: float, *, cached: int | None) -> None:
-        """Note how fast the model was at a streamed call that was alone.
+        """Record the model's speed from a streamed call that ran alone.
 
         Args:
-            usage: Of the call.
-            written: What was written of its reply.
+            usage: The call's usage.
+            written: The written part of its reply.
             started: When it was sent.
-            cached: Tokens of its prompt that the server had read before; None for a call that was ended before it said
-                how many these are. Its prompt was then read at most as fast as it seems.
+            cached: Tokens of its prompt that were in the server's cache; None for a call that was ended before it
+                reported
+                them, whose apparent reading speed is then an upper bound.
         """
         if written.first is None or written.last is None:
             return
@@ -500,14 +502,14 @@ class ModelCalls:
         )
 
     async def _invoke(self, prompt: list[BaseMessage], limit: int | None, written: _Written) -> AIMessage:
-        """Return the model's message; which options the model accepts is learned from its first refusals."""
+        """Return the model's message; options that the model refuses are found out, and left out of later attempts."""
         shared, whole = self._shared, False
         while True:
             try:
                 message = await self._reply(prompt, limit, written, whole=whole)
             except Exception as error:
                 if shared.streams and not whole and is_empty_stream(error):
-                    whole = True  # its server may know whole replies alone
+                    whole = True  # its server may support only whole replies
                 elif not self._learn(error, limited=limit is not None):
                     raise
             else:
@@ -515,7 +517,7 @@ class ModelCalls:
                 return message
 
     def _learn(self, error: Exception, *, limited: bool) -> bool:
-        """Return whether a call failed for an option that the model does not accept, and that later calls leave out."""
+        """Return whether a call failed because of an option that the model refuses; later calls leave it out."""
         shared = self._shared
         if refuses_temperature(error):
             plain, asked = without_temperature(self.chat_model), "temperature" in self._sampling
@@ -538,6 +540,7 @@ class ModelCalls:
     async def _reply(
         self, prompt: list[BaseMessage], limit: int | None, written: _Written, *, whole: bool
     ) -> AIMessage:
+        """Call the model with the reply limit that it takes, with or without streaming."""
         model: AnyModel = self._clients.of(self.chat_model)
         if limit is not None and self._shared.takes_limit and not self._sampling.keys() & {*LIMITS}:
             model = with_reply_limit(model, limit)
@@ -549,20 +552,20 @@ class ModelCalls:
         options = {**self._sampling, **({"extra_body": self._schema} if self._schema else {})}
         message = as_message(await model.ainvoke(prompt, config, **options), self.name)
         if self._schema and self._shared.speed.takes_schema is None:
-            # A server that knows no schemas answers in words, and says nothing of it.
+            # A server without support for schemas answers in prose, without an error.
             self._shared.speed.found_schema(taken=str(message.text).lstrip().startswith("{"))
         return message
 
 
 class _OnlyThought(BadReply):
-    """A reply that ended at our limit of tokens, of which its model's thoughts have taken some or all."""
+    """A reply that reached our limit of tokens because the model's thoughts have used some or all of them."""
 
 
 class _Written(BaseCallbackHandler):
-    """The text of a reply in progress, as far as it streams.
+    """The text of a reply in progress, as far as it has streamed.
 
     Args:
-        most: Characters after which the model is to stop.
+        most: Characters after which the model is stopped.
         stop: Function that ends the call.
 
     Attributes:
@@ -570,7 +573,7 @@ class _Written(BaseCallbackHandler):
     """
 
     streams = False
-    run_inline = True  # in the order of the tokens
+    run_inline = True  # handlers are called in the order of the tokens
 
     def __init__(self, most: int, stop: Callable[[], None]) -> None:
         self._most, self._stop = most, stop
@@ -585,10 +588,10 @@ class _Written(BaseCallbackHandler):
         self._began, self._calls = perf_counter(), 0
 
     def on_chat_model_start(self, serialized: dict[str, Any], messages: list[list[BaseMessage]], **kwargs: Any) -> None:
-        """Nothing; without this LangChain writes the whole prompt as a text, for a listener that wants no messages."""
+        """Do nothing; without this method LangChain converts the whole prompt to text for `on_llm_start`."""
 
     def on_llm_new_token(self, token: Any, *, chunk: Any = None, run_id: Any = None, **kwargs: Any) -> None:
-        """Note a piece; one of another attempt begins anew."""
+        """Record a piece; a piece of another attempt discards the earlier text."""
         if run_id != self._run:
             self._run, self._pieces, self._length = run_id, [], 0
             self._detector, self.circles, self.first, self._calls = CircleDetector(), False, None, 0
@@ -601,7 +604,7 @@ class _Written(BaseCallbackHandler):
             self._stop()
 
     def _note_time(self, piece: str) -> None:
-        """Note when the model began to write, and when it wrote last; its thoughts come as pieces without text.
+        """Record when the model wrote first and last; its thoughts come as pieces without text.
 
         Some servers send a first piece without text before they have read the prompt.
         """
@@ -620,26 +623,26 @@ class _Written(BaseCallbackHandler):
         return self._length > self._most
 
     def text(self) -> str:
-        """Return the whole text, as it was shown if it was streamed."""
+        """Return the whole text, in the form in which it was streamed to the user."""
         return without_controls("".join(self._pieces))
 
 
 class _WantsStream(_Written):
-    """The same class with the methods by which LangChain recognises that a call has to be streamed."""
+    """The same handler with the methods by which LangChain recognises that a call has to be streamed."""
 
     streams = True
 
     def tap_output_aiter(self, run_id: UUID, output: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Return the stream as it is."""
+        """Return the stream unchanged."""
         return output
 
     def tap_output_iter(self, run_id: UUID, output: Iterator[Any]) -> Iterator[Any]:
-        """Return the stream as it is."""
+        """Return the stream unchanged."""
         return output
 
 
 def _usage_of(prompt: list[BaseMessage], message: AIMessage, seconds: float) -> Usage:
-    """Return what a call cost, as its server says, else estimated."""
+    """Return the cost of a call, as its server reports it, else estimated."""
     reported = message.usage_metadata
     if reported and reported["input_tokens"]:
         return Usage(
@@ -649,13 +652,14 @@ def _usage_of(prompt: list[BaseMessage], message: AIMessage, seconds: float) -> 
 
 
 def _cached(message: AIMessage) -> int:
-    """Return how many of a prompt's tokens the server had cached from an earlier call."""
+    """Return how many of a prompt's tokens were in the server's cache."""
     usage = message.usage_metadata
     details = usage.get("input_token_details") if usage else None
     return (details.get("cache_read") or 0) if details else 0
 
 
 def _estimated(prompt: list[BaseMessage], reply: Sequence[BaseMessage], seconds: float) -> Usage:
+    """Return a call's cost with tokens estimated from the texts."""
     return Usage(
         calls=1,
         input_tokens=count_tokens_approximately(prompt),

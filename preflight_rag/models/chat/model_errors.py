@@ -1,4 +1,4 @@
-"""What goes wrong with chat models, in our own words: errors of their SDKs and of the servers behind these."""
+"""Errors of chat models in our own words: those of their SDKs and of the servers behind them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from preflight_rag.state.errors import (
 )
 
 _CLIENTS = ("openai", "langchain_openai", "httpx", "httpx2")
-"""Packages whose code fails on what a server sends in the place of a completion."""
+"""Packages whose code fails if a server sends anything but a completion."""
 _OVERFLOW = (
     *("context_length", "context length", "maximum context", "too many tokens", "context window"),
-    "context size",  # llama.cpp
+    "context size",  # an error message of llama.cpp
 )
 
 
@@ -33,9 +33,9 @@ def in_our_words(error: Exception, model: str, *, base_url: str | None = None) -
     """Return the error of a chat model as one of ours; unknown ones keep their first line.
 
     Args:
-        error: What was raised.
+        error: The raised error.
         model: The model's name.
-        base_url: Of the server that a person has named, if one: only then can it be wrong.
+        base_url: The server's address, if the user has set one: only then can it be wrong.
     """
     if isinstance(error, ModelError):
         return error
@@ -52,7 +52,7 @@ def in_our_words(error: Exception, model: str, *, base_url: str | None = None) -
 
 
 def _unusable(error: Exception, model: str, base_url: str | None) -> ModelError:
-    """Return the error for a reply that cannot be parsed, or for a mistake in code: the model's or the caller's."""
+    """Return the error for a reply that cannot be parsed, or for a bug in the model's or the caller's code."""
     inside = next(modules_of(error.__traceback__), "").partition(".")[0]
     message = first_line(error)
     if "unexpected keyword argument" in message:
@@ -73,6 +73,7 @@ def _unusable(error: Exception, model: str, base_url: str | None) -> ModelError:
 
 
 def _reach(base_url: str | None) -> str:
+    """Return the advice for a server that cannot be reached."""
     return (
         f"Is the server at {shown_address(base_url)} running, and the address right?"
         if base_url
@@ -81,14 +82,14 @@ def _reach(base_url: str | None) -> str:
 
 
 def shown_address(address: str) -> str:
-    """Return an address without the name and the password that it may hold."""
+    """Return an address without user name and password."""
     scheme, separator, rest = address.partition("://")
     host, slash, path = rest.partition("/")
     return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}" if separator else address
 
 
 def _named_failure(error: Exception, model: str, base_url: str | None) -> ModelError | None:
-    """Failures known by the names that the OpenAI, Anthropic and similar SDKs share, and by HTTP status."""
+    """Return the error for a failure known by its class name, as the common SDKs share them, or by HTTP status."""
     kinds = {kind.__name__ for kind in type(error).__mro__}
     status: Any = getattr(error, "status_code", None)
     text = str(error).lower()
@@ -118,7 +119,7 @@ def _causes(error: BaseException | None) -> set[str]:
 
 
 def _refusal(error: Exception, status: int, model: str, base_url: str | None) -> ModelError | None:
-    """Return what an HTTP status means."""
+    """Return the error that an HTTP status means."""
     if status == 401:
         return ModelAuthError(f"{model} refused the key", help="Check OPENAI_API_KEY (or the provider's own).")
     if status == 403:
@@ -141,22 +142,22 @@ def _refusal(error: Exception, status: int, model: str, base_url: str | None) ->
 
 
 def _detail(error: Exception) -> str:
-    """Return what a server says of its refusal, without the client's own words around it."""
+    """Return the server's reason for a refusal, without the text that the client adds."""
     body = getattr(error, "body", None)
     detail = body.get("message") if isinstance(body, Mapping) else None
     return first_line(Exception(detail) if isinstance(detail, str) and detail.strip() else error)
 
 
 def _asked_to_wait(error: Exception) -> str:
-    """Return how long a server asks to wait, as the end of a sentence; nothing where it does not say."""
+    """Return the wait that a server requests, as the end of a sentence; "" if it requests none."""
     seconds = seconds_asked(getattr(getattr(error, "response", None), "headers", {}))
     return f" and asks to wait {seconds:,.0f} s" if seconds else ""
 
 
 def seconds_asked(headers: Mapping[str, str]) -> float:
-    """Return the seconds of a header `Retry-After`, as a number or as a date.
+    """Return the seconds of a header `Retry-After`, given as a number or as a date.
 
-    0 where there is none that can be read.
+    0 if there is none that can be read.
     """
     value = headers.get("retry-after", "").strip()
     if value.isdecimal() and len(value) < 10:
@@ -169,17 +170,17 @@ def seconds_asked(headers: Mapping[str, str]) -> float:
 
 
 def is_empty_stream(error: Exception) -> bool:
-    """Return whether a stream ended before it began, as LangChain says."""
+    """Return whether LangChain reports that a stream ended without any content."""
     return isinstance(error, ValueError) and "no generation" in str(error).lower()
 
 
 def refuses_temperature(error: Exception) -> bool:
-    """Return whether a model takes no temperature but its own, as its server says."""
+    """Return whether the server's error says that the model accepts no temperature but its own."""
     return refuses(error, "temperature")
 
 
 def refuses(error: Exception, *options: str) -> bool:
-    """Return whether a server, or the client before it, does not take an option of a call, as it says."""
+    """Return whether the error says that the server, or the client, does not accept an option of the call."""
     if isinstance(error, TypeError):
         return "unexpected keyword argument" in str(error) and any(name in str(error) for name in options)
     return getattr(error, "status_code", None) in (400, 422) and any(name in str(error).lower() for name in options)

@@ -1,4 +1,4 @@
-"""Whether a chat model's reply is whole: not refused, filtered, cut off, empty or endless, and to the whole prompt."""
+"""Checks whether a chat model's reply is complete: not refused, filtered, cut off, empty or endless."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _CUT_OFF = "Raise the model's max_tokens; where it sets none, its context window
 _CUT_BY_US = "Raise PREFLIGHT_REPLY_TOKENS; where its context window is full, ask with a smaller k."
 _FILTERED = ("content_filter", "safety")
 LONGEST_REPLY = 100_000
-"""Characters after which a model is stopped: it goes round in circles. A guess, some forty pages; answers have one."""
+"""Characters after which a model is stopped, because it repeats itself. A guess, some forty pages; answers have one."""
 LONG_PROMPT = 1000
-"""Tokens, estimated, from which on it is looked whether a server has read the whole prompt; a guess."""
+"""Estimated tokens from which on it is checked whether a server has read the whole prompt; a guess."""
 READ_SHARE = 0.5
-"""Least share of the estimate that a server reports of a prompt that it has read whole; a guess: no language has eight
-characters a token."""
+"""Least share of the estimated tokens that a server reports for a prompt read completely; a guess: no language has
+eight characters a token."""
 
 
 def whole_text(
@@ -31,12 +31,12 @@ def whole_text(
 
     Args:
         message: The reply.
-        name: How the model is named in an error.
-        chat_model: The model: OpenAI's client says for each whole reply why it ended.
+        name: The model's name in errors.
+        chat_model: The model: OpenAI's client reports for each whole reply why it ended.
         limited: Whether the limit of its tokens is ours.
 
     Raises:
-        BadReply: It is not whole, and not because it broke off among its quotes.
+        BadReply: It is incomplete, and not only because its quotes were cut off.
     """
     metadata = message.response_metadata
     reason = metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("done_reason")
@@ -66,20 +66,20 @@ def whole_text(
 
 
 def in_circles(name: str, kept: str) -> BadReply:
-    """Return the error of a reply that was stopped because it repeated itself."""
+    """Return the error for a reply that was stopped because it repeated itself."""
     problem = f"{name} repeated itself and was stopped"
     return BadReply(problem, help="Try again, or take another model.", reason="repetition", partial=kept)
 
 
 def only_thought(message: AIMessage) -> bool:
-    """Return whether a model that was cut off at its limit had spent that on its thoughts, in part or altogether."""
+    """Return whether a model that reached its limit had used it for its thoughts, in part or completely."""
     usage, text = message.usage_metadata, str(message.text)
     details = usage.get("output_token_details") if usage else None
     return bool(details and details.get("reasoning")) or not text.strip() or "<think" in text or "</think" in text
 
 
 def too_long(name: str, text: str) -> BadReply:
-    """Return the error of a reply that was stopped because it did not come to an end."""
+    """Return the error for a reply that was stopped because it did not end."""
     problem = f"{name} wrote more than {LONGEST_REPLY:,} characters and was stopped"
     return BadReply(problem, help="Try again, or take another model.", reason="length", partial=text)
 

@@ -1,7 +1,7 @@
-"""Models behind wrappers: `with_retry`, `with_fallbacks`, `bind`, `with_config`, configurable fields, chains.
+"""Chat models inside wrappers: `with_retry`, `with_fallbacks`, `bind`, `with_config`, configurable fields, chains.
 
-A reader asks whatever Runnable it is given. What only a chat model itself can say (its name, its context window, the
-HTTP client that belongs to a loop) is asked of, or changed in, the chat models that stand inside.
+A reader calls any Runnable that it is given. What belongs to the chat model itself (its name, its context window, the
+HTTP client of an event loop) is read or changed in the chat models inside.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ own."""
 
 
 def with_models(model: AnyModel, change: Change) -> AnyModel:
-    """Return the same Runnable with every chat model inside changed; itself where none is.
+    """Return the same Runnable with `change` applied to every chat model inside; the Runnable itself if there is none.
 
-    Chat models in the code of a `RunnableLambda` are not seen.
+    Chat models in the code of a `RunnableLambda` are not found.
     """
     changed: AnyModel = _with(
         model, lambda inner: _Configured(inner, change) if _makes_models(inner) else change(inner)
@@ -40,7 +40,7 @@ def with_models(model: AnyModel, change: Change) -> AnyModel:
 
 
 def models_in(model: AnyModel) -> list[BaseChatModel]:
-    """Return the chat models inside a Runnable, first the one that is called first.
+    """Return the chat models inside a Runnable, the one that is called first first.
 
     If the model is made at each call, it is made with the default configuration here.
     """
@@ -50,7 +50,7 @@ def models_in(model: AnyModel) -> list[BaseChatModel]:
         if not _makes_models(inner):
             found.append(inner)
             return inner
-        with suppress(Exception):  # without a default model, or one whose key is not set: nothing is known of it
+        with suppress(Exception):  # without a default model or its key, nothing is known of it
             _with(inner._model(), note)
         return inner
 
@@ -59,7 +59,7 @@ def models_in(model: AnyModel) -> list[BaseChatModel]:
 
 
 def name_of(model: AnyModel) -> str:
-    """Return the chat model that is asked first, as `provider:name`; of a Runnable without one, its own name."""
+    """Return the name of the chat model that is called first, as `provider:name`; else the Runnable's own name."""
     inside = models_in(model)
     if not inside:
         return model.get_name()
@@ -69,13 +69,13 @@ def name_of(model: AnyModel) -> str:
 
 
 def base_url_of(model: AnyModel) -> str | None:
-    """Return the address that the chat model which is asked first was given, where it is no provider's own."""
+    """Return the address set for the chat model that is called first; None for a provider's own address."""
     found = getattr(next(iter(models_in(model)), None), "openai_api_base", None)
     return str(found) if found else None
 
 
 def runs_here(model: AnyModel) -> bool:
-    """Return whether all that is asked is on this machine: in this process, or a server at an address of its own."""
+    """Return whether all chat models inside run on this machine: in this process, or on a local server."""
     inside = models_in(model)
     return bool(inside) and all(
         inner._llm_type == "gguf" or _is_own_host(getattr(inner, "openai_api_base", None)) for inner in inside
@@ -92,9 +92,9 @@ def _is_own_host(base_url: object) -> bool:
 
 
 def without_temperature(model: AnyModel) -> AnyModel:
-    """Return the model with its servers' own temperature.
+    """Return the model with its servers' default temperature.
 
-    Itself where none of the chat models inside sets another one.
+    The model itself if no chat model inside sets a temperature.
     """
 
     def plain(inner: BaseChatModel) -> BaseChatModel:
@@ -105,7 +105,7 @@ def without_temperature(model: AnyModel) -> AnyModel:
 
 
 def always_streams(model: AnyModel) -> bool:
-    """Return whether every chat model inside is one of ours, whose streams carry all that a whole reply does.
+    """Return whether every chat model inside is one of our classes, whose streams carry all that a whole reply does.
 
     A reply that is not streamed is lost at a timeout, and loops in it cannot be noticed. Another class's stream,
     however, may lack parts of its whole replies, such as a refusal; such a model streams only if the caller listens.
@@ -115,16 +115,16 @@ def always_streams(model: AnyModel) -> bool:
 
 
 def without_streams(model: AnyModel) -> AnyModel:
-    """Return the model that gives whole replies alone."""
+    """Return the model without streaming."""
     return with_models(model, lambda inner: inner.model_copy(update={"disable_streaming": True}))
 
 
 LIMITS = ("max_tokens", "max_output_tokens", "num_predict", "max_new_tokens")
-"""Fields of chat models, by provider, for the most tokens of a reply."""
+"""Fields of chat models, by provider, for the maximum of a reply's tokens."""
 
 
 def with_reply_limit(model: AnyModel, tokens: int) -> AnyModel:
-    """Return the model whose replies have so many tokens at most; a limit that the person has set on it stays."""
+    """Return the model with replies of at most `tokens` tokens; a limit set by the user stays."""
 
     def limited(inner: BaseChatModel) -> BaseChatModel:
         name = next((each for each in LIMITS if each in type(inner).model_fields), None)
@@ -146,9 +146,9 @@ def with_stream_usage(model: AnyModel) -> AnyModel:
 
 
 def with_newer_limit(model: AnyModel) -> AnyModel:
-    """Return the model whose server is told a reply's limit by its newer name.
+    """Return the model with the newer name for a reply's limit in its requests.
 
-    Itself where that was so, or is not ours.
+    The model itself if it uses that name already, or is not of our class.
     """
 
     def newer(inner: BaseChatModel) -> BaseChatModel:
@@ -159,20 +159,20 @@ def with_newer_limit(model: AnyModel) -> AnyModel:
 
 
 def is_openais(model: AnyModel, provider: str | None = None) -> bool:
-    """Return whether the model is asked by OpenAI's client; a reply's own word for its provider comes first."""
+    """Return whether the model uses OpenAI's client; `provider`, from a reply, takes precedence."""
     if provider is not None:
         return provider == "openai"
     return {inner._llm_type for inner in models_in(model)} == {"openai-chat"}
 
 
 def may_take_schemas(model: AnyModel) -> bool:
-    """Return whether a JSON schema reaches the model: through OpenAI's client, or in this process."""
+    """Return whether a JSON schema can be passed to the model: through OpenAI's client, or in this process."""
     kinds = {inner._llm_type for inner in models_in(model)}
     return bool(kinds) and kinds <= {"openai-chat", "gguf"}
 
 
 def as_message(reply: object, name: str) -> AIMessage:
-    """Return what a Runnable gave, as a model's message.
+    """Return the result of a Runnable as a model's message.
 
     Raises:
         BadReply: It is neither a message nor text.
@@ -190,7 +190,7 @@ def as_message(reply: object, name: str) -> AIMessage:
 
 
 def config_for(model: AnyModel) -> RunnableConfig | None:
-    """Return the config for calling a model: the `configurable` around it without the graph's own keys."""
+    """Return the config for calling a model: the surrounding `configurable` without the graph's own keys."""
     if isinstance(model, BaseChatModel):
         return None
     configurable = ensure_config().get("configurable", {})
@@ -199,7 +199,7 @@ def config_for(model: AnyModel) -> RunnableConfig | None:
 
 
 def with_handler(config: RunnableConfig | None, handler: BaseCallbackHandler) -> RunnableConfig:
-    """Return the config with one more listener, beside those of the run around the call."""
+    """Return the config with one more callback handler, beside those of the surrounding run."""
     around = ensure_config(config).get("callbacks")
     if isinstance(around, BaseCallbackManager):
         within = around.copy()
@@ -209,22 +209,22 @@ def with_handler(config: RunnableConfig | None, handler: BaseCallbackHandler) ->
 
 
 class _Configured(Runnable[Any, Any]):
-    """A model that is made anew at each call, as `init_chat_model` with configurable fields does, then changed."""
+    """A model that is made anew at each call, by `init_chat_model` with configurable fields, and then changed."""
 
     def __init__(self, maker: Any, change: Change) -> None:
         self._maker, self._change = maker, change
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Make the model and ask it."""
+        """Make the model and call it."""
         return with_models(self._maker._model(config), self._change).invoke(input, config, **kwargs)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Make the model and ask it."""
+        """Make the model and call it."""
         return await with_models(self._maker._model(config), self._change).ainvoke(input, config, **kwargs)
 
 
 def takes_options(model: Any) -> bool:
-    """Return whether options of a call reach a chat model: one by itself, bound, repeated, or with fallbacks."""
+    """Return whether call options reach a chat model: plain, or in `bind`, `with_retry` or `with_fallbacks`."""
     if isinstance(model, BaseChatModel) or _makes_models(model):
         return True
     inner = getattr(model, "bound", None) or getattr(model, "runnable", None)
@@ -232,7 +232,7 @@ def takes_options(model: Any) -> bool:
 
 
 def _makes_models(model: AnyModel) -> bool:
-    """Return whether it is what `init_chat_model` gives for configurable fields; its class has no public name."""
+    """Return whether it is the result of `init_chat_model` with configurable fields, whose class has no public name."""
     return callable(getattr(type(model), "_model", None)) and type(model).__module__.startswith("langchain.")
 
 
@@ -249,7 +249,7 @@ def _with(model: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a field's value with the Runnables inside changed; the same object where nothing is."""
+    """Return a field's value with the Runnables inside changed; the same object if nothing has changed."""
     if isinstance(value, Runnable):
         return _with(value, change)
     if type(value) in (list, tuple):

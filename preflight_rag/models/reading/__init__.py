@@ -1,1 +1,1 @@
-"""Extractive readers: spans, verdicts and support, read from one passage at a time."""
+"""Extractive readers: answer spans, verdicts and support of statements, read from one passage at a time."""

@@ -1,8 +1,8 @@
 """The project's own extractive reader: all-MiniLM-L6-v2's encoder with heads, trained on open data, in 24 MB.
 
-It runs through ONNX Runtime, in whole numbers where the processor is fast at them (`integer_network.py`), else with its
-weights of eight bits widened to floats; `docs/reader.md` is its model card. A passage goes through the model by itself:
-in a batch the last digit of a sum, and with it now and then an order, would depend on the passages beside it.
+It runs through ONNX Runtime, in integers if the processor is fast at them (`integer_network.py`), else with its
+eight-bit weights widened to floats; `docs/reader.md` is its model card. Each passage goes through the model alone: in a
+batch the last digit of a sum, and with it now and then an order, would depend on the other passages.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ MODEL = Path(__file__).with_name("reader.onnx")
 TOKENIZER = Path(__file__).with_name("reader_tokenizer.json")
 SETTINGS = Path(__file__).with_name("reader.json")
 LOADING_MEGABYTES = 400
-"""Addresses that loading takes; with less ONNX Runtime or its threads failed."""
+"""Megabytes of address space that loading takes; with less, ONNX Runtime or its threads failed."""
 _AGAIN = "Install the package again"
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """How logits become the probability that a passage answers: logistic regression on the validation parts.
+    """Converts logits into the probability that a passage answers: logistic regression on the validation parts.
 
     Attributes:
         answerable, margin, bias: Weights of the answerability logit and of the best span's margin, and the intercept.
@@ -65,7 +65,7 @@ class Calibration:
     threshold: float
 
     def probability(self, answerable: float, margin: float | None) -> float:
-        """Return probability for a passage's logits; without a span nothing answers."""
+        """Return the probability for a passage's logits; 0 without a span."""
         if margin is None:
             return 0.0
         return sigmoid(self.answerable * answerable + self.margin * margin + self.bias)
@@ -73,11 +73,11 @@ class Calibration:
 
 @dataclass(frozen=True)
 class ReaderSettings:
-    """What was measured of the weights, on validation data (`docs/reader.md`).
+    """Thresholds for the weights, measured on validation data (`docs/reader.md`).
 
     Attributes:
         sha256: Checksum of the model's file.
-        calibration: How logits become probabilities, and the threshold from which a passage answers.
+        calibration: The conversion of logits into probabilities, with the threshold for an answer.
         supports: Least probability of yes at which a passage supports a statement.
         contradicts: Least probability of no at which it contradicts one.
         prunes_lossless: Largest answerability below which no passage with an answer was found.
@@ -92,7 +92,7 @@ class ReaderSettings:
 
 @lru_cache(maxsize=1)
 def reader_settings() -> ReaderSettings:
-    """Return the file beside the model.
+    """Return the settings in the file beside the model.
 
     Raises:
         ExtractiveReaderError: It is missing or damaged.
@@ -114,8 +114,8 @@ class BundledReader:
     """Reads passages on the CPU. The model is loaded at the first use, once for all readers of a process; thread-safe.
 
     Args:
-        model: Another ONNX file than the package's; only that is checked against the checksum.
-        threads: Forward passes at once, each on one core; at most 2 unless given.
+        model: Another ONNX file than the package's; only the package's is verified by the checksum.
+        threads: Concurrent forward passes, each on one core; at most 2 unless given.
     """
 
     def __init__(self, model: Path | None = None, threads: int | None = None) -> None:
@@ -127,11 +127,11 @@ class BundledReader:
 
     @property
     def threshold(self) -> float:
-        """Least probability at which a passage answers, as it was set on validation data."""
+        """Least probability at which a passage answers, set on validation data."""
         return reader_settings().calibration.threshold
 
     def read(self, pairs: Sequence[Pair]) -> list[PassageReading]:
-        """Return one reading a pair, in order.
+        """Return one reading for each pair, in order.
 
         Raises:
             ExtractiveReaderError: The model's file is missing or damaged.
@@ -188,8 +188,9 @@ class _Network:
 
     def run(self, window: Window) -> list[np.ndarray]:
         """Return the model's outputs for one window."""
-        feed = padded([window])
-        return [output[0] for output in self._session.run(OUTPUTS, {name: feed[name] for name in self._inputs})]
+        padded_window = padded([window])
+        feed = {name: padded_window[name] for name in self._inputs}
+        return [output[0] for output in self._session.run(OUTPUTS, feed)]
 
 
 _NETWORKS: SharedModels[Hashable, _Network] = SharedModels()
@@ -202,6 +203,7 @@ def _open_network(model: Path | None) -> _Network:
 
 
 def _reading(spans: tuple[Span, ...], descriptor: str | None, scores: dict[str, float]) -> PassageReading:
+    """Return a reading with the calibrated probabilities of the network's scores."""
     calibration = reader_settings().calibration
     yes, no, neither = softmax([scores["yes"], scores["no"], scores["neither"]])
     margin = spans[0].margin if spans else None

@@ -1,8 +1,8 @@
-"""Small models that read: for a question and a passage the spans that answer, whether any does, and what it says.
+"""Extractive readers: small models that find, for a question and a passage, the answer spans, or that there is none.
 
-What one is, how question and passage become its input, and how its output becomes answers; the bundled reader and
-those of the Hub share all of it. Each passage is read by itself: what is said of it does not depend on the passages
-beside it. Scores are rounded, so that the last bits of a sum never decide an order.
+This file has their interface, the conversion of question and passage into the model's input, and of its output into
+answers; the bundled reader and those of the Hub share all of it. Each passage is read alone: its reading does not
+depend on other passages. Scores are rounded, so that the last bits of a sum never decide an order.
 
 The input is `[CLS] question [SEP] title, passage [SEP]`, at most `MAX_TOKENS` word pieces; a longer passage is read in
 windows that overlap by `STRIDE` (Devlin et al., NAACL 2019, section 4.2). Position 0 stands for "no answer here".
@@ -33,47 +33,47 @@ Pair: TypeAlias = tuple[str, str, str]
 """Question, title and text of a passage."""
 
 Candidate: TypeAlias = tuple[float, int, int]
-"""A span before it is widened to whole words: its margin, rounded, its start and its end in title and text joined."""
+"""A span before it is widened to whole words: its rounded margin, and its start and end in title and text joined."""
 
 BUNDLED, NO_READER = "default", "none"
 """Names of the reader that comes with the package, and of no reader."""
 MAX_TOKENS = 256
-"""Word pieces of one input: what all-MiniLM-L6-v2, the bundled reader's encoder, is set to read."""
+"""Word pieces of one input: the setting of all-MiniLM-L6-v2, the bundled reader's encoder."""
 MAX_QUESTION = 64
-"""Word pieces of a question that are read; a guess: people ask in fewer."""
+"""Word pieces of a question that are read; a guess: most questions have fewer."""
 STRIDE = 64
-"""Word pieces that two windows share: more than `MAX_SPAN_TOKENS`, so that one of them holds an answer whole."""
+"""Word pieces that two windows share: more than `MAX_SPAN_TOKENS`, so that one of them contains the whole answer."""
 LONGEST_PIECE = 32
-"""Characters that one word piece of a question is given room for before it is tokenized."""
+"""Characters per word piece to which a question is cut before it is tokenized."""
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 OUTPUTS = ("start", "end", "descriptor_start", "descriptor_end", "scores")
 SCORES = ("answerable", "relevant", "yes", "no", "neither")
 """Columns of the output `scores`."""
 DECIMALS = 3
-"""Of logits."""
+"""Decimals of logits."""
 MAX_SPANS = 4
-"""Answers that one passage may give; a guess."""
+"""Most answers from one passage; a guess."""
 MAX_SPAN_TOKENS = 40
-"""Word pieces of an answer; BERT's setting for SQuAD is 30, the rest a guess."""
+"""Most word pieces of an answer; BERT's setting for SQuAD is 30, the rest a guess."""
 CANDIDATES = 12
-"""Likeliest starts and ends that are combined; BERT's setting for SQuAD is 20, this a guess."""
+"""Most likely starts and ends that are combined; BERT's setting for SQuAD is 20, this is a guess."""
 CACHED_READINGS = 4096
-"""Readings that are kept: those of a few hundred questions over 16 passages; a guess, some 10 MB."""
+"""Cached readings: those of a few hundred questions over 16 passages; a guess, about 10 MB."""
 READ_LANGUAGES = ("en", UNKNOWN)
-"""What the bundled reader reads; a few names and figures are no language."""
+"""Languages that the bundled reader reads; "unknown" covers texts of a few names and figures."""
 EVEN = 0.5
-"""Threshold of a reader that was not calibrated: a span is as likely as that there is none."""
+"""Threshold of a reader that was not calibrated: an answer is as likely as none."""
 _EDGES = " \t\n\r.,;:!?\"'“”‘’«»"
 _WORD = re.compile(r"[^\W\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]+(?:[.,]\d+)*")
-"""A word, or a number with its commas; Thai, kana and Chinese characters are none, as no space parts their words."""
+"""A word, or a number with its commas; not Thai, kana or Chinese, where no spaces separate words."""
 _LETTER = re.compile(r"\w")
 _NEAR = 40
-"""Characters from a span at which the ends of its words are looked for."""
+"""Distance in characters from a span within which the ends of its words are looked for."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """A stretch of a passage's text that answers.
+    """A part of a passage's text that answers.
 
     Attributes:
         start, end: Its characters: `text == passage[start:end]`.
@@ -92,11 +92,11 @@ class PassageReading:
     """One passage, read for one question.
 
     Attributes:
-        spans: Stretches that answer, best first, none inside another; empty only where the text has no word.
-        answerable: Probability that the passage holds the answer.
-        relevance: Probability that a search should find the passage; None where the model has no such score.
+        spans: Parts that answer, best first, none inside another; empty only if the text has no word.
+        answerable: Probability that the passage contains the answer.
+        relevance: Probability that a search should find the passage; None if the model has no such score.
         verdict: Probabilities of yes, no and neither; None likewise.
-        descriptor: What distinguishes the passage's subject from others of its name, or None.
+        descriptor: What distinguishes the passage's subject from others with its name, or None.
     """
 
     spans: tuple[Span, ...]
@@ -113,7 +113,7 @@ class PassageReading:
 
 @runtime_checkable
 class ExtractiveReader(Protocol):
-    """Reads passages for a question. `name` goes into the receipt."""
+    """Reads passages for a question. `name` is shown in the receipt."""
 
     name: str
 
@@ -123,12 +123,12 @@ class ExtractiveReader(Protocol):
         ...
 
     def read(self, pairs: Sequence[Pair]) -> list[PassageReading]:
-        """Return one reading a pair, in order; the same for a pair whatever stands beside it."""
+        """Return one reading for each pair, in order, independent of the other pairs."""
         ...
 
 
 def pairs(question: str, sources: Sequence[Source]) -> list[Pair]:
-    """Return what a reader is given of passages for a question."""
+    """Return the (question, title, text) pairs for passages."""
     return [(question, source.title, source.text) for source in sources]
 
 
@@ -136,8 +136,8 @@ class CachedReader:
     """An extractive reader that reads each pair once; as a reading depends on its pair alone, no result changes.
 
     Args:
-        reader: What reads.
-        most: Readings that are kept.
+        reader: The reader.
+        most: Most readings that are cached.
     """
 
     def __init__(self, reader: ExtractiveReader, most: int = CACHED_READINGS) -> None:
@@ -146,23 +146,23 @@ class CachedReader:
 
     @property
     def threshold(self) -> float:
-        """That of the reader."""
+        """The reader's threshold."""
         return self.reader.threshold
 
     def read(self, pairs: Sequence[Pair]) -> list[PassageReading]:
-        """Return one reading a pair, in order."""
+        """Return one reading for each pair, in order."""
         return self._readings.get(pairs, self.reader.read)
 
 
 @dataclass(frozen=True)
 class Window:
-    """One sequence of a question and (a part of) a passage.
+    """One input sequence: a question and (a part of) a passage.
 
     Attributes:
         pair: Position of the pair in the caller's list.
         ids, types: Word pieces and their segment (0 question, 1 passage).
-        offsets: For each piece its stretch of title and text joined; (0, 0) for pieces outside the passage.
-        shift: Characters of the title and what joins it; offsets below it are the title's.
+        offsets: For each piece its range in title and text joined; (0, 0) for pieces outside the passage.
+        shift: Length of the title and its separator; smaller offsets are in the title.
     """
 
     pair: int
@@ -173,7 +173,7 @@ class Window:
 
 
 def load_tokenizer(path: Path) -> Tokenizer:
-    """Return the tokenizer of a `tokenizer.json`, set to cut pairs as the reader takes them."""
+    """Return the tokenizer of a `tokenizer.json`, set to truncate pairs as the reader needs them."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_str(path.read_text(encoding="utf-8"))
@@ -183,7 +183,7 @@ def load_tokenizer(path: Path) -> Tokenizer:
 
 
 def joined(title: str, text: str) -> str:
-    """Title and text as the reader takes them."""
+    """Return title and text as one string, as the reader reads them."""
     return f"{title}\n{text}" if title else text
 
 
@@ -198,8 +198,8 @@ def windows(
 
     Args:
         pairs: Questions with a passage's title and text.
-        tokenizer: As `load_tokenizer` makes it.
-        all_windows: False takes the first of each pair only.
+        tokenizer: A tokenizer from `load_tokenizer`.
+        all_windows: False takes only the first of each pair.
         most_question: Word pieces of a question that are read.
     """
     questions = {question: _cut(question, tokenizer, most_question) for question, _, _ in pairs}
@@ -213,6 +213,7 @@ def windows(
 
 
 def _window(pair: int, encoding: Encoding, shift: int) -> Window:
+    """Return a window of one pair; tokens outside the passage have empty offsets."""
     offsets = [
         offset if sequence == 1 else (0, 0)
         for offset, sequence in zip(encoding.offsets, encoding.sequence_ids, strict=True)
@@ -221,7 +222,7 @@ def _window(pair: int, encoding: Encoding, shift: int) -> Window:
 
 
 def _cut(question: str, tokenizer: Tokenizer, most: int) -> str:
-    """Return the question's first pieces; what a person asks is shorter."""
+    """Return the part of a question with its first `most` pieces; most questions are shorter."""
     question = question[: LONGEST_PIECE * most]
     encoding = tokenizer.encode("", question, add_special_tokens=False)
     return question if len(encoding.ids) <= most else question[: encoding.offsets[most - 1][1]]
@@ -246,8 +247,8 @@ def decode(
     """Return spans, descriptor and scores of one passage from the model's outputs for its windows.
 
     Args:
-        title: The passage's title; a descriptor may stand there.
-        text: Its text; answers stand here.
+        title: The passage's title, in which a descriptor may be found.
+        text: Its text, in which answers are found.
         windows: Its windows.
         outputs: For each window the model's `OUTPUTS`: four of shape (tokens,), and the scores (5,).
 
@@ -263,7 +264,7 @@ def decode(
         if not scores or logits["answerable"] > scores["answerable"]:
             scores = logits
     shift = windows[0].shift
-    # In the title or in the text, not across both.
+    # A descriptor is in the title or in the text, not across both.
     best = next((span for span in _in_order(words, describing) if not span.start < shift < span.end), None)
     answers = _answers(words, shift, windows, [(start, end) for start, end, *_ in outputs])
     return answers, best.text if best and best.margin > 0 else None, scores
@@ -272,7 +273,7 @@ def decode(
 def answer_spans(
     title: str, text: str, windows: Sequence[Window], scores: Sequence[tuple[np.ndarray, np.ndarray]]
 ) -> tuple[Span, ...]:
-    """The likeliest answers of a passage, best first, none inside another: stretches of its text, not of its title.
+    """Return the likeliest answers of a passage, best first, none inside another: parts of its text, not of its title.
 
     Args:
         title: The passage's title.
@@ -284,7 +285,7 @@ def answer_spans(
 
 
 class _Words:
-    """A text, and where its words begin and end.
+    """A text and the boundaries of its words.
 
     Args:
         text: Title and text joined.
@@ -296,21 +297,21 @@ class _Words:
         self._begins, self._ends = [begin for begin, _ in places], [end for _, end in places]
 
     def begin(self, at: int) -> int:
-        """Return where the word begins that a place lies inside; the place itself where that is far or in no word."""
+        """Return the beginning of the word around an offset; the offset itself if that is far away or in no word."""
         i = bisect_left(self._begins, at) - 1
         if i < 0 or at >= self._ends[i]:
             return at
         return self._begins[i] if self._begins[i] > at - _NEAR or at <= _NEAR else self._nearby(at)[0]
 
     def end(self, at: int) -> int:
-        """Return where it ends, likewise."""
+        """Return the end of the word around an offset; the offset itself if that is far away or in no word."""
         i = bisect_left(self._begins, at) - 1
         if i < 0 or at >= self._ends[i]:
             return at
         return self._ends[i] if self._ends[i] < at + _NEAR or at + _NEAR >= len(self.text) else self._nearby(at)[1]
 
     def _nearby(self, at: int) -> tuple[int, int]:
-        """Begin and end of a long word, such as a list of numbers: of its part that is near, where there is one."""
+        """Return the ends of a long word, such as a list of numbers; of its part near the offset, if it has parts."""
         first, last = max(0, at - _NEAR), min(len(self.text), at + _NEAR)
         for word in _WORD.finditer(self.text, first, last):
             if word.start() < at < word.end():
@@ -322,6 +323,7 @@ class _Words:
 def _answers(
     words: _Words, shift: int, windows: Sequence[Window], scores: Sequence[tuple[np.ndarray, np.ndarray]]
 ) -> tuple[Span, ...]:
+    """Return the best answer spans of a pair over its windows; positions are those in the text without its title."""
     found: list[Candidate] = []
     for window, (start, end) in zip(windows, scores, strict=True):
         found += _candidates(words, window, start, end, least=window.shift)
@@ -332,12 +334,12 @@ def _answers(
 def _candidates(
     words: _Words, window: Window, start: np.ndarray, end: np.ndarray, *, least: int = 0
 ) -> list[Candidate]:
-    """The likeliest spans of a window that begin at character `least` or later, not yet widened to whole words."""
+    """Return the likeliest spans of a window that begin at character `least` or later, not widened to whole words."""
     import numpy as np
 
     begins, ends = np.array(window.offsets).T
     (allowed,) = np.nonzero((begins >= least) & (begins < ends))
-    # Of doubles, so that a sum of these numbers is exact before it is rounded.
+    # In doubles, so that a sum of two of these numbers is exact before it is rounded.
     starts, lasts = start.astype(np.float64), end.astype(np.float64)
     null = starts[0] + lasts[0]
     i, j = (each.ravel() for each in np.meshgrid(_highest(starts, allowed), _highest(lasts, allowed), indexing="ij"))
@@ -352,21 +354,21 @@ def _candidates(
 
 
 def _highest(logits: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """Return the places of the highest logits, of equal ones the first."""
+    """Return the positions of the highest logits; of equal ones, the first."""
     import numpy as np
 
     return allowed[np.argsort(-np.round(logits[allowed], DECIMALS), kind="stable")[:CANDIDATES]]
 
 
 def _in_order(words: _Words, candidates: Iterable[Candidate]) -> Iterator[Span]:
-    """Yield candidates as whole words, best first; only as many are widened as are taken."""
+    """Yield candidates widened to whole words, best first; only as many are widened as the caller takes."""
     ordered = sorted(candidates, key=itemgetter(0), reverse=True)
     for _, level in groupby(ordered, key=itemgetter(0)):
         yield from sorted(filter(None, (_whole_words(words, each) for each in level)), key=_order)
 
 
 def apart(spans: Iterable[Span], most: int = MAX_SPANS) -> tuple[Span, ...]:
-    """Return the first spans, of those given best first, of which none overlaps a better one."""
+    """Return the first `most` spans, given best first, that do not overlap a better one."""
     kept: list[Span] = []
     for span in spans:
         if all(span.end <= other.start or other.end <= span.start for other in kept):
@@ -377,11 +379,12 @@ def apart(spans: Iterable[Span], most: int = MAX_SPANS) -> tuple[Span, ...]:
 
 
 def _order(span: Span) -> tuple[float, int, int]:
+    """Return the sorting key of spans: highest margin first, then by place."""
     return -span.margin, span.start, span.end
 
 
 def _whole_words(words: _Words, candidate: Candidate) -> Span | None:
-    """Return a span widened to whole words, without marks at its ends; None where no word is left."""
+    """Return a span widened to whole words, without punctuation at its ends; None if no word is left."""
     margin, start, end = candidate
     start, end = words.begin(start), words.end(end)
     kept = words.text[start:end]
@@ -398,7 +401,7 @@ def sigmoid(logit: float) -> float:
 
 
 def softmax(logits: Sequence[float]) -> tuple[float, ...]:
-    """Probabilities of logits, rounded."""
+    """Return the probabilities of logits, rounded."""
     top = max(logits)
     masses = [math.exp(logit - top) for logit in logits]
     return tuple(round(mass / sum(masses), 4) for mass in masses)

@@ -1,8 +1,8 @@
 """Extractive readers of the Hugging Face Hub: any model for SQuAD 2.0's task, by name, from the cache or a folder.
 
 Such a model gives each token a score as a start and as an end; those of [CLS] stand for "no answer here" (Devlin et
-al., NAACL 2019, section 4.3). Long passages are read in windows that overlap. Relevance, verdicts and descriptors are
-heads of the project's own reader (`bundled_reader.py`) alone.
+al., NAACL 2019, section 4.3). Long passages are read in overlapping windows. Relevance, verdicts and descriptors exist
+only in the project's own reader (`bundled_reader.py`).
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 WINDOW = 384
 """Most tokens of question and passage together; BERT's setting for SQuAD."""
 STRIDE = 128
-"""Tokens by which two windows of a passage overlap, where the window has room for it."""
+"""Tokens by which two windows of a passage overlap, if the window has room for it."""
 LEAST_WINDOW = 16
 """Tokens below which a window has no room for a question and a passage; a guess."""
 HEADS = ("ForQuestionAnswering", "ForQuestionAnsweringSimple")
-"""Endings of architectures that were saved with scores of starts and ends."""
+"""Suffixes of architectures with scores of starts and ends."""
 RESERVED_POSITIONS = 2
-"""Positions at the beginning of its table that RoBERTa's family does not use for tokens."""
+"""Positions at the beginning of the position table that RoBERTa's family does not use for tokens."""
 TO_SAFETENSORS = (
     "from transformers import AutoModelForQuestionAnswering as M, AutoTokenizer as T; "
     "M.from_pretrained(NAME).save_pretrained(FOLDER); T.from_pretrained(NAME).save_pretrained(FOLDER)"
@@ -50,8 +50,8 @@ class HubReader:
     """A question-answering model of transformers, on the CPU. Thread-safe.
 
     `answerable` is the logistic function of the best span's margin: its score above [CLS]'s, which the model was
-    trained to weigh against each other. Passages go through it one by one, so that none is read differently among
-    others. A model trained on SQuAD 1.1 alone never saw an unanswerable question: its [CLS] means nothing.
+    trained to weigh against each other. Passages go through it one by one, so that no reading depends on others. A
+    model trained only on SQuAD 1.1 never saw an unanswerable question: its [CLS] means nothing.
 
     Args:
         name: A model's name on the Hub, or a folder.
@@ -71,7 +71,7 @@ class HubReader:
         self._tokenizer = _cutting_tokenizer(name, tokenizer, self.window)
 
     def read(self, pairs: Sequence[Pair]) -> list[PassageReading]:
-        """Return one reading a pair, in order.
+        """Return one reading for each pair, in order.
 
         Raises:
             ExtractiveReaderError: The model fails on these texts.
@@ -80,10 +80,11 @@ class HubReader:
         found: list[list[Window]] = [[] for _ in pairs]
         for window in windows(clean, self._tokenizer, most_question=min(MAX_QUESTION, self.window // 3)):
             found[window.pair].append(window)
-        return [
-            _reading(answer_spans(title, text, mine, [self._scores(window) for window in mine]))
-            for (_, title, text), mine in zip(clean, found, strict=True)
-        ]
+        readings = []
+        for (_, title, text), of_pair in zip(clean, found, strict=True):
+            scores = [self._scores(window) for window in of_pair]
+            readings.append(_reading(answer_spans(title, text, of_pair, scores)))
+        return readings
 
     def _scores(self, window: Window) -> tuple[np.ndarray, np.ndarray]:
         """Return scores of starts and ends (tokens,); position 0 holds those of [CLS], wherever the model has it."""
@@ -107,11 +108,12 @@ class HubReader:
 
 
 def _reading(spans: tuple[Span, ...]) -> PassageReading:
+    """Return a reading; the probability of an answer follows from the best span's margin."""
     return PassageReading(spans, answerable=sigmoid(spans[0].margin) if spans else 0.0)
 
 
 def _loaded(name: str) -> tuple[Any, Any, Any]:
-    """Configuration, tokenizer and network; code that comes with a model is never run."""
+    """Return configuration, tokenizer and network; code that comes with a model is never run."""
     try:
         import torch
         from transformers import AutoConfig, AutoModelForQuestionAnswering, AutoTokenizer
@@ -149,7 +151,7 @@ def _check_head(name: str, config: Any) -> None:
 
 
 def _window(name: str, config: Any, tokenizer: Any) -> int:
-    """Return tokens that the model reads at once: the least of its positions, its tokenizer's limit, and `WINDOW`."""
+    """Return the tokens that the model reads at once: the least of its positions, tokenizer's limit, and `WINDOW`."""
     positions = getattr(config, "max_position_embeddings", None)
     limits = [tokenizer.model_max_length, WINDOW]
     if positions and positions > 0:
@@ -161,7 +163,7 @@ def _window(name: str, config: Any, tokenizer: Any) -> int:
 
 
 def _cutting_tokenizer(name: str, tokenizer: Any, window: int) -> Tokenizer:
-    """Return a copy of the fast tokenizer, set to cut pairs into windows."""
+    """Return a copy of the fast tokenizer, set to split pairs into windows."""
     found = fast_tokenizer(tokenizer)
     if found is None:
         raise ExtractiveReaderError(

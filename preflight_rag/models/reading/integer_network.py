@@ -1,12 +1,12 @@
-"""The bundled reader's network in whole numbers, which some processors multiply four times as fast as floats.
+"""The bundled reader's network in integers, which some processors multiply four times as fast as floats.
 
-The weights are whole numbers of eight bits as they are shipped. What goes through a layer is split into two such
-numbers, sixteen bits in all (`training/reader_integers.py` makes the graph, which takes its weights out of
-`reader.onnx`). So a passage takes two thirds of the time and its logits move by thousandths, where bfloat16 moves them
-by tenths; the network is loaded in half the time and takes a third of the memory, as no weight is widened.
+The weights are stored as eight-bit integers. The activations are split into two such numbers, sixteen bits in all
+(`training/reader_integers.py` makes the graph, which takes its weights from `reader.onnx`). A passage takes two thirds
+of the time and its logits move by thousandths, where bfloat16 moves them by tenths; the network is loaded in half the
+time and takes a third of the memory, as no weight is widened.
 
-It is taken where the processor has such instructions, once it says of two texts what floats said of them. A reader on
-another processor takes the floats: what both say differs by rounding alone.
+It is used if the processor has such instructions and its outputs for two texts agree with those of floats. Other
+processors use floats; both networks' outputs differ only by rounding.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
 FLAGS = frozenset({"avx512_vnni", "avx_vnni"})
-"""Processors that have one of these add up products of eight bits themselves; others take several steps, and some of
-those lose what does not go into sixteen bits."""
+"""Processor flags for adding up eight-bit products in hardware; other processors need several steps, and some of those
+overflow sixteen bits."""
 MOST = 0.01
-"""By how much a logit of the texts that are compared may differ from floats; 0.003 was measured."""
+"""Largest difference from floats in a logit of the compared texts; 0.003 was measured."""
 _LOG = logging.getLogger(__name__)
 
 
 def integer_session(model: Path, sha256: str) -> InferenceSession | None:
-    """Return the network in whole numbers, or None where floats are to be taken; why is a warning where it is a fault.
+    """Return the network in integers, or None if floats are to be used; a fault is reported as a warning.
 
     Args:
-        model: `reader.onnx`; the graph and what it is compared with lie beside it.
+        model: `reader.onnx`; the graph and the reference outputs lie beside it.
         sha256: Its checksum, which has been verified.
     """
     if not FLAGS & processor_flags():
@@ -49,10 +49,10 @@ def integer_session(model: Path, sha256: str) -> InferenceSession | None:
             raise ValueError(f"{graph.name} is of another {model.name}")
         session = one_core_session(graph)
         differs = largest_difference(session, expected["probes"])
-    except Exception as error:  # of ONNX Runtime, whose errors have no common kind
+    except Exception as error:  # ONNX Runtime's errors have no common base class
         _LOG.warning("The reader's network in whole numbers cannot be used (%s); floats are slower", first_line(error))
         return None
-    if not differs <= MOST:  # also where it is not a number
+    if not differs <= MOST:  # true also for NaN
         _LOG.warning(
             "The reader's network in whole numbers differs (a logit by %.4f, at most %g wanted); floats are slower",
             differs,
@@ -63,10 +63,10 @@ def integer_session(model: Path, sha256: str) -> InferenceSession | None:
 
 
 def largest_difference(session: InferenceSession, probes: list[dict[str, Any]]) -> float:
-    """By how much a logit differs at most from what floats said.
+    """Return the largest difference of a logit from the reference outputs of floats.
 
     Args:
-        session: The network in whole numbers.
+        session: The network in integers.
         probes: Word pieces and segments of a window, and the outputs of the floats for it.
     """
     import numpy as np
@@ -80,7 +80,7 @@ def largest_difference(session: InferenceSession, probes: list[dict[str, Any]]) 
 
 
 def window_feed(ids: list[int], types: list[int]) -> dict[str, np.ndarray]:
-    """Return the inputs of one window, which has no padding."""
+    """Return the model's inputs for one window without padding."""
     import numpy as np
 
     return {"input_ids": np.array([ids], dtype=np.int64), "token_type_ids": np.array([types], dtype=np.int64)}

@@ -1,7 +1,7 @@
-"""Statements of an answer, and whether the passages that they cite support them, as the extractive reader reads them.
+"""Check statements of an answer against the passages that they cite, by the extractive reader's verdict.
 
-The reader's verdict is what a passage says to a statement put in the question's place: yes, no or neither. A short
-statement ("About 465 °C") says little by itself, so the question that it answers is put before it.
+The verdict is the passage's reply (yes, no or neither) to a statement in the place of a question. A short statement
+("About 465 °C") means little by itself, so the question that it answers is put before it.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from preflight_rag.text.citations import Claim
 from preflight_rag.text.sentences import sentence_spans
 
 SHORT = 15
-"""Words below which a statement is read behind its question. A guess; the threshold of support was set with it."""
+"""A statement of fewer words is read with its question before it. A guess; the threshold of support was set with it."""
 
 
 def check(
     reader: ExtractiveReader, question: str, stated: Sequence[Claim], passages: Mapping[int, Passage]
 ) -> list[Statement]:
-    """Return each statement checked against the passages that it cites; empty where the reader has no verdict.
+    """Return each statement checked against the passages that it cites; empty if the reader has no verdict.
 
-    A statement is supported when one of its passages supports it, and contradicted when none does and one clearly says
-    no. One whose passages are all missing is not judged.
+    A statement is supported if one of its passages supports it, and contradicted if none does and one clearly says no.
+    A statement whose passages are all missing is not judged.
 
     Args:
-        reader: What reads; one reading a statement and passage.
-        question: What the statements answer.
+        reader: The reader; it makes one reading for each statement and passage.
+        question: The question that the statements answer.
         stated: The statements.
         passages: The passages by the numbers that the statements cite.
 
@@ -47,23 +47,23 @@ def check(
 
 
 def uncited_statements(text: str) -> list[Statement]:
-    """Return the sentences of an answer that cites nothing and that no passage says, each as not supported."""
+    """Return the sentences of an answer without citations, each as a statement that is not supported."""
     sentences = [text[slice(*span)].strip() for span in sentence_spans(text)]
     return [Statement(text=sentence, citations=(), supported=False) for sentence in sentences if sentence]
 
 
 def pair(question: str, statement: str, passage: Passage) -> tuple[str, str, str]:
-    """Return what the reader is given for a statement and a passage."""
+    """Return the reader's input for a statement and a passage."""
     asked = f"{question} {statement}" if len(statement.split()) < SHORT else statement
     return asked.strip(), passage.title, passage.text
 
 
 def judged(claim: Claim, readings: Sequence[PassageReading], threshold: float, clear: float) -> Statement:
-    """Return whether the passages of a statement support it, by their readings.
+    """Return a statement's verdict from the readings of its passages.
 
     Args:
         claim: The statement.
-        readings: One of each of its passages that is there.
+        readings: One for each of its passages that is available.
         threshold: Least probability of yes at which a passage supports.
         clear: Least probability of no at which it contradicts.
     """

@@ -1,6 +1,6 @@
 """Cross-encoders: any sentence-transformers CrossEncoder as the second stage, from a path, the local cache or the Hub.
 
-A cross-encoder reads question and passage together (CPQA, section III.C); a title goes in before its text. The pair is
+A cross-encoder reads question and passage together (CPQA, section III.C), with the title before the text. The pair is
 cut to the model's window. Scores are the model's raw outputs: its own activation would only make large ones equal.
 """
 
@@ -23,12 +23,12 @@ ALIASES = {
     "ms-marco": "cross-encoder/ms-marco-MiniLM-L6-v2",
 }
 BATCH = 16
-"""Pairs of one forward pass; smaller, the deadline is kept more closely. A guess."""
+"""Pairs of one forward pass; with smaller batches the deadline is kept more closely. A guess."""
 WINDOW = 512
-"""Tokens of question and passage together where the model sets no smaller window."""
+"""Most tokens of question and passage together, if the model has no smaller window."""
 TO_SAFETENSORS = "from sentence_transformers import CrossEncoder as M; M(NAME).save_pretrained(FOLDER)"
 HEADLESS = ("Model", "ForMaskedLM", "ForPreTraining")
-"""Endings of architectures to which loading a CrossEncoder adds a head of random weights."""
+"""Suffixes of architectures to which loading a CrossEncoder adds a head of random weights."""
 
 
 class CrossEncoderReranker:
@@ -36,10 +36,10 @@ class CrossEncoderReranker:
 
     Args:
         spec: A name of `ALIASES`, a model's name on the Hub, or a folder.
-        batch_size: Pairs in one forward pass; a deadline is looked at between two.
+        batch_size: Pairs in one forward pass; the deadline is checked between two.
 
     Raises:
-        RerankerError: It cannot be loaded, or does not give one number a pair.
+        RerankerError: It cannot be loaded, or does not give one number for a pair.
     """
 
     def __init__(self, spec: str, *, batch_size: int = BATCH) -> None:
@@ -61,7 +61,7 @@ class CrossEncoderReranker:
         self._model.max_seq_length = self.window
 
     def score(self, question: str, candidates: Sequence[Candidate]) -> np.ndarray:
-        """Raw scores (n,) float64.
+        """Return the model's raw scores (n,) float64.
 
         Raises:
             RerankerError: The model fails on these texts.
@@ -88,7 +88,7 @@ class CrossEncoderReranker:
 
 
 def titled(passage: Passage) -> str:
-    """Return the title and the text, the title not twice."""
+    """Return title and text as one string; the title is left out if the text begins with it."""
     title = passage.title.strip()
     if not title or passage.text.startswith(title):
         return passage.text
@@ -96,6 +96,7 @@ def titled(passage: Passage) -> str:
 
 
 def _loaded(name: str) -> Any:
+    """Load a cross-encoder from a folder or the Hugging Face hub."""
     try:
         from sentence_transformers import CrossEncoder
     except ImportError as error:
@@ -118,7 +119,7 @@ def _loaded(name: str) -> Any:
 
 
 def _without_head(model: Any) -> str:
-    """Return the architecture that the weights were saved with, where it lacks a head, else nothing."""
+    """Return the architecture with which the weights were saved if it lacks a head, else ""."""
     saved = getattr(getattr(model, "config", None), "architectures", None) or []
     return "" if any(not name.endswith(HEADLESS) for name in saved) else ", ".join(saved)
 

@@ -1,15 +1,15 @@
 """The reranker that needs no download: a linear model over features of a question's candidates.
 
-The features are numbers that cost nothing more to have: places and scores in the rankings, how well the rankings agree,
-the question's words in the passage (coverage weighted by rarity, proximity, title), its likeness in words to the best
-candidates (pseudo-relevance feedback), its length, and how much of that to believe for a question of this kind. Scores
-are compared within the candidates of one question, so nothing depends on a collection's scale. Rarity is the inverse
-document frequency among the candidates.
+The features are cheap numbers: ranks and scores in the rankings, how well the rankings agree, the question's words in
+the passage (coverage weighted by rarity, proximity, title), its similarity in words to the best candidates
+(pseudo-relevance feedback), its length, and combinations of these with the kind of question. Scores are comparable
+only among the candidates of one question, so nothing depends on a collection's scale. Rarity is the inverse document
+frequency among the candidates.
 
 The weights in `feature_reranker.json` are set by `python -m training.train_reranker`, with a listwise softmax loss over
-the candidates of each question, on the development parts of public collections. Beside the weights that are used
-("all"), the file holds those of each fold: trained without one group of collections, they are what the published
-figures of that group come from.
+the candidates of each question, on the development parts of public collections. Beside the weights in use ("all"), the
+file has those of each fold, trained without one group of collections: the published figures of that group come from
+them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 WEIGHTS = Path(__file__).with_name("feature_reranker.json")
 ALL = "all"
 RANK_OFFSET = 10
-"""Added to ranks before their reciprocal is taken: less flat than RRF's 60, since here the weight is learned."""
+"""Added to ranks before their reciprocal is taken: smaller than RRF's 60, since here the weight is learned."""
 K1, B = 1.2, 0.75
 """BM25's usual constants (Robertson and Zaragoza 2009)."""
 FEEDBACK = 5
@@ -63,8 +63,8 @@ class FeatureReranker:
     """A linear model behind the `Reranker` interface; its scores compare the candidates of one question only.
 
     Attributes:
-        weights: Of the features by name; one that is not there counts 0.
-        name: As `open_reranker` takes it.
+        weights: Weights of the features by name; a missing one counts as 0.
+        name: Its name for `open_reranker`.
         batch_size: None: features are relative to all candidates.
     """
 
@@ -74,7 +74,7 @@ class FeatureReranker:
 
     @classmethod
     def shipped(cls, fold: str = ALL) -> FeatureReranker:
-        """Return the trained reranker; `fold` names the group of collections that it was trained without.
+        """Return the trained reranker; `fold` names the group of collections without which it was trained.
 
         Raises:
             RerankerError: There is no such fold.
@@ -108,12 +108,12 @@ class _Texts:
     """The candidates' terms as numbers.
 
     Attributes:
-        ids: Of all texts, one after the other, (total,).
-        lengths: Terms by text, (n,).
-        titles: As `ids`, of the titles.
-        title_lengths: Terms by title, (n,).
-        asked: Numbers of the question's distinct terms, in their order; -1 where no text has one.
-        scratch: Zeros of float64 by number.
+        ids: Terms of all texts, concatenated, (total,).
+        lengths: Number of terms of each text, (n,).
+        titles: Terms of all titles, concatenated.
+        title_lengths: Number of terms of each title, (n,).
+        asked: Numbers of the question's distinct terms, in their order; -1 for a term in no text.
+        scratch: Zeros of float64, one for each term number.
     """
 
     ids: np.ndarray
@@ -125,7 +125,7 @@ class _Texts:
 
     @classmethod
     def of(cls, asked: Sequence[str], candidates: Sequence[AnyCandidate]) -> _Texts:
-        """Return the matches from the index if it has all candidates; else from the candidates' texts."""
+        """Return the candidates' terms: from the index if it has all of them, else computed from the texts."""
         import numpy as np
 
         known = _indexed(candidates)
@@ -135,24 +135,26 @@ class _Texts:
             return cls(*texts, *titles, vocabulary.numbers(asked), vocabulary.scratch)
         places: dict[str, int] = {}
         numbers = [places.setdefault(term, len(places)) for term in asked]
-        read: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
-        for candidate in cast("Sequence[Candidate]", candidates):  # of an unread one the index has the terms
+        of_texts: list[np.ndarray] = []
+        of_titles: list[np.ndarray] = []
+        # for an unread candidate only the index has the terms
+        for candidate in cast("Sequence[Candidate]", candidates):
             title, text = candidate.passage.title, candidate.passage.text
-            for terms, found in zip((passage_terms(title, text), words_by_token(title)), read, strict=True):
+            for terms, found in ((passage_terms(title, text), of_texts), (words_by_token(title), of_titles)):
                 its = [places.setdefault(term, len(places)) for term in terms]
                 found.append(np.array(its, dtype=np.int64))
-        lengths, title_lengths = (np.array([len(each) for each in found]) for found in read)
-        together, titled = (np.concatenate(found) for found in read)
+        lengths, title_lengths = np.array(list(map(len, of_texts))), np.array(list(map(len, of_titles)))
+        together, titled = np.concatenate(of_texts), np.concatenate(of_titles)
         return cls(together, lengths, titled, title_lengths, numbers, lambda: nullcontext(np.zeros(len(places))))
 
     @property
     def starts(self) -> np.ndarray:
-        """Where each text begins in `ids`."""
+        """The index in `ids` at which each text begins."""
         starts: np.ndarray = self.lengths.cumsum() - self.lengths
         return starts
 
     def matches(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Places in `ids` that hold a term of the question, ascending, their texts, and which term of it each is."""
+        """Return, for each occurrence of a question term, its index in `ids`, ascending, its text, and the term."""
         import numpy as np
 
         found = [np.flatnonzero(self.ids == number) if number >= 0 else np.zeros(0, np.int64) for number in self.asked]
@@ -163,7 +165,7 @@ class _Texts:
         return places, np.searchsorted(self.lengths.cumsum(), places, side="right"), terms[order]
 
     def titled(self) -> np.ndarray:
-        """Return, as booleans (n,), which texts' titles contain all of the question's terms; no title contains none."""
+        """Return, as booleans (n,), which texts' titles contain all of the question's terms; False without a title."""
         import numpy as np
 
         n = len(self.lengths)
@@ -179,7 +181,7 @@ class _Texts:
 
 
 def _indexed(candidates: Sequence[AnyCandidate]) -> tuple[TermNumbers, Sequence[int] | np.ndarray] | None:
-    """Return the index that has the terms of all candidates, and where they stand there; None where none has."""
+    """Return the index with the terms of all candidates, and their positions in it; None if there is none."""
     if isinstance(candidates, Pool):
         return candidates.vocabulary, candidates.positions
     known = [candidate.terms for candidate in candidates if candidate.terms is not None]
@@ -210,12 +212,13 @@ def features(question: str, candidates: Sequence[AnyCandidate]) -> np.ndarray:
 
 
 def is_keywords(question: str) -> bool:
-    """Return whether the question is no sentence but keywords: without a function word and without a question mark."""
+    """Return whether the question consists of keywords: it has neither a function word nor a question mark."""
     plain = {word.casefold() for word in _WORD.findall(question)}
     return not question.rstrip().endswith("?") and not plain & STOP_WORDS
 
 
 def _ranking_columns(places: Columns) -> dict[str, np.ndarray]:
+    """Return the features of the candidates' ranks and scores, by name."""
     import numpy as np
 
     dense, dense_missing = _ranks(places.dense_rank)
@@ -247,6 +250,7 @@ def _ranking_columns(places: Columns) -> dict[str, np.ndarray]:
 
 
 def _text_columns(sequence: list[str], asked: list[str], texts: _Texts) -> dict[str, np.ndarray]:
+    """Return the features of the question's words in the candidates' texts, by name."""
     import numpy as np
 
     n, size, place = len(texts.lengths), max(1, len(asked)), {term: i for i, term in enumerate(asked)}
@@ -339,7 +343,7 @@ def _term_feedback(texts: _Texts) -> np.ndarray:
     n = len(texts.lengths)
     with texts.scratch() as zeros:
         bits = max(1, (len(zeros) - 1).bit_length())
-    # Text and term in one number; the shorter it is, the faster it is sorted.
+    # Text and term are combined in one number; small numbers are sorted faster.
     kind = "u4" if n <= 1 << max(0, 32 - bits) else "i8"
     keys = np.repeat((np.arange(n) << bits).astype(kind), texts.lengths) | texts.ids.astype(kind, copy=False)
     keys.sort()
@@ -366,7 +370,7 @@ def _term_feedback(texts: _Texts) -> np.ndarray:
 
 
 def _contexts(question: str, places: Columns) -> dict[str, float]:
-    """Return what is known of the question as a whole, each about 1 in size."""
+    """Return features of the question as a whole, each of about size 1."""
     import numpy as np
 
     cosines = np.sort(places.cosine)[::-1]
@@ -380,7 +384,7 @@ def _contexts(question: str, places: Columns) -> dict[str, float]:
 
 
 def _ranks(ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return ranks as floats; a missing rank counts as one below all others."""
+    """Return ranks as floats, and which were missing; a missing rank counts as one below all others."""
     import numpy as np
 
     missing = ranks == 0
@@ -389,6 +393,7 @@ def _ranks(ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _z(values: np.ndarray) -> np.ndarray:
+    """Return values standardised to mean 0 and standard deviation 1."""
     centred = values - values.sum() / len(values)
     spread = math.sqrt(float(centred @ centred) / len(values))
     scaled: np.ndarray = centred / spread if spread > 1e-9 else centred * 0

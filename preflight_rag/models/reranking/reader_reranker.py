@@ -1,7 +1,8 @@
-"""The extractive reader as the second stage: how likely a search should find the passage, read with the question.
+"""The extractive reader as the second stage: it scores how likely a search should find a passage.
 
 It is a small cross-encoder (CPQA, section III.C): question and passage go through the encoder together, and its
-relevance head is the score. A reader without such a head, as a SQuAD-v2 model of the Hub, scores by answerability.
+relevance head is the score. A reader without such a head, such as a SQuAD-v2 model of the Hub, scores by
+answerability.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 BATCH = 8
-"""Passages between two looks at the deadline; a guess."""
+"""Passages between two checks of the deadline; a guess."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,9 @@ class ReaderReranker:
     """An extractive reader behind the `Reranker` interface; its scores are probabilities.
 
     Attributes:
-        reader: What reads.
-        batch_size: Passages between two looks at the deadline.
-        name: As `open_reranker` takes it.
+        reader: The reader.
+        batch_size: Passages between two checks of the deadline.
+        name: Its name for `open_reranker`.
     """
 
     reader: ExtractiveReader

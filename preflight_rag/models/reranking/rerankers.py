@@ -1,4 +1,4 @@
-"""Rerankers: what one is, and how candidates are put through it within a deadline.
+"""The interface of rerankers, and reranking within a deadline.
 
 Two-stage passage retrieval (CPQA, section III.C): the first stage finds candidates, the second reads each of them with
 the question.
@@ -24,7 +24,7 @@ READER = "reader"
 
 
 class Reranker(Protocol):
-    """The second stage of retrieval: it scores the candidates of the first."""
+    """The second stage of retrieval, which scores the candidates of the first."""
 
     @property
     def name(self) -> str:
@@ -37,7 +37,7 @@ class Reranker(Protocol):
         ...
 
     def score(self, question: str, candidates: Sequence[Candidate]) -> np.ndarray:
-        """Return scores (n,), higher is better."""
+        """Return scores (n,); higher is better."""
         ...
 
 
@@ -46,9 +46,9 @@ class Reranked:
     """Candidates in the second stage's order.
 
     Attributes:
-        order: All candidates, best first; a `Pool` where they came as one.
-        scores: Theirs from the reranker; None for those that it did not score.
-        note: What was not scored and why; empty when everything up to the limit was.
+        order: All candidates, best first; a `Pool` if they were given as one.
+        scores: Their scores from the reranker; None for those that it did not score.
+        note: What was not scored and why; empty if everything up to the limit was.
     """
 
     order: Sequence[Candidate]
@@ -65,21 +65,20 @@ def rerank(
     deadline: float,
     clock: Callable[[], float] = time.monotonic,
 ) -> Reranked:
-    """Put the first candidates through a reranker, as many as the deadline allows.
+    """Score the first candidates with a reranker, as many as the deadline allows, and sort them.
 
     Candidates are scored in the first stage's order, a batch at a time. The scored ones come first, by their scores,
-    ties in the first stage's order; those that were not scored (after the deadline, beyond the limit, or with a score
-    that is no number) follow in the first stage's order. A batch that has begun is finished, so the deadline is
-    overrun by one batch at most. Where scores depend on all candidates together, all are looked at, in one batch, and
-    the limit says how many are put in order.
+    ties in the first stage's order; the others (after the deadline, beyond the limit, or with a score of NaN) follow in
+    the first stage's order. A batch that has begun is finished, so the deadline is exceeded by one batch at most. If
+    scores depend on all candidates together, all are scored in one batch, and the limit says how many are sorted.
 
     Args:
         reranker: The second stage.
         question: The question.
-        candidates: Of the first stage, best first.
+        candidates: Results of the first stage, best first.
         limit: How many of them are scored at most.
         deadline: Seconds after which no further batch begins.
-        clock: Tells seconds.
+        clock: Returns the time in seconds.
 
     Raises:
         UsageError: The limit is below 1, or the deadline not above 0.
@@ -102,13 +101,13 @@ def rerank(
         scores += [float(score) if math.isfinite(score) else None for score in found]
     note = _note(reranker.name, wanted, scores, deadline)
     scores += [None] * (len(candidates) - len(scores))
-    # Those without a score are NaN here, which is sorted behind all numbers.
+    # Missing scores are NaN here, which sorts after all numbers.
     places = np.argsort(-np.array(scores, dtype=float), kind="stable")
     return Reranked(in_order(candidates, places), [scores[i] for i in places.tolist()], note)
 
 
 def _note(name: str, wanted: int, scores: Sequence[float | None], deadline: float) -> str:
-    """Return what was not scored, in words."""
+    """Return a sentence on the candidates that were not scored."""
     late, undefined = wanted - len(scores), scores.count(None)
     reasons = []
     if late:

@@ -1,7 +1,7 @@
 """Routes of the web page: `/` and its static files, under a strict Content-Security-Policy.
 
-All static files lie under one folder named by the hash of all of them, so that a module's relative imports find their
-own version, browsers may keep every file for good, and a new version is fetched as a whole. What shows PDFs is pdf.js,
+All static files lie in one folder named by the hash of all of them, so that a module's relative imports find their
+own version, browsers may cache every file forever, and a new version is fetched as a whole. PDFs are shown by pdf.js,
 built files of Mozilla's in `static/pdfjs`, which a page loads when the first PDF is opened.
 """
 
@@ -25,7 +25,7 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; worker-src 'self'; "
     "manifest-src 'self'; font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-# A worker has the policy of its own file. That of pdf.js fetches nothing; it decodes scans with WebAssembly.
+# A worker has the policy of its own file. pdf.js's worker fetches nothing; it decodes scans with WebAssembly.
 WORKER_POLICY = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'"
 HEADERS = {
     "Content-Security-Policy": POLICY,
@@ -52,7 +52,7 @@ def viewer() -> dict[str, bytes]:
 
 @cache
 def version() -> str:
-    """Return what the static files' folder is called: a hash of their names and contents."""
+    """Return the name of the static files' folder: a hash of their names and contents."""
     digest = hashlib.sha256()
     for name, content in (assets() | viewer()).items():
         digest.update(f"{name}\0{len(content)}\0".encode() + content)
@@ -61,7 +61,7 @@ def version() -> str:
 
 @cache
 def document() -> bytes:
-    """Return the page, with the addresses of its files; modules are named ahead, so that they load side by side."""
+    """Return the page, with the URLs of its files; modules are preloaded, so that they load in parallel."""
     base = f"/static/{version()}"
     named = [name for name in assets() if name.endswith(".js") and name not in ("app.js", "theme.js")]
     preloads = "\n".join(f'    <link rel="modulepreload" href="{base}/{name}">' for name in named)
@@ -75,7 +75,7 @@ def document() -> bytes:
 def page_router() -> APIRouter:
     """Return the routes `/` and `/static/VERSION/NAME`.
 
-    Neither needs a key, since neither holds anything of the library.
+    Neither needs a key, since neither contains anything of the library.
     """
     router = APIRouter(include_in_schema=False)
 

@@ -1,8 +1,8 @@
-"""Sets the weights of the signals that say which questions need COrg: `preflight_rag/corg/signals.json`.
+"""Fit the weights of the signals that decide which questions need COrg: `preflight_rag/corg/signals.json`.
 
-    python -m training.routing --data DIR [--library-cache DIR] [--extractive-reader none]
+    python -m training.signals --data DIR [--library-cache DIR] [--extractive-reader none]
 
-Cases, parts and the fit are those of `preflight eval routing`, which shows how well the signals tell. With a reader,
+Cases, parts and the fit are those of `preflight eval routing`, which shows how accurate the signals are. With a reader,
 the intercept is moved so that the threshold in use, `Settings.corg_threshold`, keeps false alarms rare; without one,
 the threshold that does so is printed.
 """
@@ -27,23 +27,23 @@ from preflight_rag.state.context import Settings
 
 
 def put_at(model: Model, threshold: float, wanted: float) -> Model:
-    """Return the model with its intercept moved so that what scored `threshold` scores `wanted`."""
+    """Return the model with its intercept moved so that the score `threshold` becomes `wanted`."""
     at, to = (math.log(p / (1 - p)) for p in (min(max(threshold, 0.001), 0.999), wanted))
     return replace(model, bias=round(model.bias + to - at, 3))
 
 
 def differing_answers_suffice(model: Model, wanted: float) -> Model:
-    """Return the model with its intercept raised, where it must be, so that answers that differ wholly score `wanted`.
+    """Return the model with its intercept raised, if necessary, so that fully differing answers alone score `wanted`.
 
-    The fit leaves this to a few questions beside the threshold; that passages which answer differently are compared
-    is what the gate is for.
+    The fit would leave this to a few questions near the threshold, but comparing passages which answer differently is
+    the purpose of the gate.
     """
     least = math.log(wanted / (1 - wanted)) - model.weights[ANSWERS]
     return replace(model, bias=max(model.bias, math.ceil(1000 * least) / 1000))
 
 
 def write(name: str, model: Model, path: Path) -> None:
-    """Put one of the two models into the file of weights."""
+    """Store one of the two models in the file of weights."""
     found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     found[name] = {"bias": model.bias, "weights": model.weights}
     path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
@@ -51,7 +51,7 @@ def write(name: str, model: Model, path: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure the training questions, fit, and write the weights."""
-    parser = argparse.ArgumentParser(prog="python -m training.routing", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m training.signals", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="the folder that holds a folder of each data set")
     parser.add_argument("--library-cache", type=Path, help="where the library is kept")
     parser.add_argument("--extractive-reader", default=BUNDLED, help="what reads the passages; none: four signals")

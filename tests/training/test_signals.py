@@ -8,7 +8,7 @@ import pytest
 
 from preflight_rag.corg.signals import ANSWERS, Model
 from preflight_rag.state.context import Settings
-from training.routing import differing_answers_suffice, put_at
+from training.signals import differing_answers_suffice, put_at
 
 
 def score(model, **signals):
