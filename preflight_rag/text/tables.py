@@ -22,6 +22,8 @@ LONGEST_NAME = 60
 """
 INDENT = "\u2003"
 """Prefix of a first cell that is indented under the heading above it."""
+TITLE_WORDS = 6
+"""Words of a row that is the title of what is below it, at least; headings within a table are shorter. A guess."""
 CAPTION_EVERY = 300
 """Characters of rows after which the caption is repeated, so that each passage of a table has it; rows between have
 only its number. A passage holds about 500 characters of figures."""
@@ -154,6 +156,15 @@ def table_lines(
     if not rows:
         return []
     rows = [row + [""] * (width - len(row)) for row in rows]
+    if headings and (at := _title_below(rows)):
+        above = table_lines(rows[:at], caption=caption, header_rows=header_rows)
+        rest = rows[at:]
+        while rest and _is_title_of_list(rest):
+            listed = [[cell for cell in row if cell] for row in rest[1:]]
+            ends = next((place for place, row in enumerate(listed) if len(row) != len(listed[0])), len(listed))
+            above += table_lines(listed[:ends], caption=rest[0][0], header_rows=0)
+            rest = rest[1 + ends :]
+        return [*above, *table_lines(rest)]
     if header_rows is None:
         caption, rows = _caption_row(caption, rows)
         rows, header_rows = _with_header(rows)
@@ -185,6 +196,23 @@ def table_lines(
         since = sum(map(len, written)) + (0 if since >= CAPTION_EVERY else since)
         lines += written
     return lines
+
+
+def _title_below(rows: Sequence[Sequence[str]]) -> int:
+    """Return the place of a row below the first that is the title of a list of names and values; 0 without one."""
+    return next((place for place in range(1, len(rows)) if _is_title_of_list(rows[place:])), 0)
+
+
+def _is_title_of_list(rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether the first of some rows is the title of a list of names and values, and no heading within a table.
+
+    A page's lines may join such a list with the table above it: "(3) The shareholders approved the plan:" above "For"
+    and "901" in the first and the last column of five.
+    """
+    (first, *others), below = rows[0], rows[1:3]
+    filled = [[at for at, cell in enumerate(row) if cell] for row in below]
+    is_title = first.endswith(":") and len(first.split()) >= TITLE_WORDS and not any(others)
+    return is_title and len(others) > 1 and len(filled) > 1 and len(filled[0]) == 2 and filled[0] == filled[1]
 
 
 def _with_blank_marks(names: Sequence[str], body: list[list[str]], *, headings: bool) -> list[list[str]]:

@@ -140,3 +140,32 @@ def test_a_row_without_a_mark_says_so_unless_it_may_be_a_heading():
     lines = table_lines(grid, header_rows=1, headings=False)
     assert lines == ["Hut: Alder | Showers: x", "Hut: Birch | Showers: not marked", "Hut: Cedar | Showers: x"]
     assert "not marked" not in "".join(table_lines(grid, header_rows=1))
+
+
+def test_a_list_below_a_table_is_no_part_of_it():
+    """The votes of a filing, whose lines a page joins with the table above."""
+    grid = [
+        ["Nominee", "For", "Against", "Abstain"],
+        ["Ann Roe", "943", "69", "7"],
+        ["(2) The shareholders ratified the choice of auditors:", "", "", ""],
+        ["For", "", "", "1,125"],
+        ["Against", "", "", "65"],
+        ["(3) The shareholders approved, on an advisory basis, the pay:", "", "", ""],
+        ["For", "", "", "901"],
+        ["Against", "", "", "110"],
+    ]
+    assert table_lines(grid) == [
+        "Nominee: Ann Roe | For: 943 | Against: 69 | Abstain: 7",
+        "(2) The shareholders ratified the choice of auditors. | For: 1,125",
+        "(2) The shareholders ratified the choice of auditors. | Against: 65",
+        "(3) The shareholders approved, on an advisory basis, the pay. | For: 901",
+        "(3) The shareholders approved, on an advisory basis, the pay. | Against: 110",
+    ]
+
+
+def test_a_short_heading_within_a_table_leaves_its_rows_their_columns():
+    grid = [["Item", "2021", "2022"], ["Assets of the group:", "", ""], ["Cash", "", "4"], ["Stock", "", "9"]]
+    assert table_lines(grid) == [
+        "Item: Assets of the group, Cash | 2022: 4",
+        "Item: Assets of the group, Stock | 2022: 9",
+    ]
