@@ -54,6 +54,18 @@ def open_pdf(page, name="Open the PDF at page 2"):
     page.get_by_role("button", name=name).click()
 
 
+def test_on_a_phone_a_page_opens_at_the_beginning_of_its_lines(visit, scripted_url, ask, survey):
+    page = visit(scripted_url(default=f'Granite is wet [1].\n\nQUOTES\n[1] "{QUOTE}"', files=[survey]))
+    page.set_viewport_size({"width": 390, "height": 844})
+    ask(page, "Where is granite quarried?")
+    open_pdf(page)
+    viewer = page.get_by_role("dialog", name="survey")
+    expect(viewer.locator("mark").first).to_be_in_viewport()
+    room = viewer.locator(".viewer-room")
+    assert room.evaluate("room => room.scrollWidth > room.clientWidth")
+    expect(room).to_have_js_property("scrollLeft", 0)
+
+
 def test_a_quote_is_marked_over_lines_hyphens_and_ligatures(visit, scripted_url, ask, survey):
     page = visit(scripted_url(default=f'Granite is wet [1].\n\nQUOTES\n[1] "{QUOTE}"', files=[survey]))
     ask(page, "Where is granite quarried?")

@@ -26,7 +26,11 @@ def test_an_operator_connects_a_model_on_the_page(visit, empty_url, tmp_path, as
         expect(page.get_by_text("Answers are written by: No language model")).to_be_visible()
         assert page.locator("dialog legend").all_inner_texts()[0] == "How answers are written"
         assert page.locator("dialog legend").all_inner_texts()[-1] == "How documents are read"
-        page.get_by_role("dialog").get_by_role("button", name="Connect a language model").click()
+        connect = page.get_by_role("dialog").get_by_role("button", name="Connect a language model")
+        frame, inside = page.locator(".model-field").bounding_box(), connect.bounding_box()
+        assert frame["x"] < inside["x"]
+        assert inside["y"] + inside["height"] < frame["y"] + frame["height"]
+        connect.click()
         page.get_by_label("Address").fill(server.url)
         page.get_by_label("Key").fill("sk-wrong")
         page.get_by_role("button", name="Connect", exact=True).click()

@@ -160,9 +160,18 @@ class PdfView {
       range.setEnd(node, end);
       range.surroundContents(h("mark"));
     }
-    this.room.querySelector("mark")?.scrollIntoView({ block: "center", inline: "nearest" });
+    this.#scrollTo(this.room.querySelector("mark"));
     if (this.page === at || spans.length) this.#say(!spans.length ? NOT_FOUND : share > 0.95 ? MARKED : IN_PART, !spans.length);
     else this.#say("");
+  }
+
+  /** Bring a mark into view; on a narrow screen with the beginning of its lines, unless it begins far to the right. */
+  #scrollTo(mark) {
+    if (!mark) return;
+    mark.scrollIntoView({ block: "center", inline: "nearest" });
+    const { room } = this;
+    const left = mark.getBoundingClientRect().left - room.getBoundingClientRect().left + room.scrollLeft;
+    if (left < room.clientWidth / 2) room.scrollLeft = 0;
   }
 
   #say(text, loud = false) {
