@@ -54,16 +54,18 @@ def open_pdf(page, name="Open the PDF at page 2"):
     page.get_by_role("button", name=name).click()
 
 
-def test_on_a_phone_a_page_opens_at_the_beginning_of_its_lines(visit, scripted_url, ask, survey):
-    page = visit(scripted_url(default=f'Granite is wet [1].\n\nQUOTES\n[1] "{QUOTE}"', files=[survey]))
+def test_on_a_phone_a_page_opens_at_the_beginning_of_its_lines(visit, scripted_url, ask, tmp_path):
+    line = "Granite from the eleven quarries of the north is wet in spring, as all who broke it say."
+    wide = make_pdf(tmp_path / "wide.pdf", [[line, "It dries in May."]])
+    page = visit(scripted_url(default=f'Granite is wet [1].\n\nQUOTES\n[1] "{line}"', files=[wide]))
     page.set_viewport_size({"width": 390, "height": 844})
     ask(page, "Where is granite quarried?")
-    open_pdf(page)
-    viewer = page.get_by_role("dialog", name="survey")
-    expect(viewer.locator("mark").first).to_be_in_viewport()
-    room = viewer.locator(".viewer-room")
-    assert room.evaluate("room => room.scrollWidth > room.clientWidth")
-    expect(room).to_have_js_property("scrollLeft", 0)
+    open_pdf(page, "Open the PDF at page 1")
+    viewer = page.get_by_role("dialog", name="wide")
+    expect(viewer.get_by_role("status")).to_have_text("The quote is marked.")
+    room, mark = viewer.locator(".viewer-room"), viewer.locator("mark").first
+    assert mark.bounding_box()["width"] > room.bounding_box()["width"]
+    assert room.evaluate("room => room.scrollLeft") == 0
 
 
 def test_a_quote_is_marked_over_lines_hyphens_and_ligatures(visit, scripted_url, ask, survey):
