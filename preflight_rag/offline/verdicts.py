@@ -156,10 +156,12 @@ class VerdictReader:
         denied = turned < 0 and first.head + first.direction <= -DECIDED and first.covered >= COVERED
         denied = denied and not terms.names & terms.unseen and not _disputed(first, read)
         denied = denied and _says_no(question, first) and speaks_of_object(question, first.near.sentence.text)
-        nearest: dict[int, str] = {} if denied else self.likest(question, read, stated, fit)
+        nearest: dict[int, str] = {}
         for item in [*([first] if denied else []), *sorted(stated, key=lambda item: -item.weight)]:
             nearest.setdefault(item.n, item.near.sentence.text)
-        quotes = tuple(nearest.items())[:MAX_QUOTED]
+        # It stands beside the finding of its passage, not in its place.
+        likest = [] if denied else self.likest(question, read, stated, fit)
+        quotes = tuple(dict.fromkeys([*likest, *nearest.items()]))[:MAX_QUOTED]
         choice = options.get("no" if side < 0 else "yes", options.get("maybe"))
         if not denied:
             shown = by_year(question, {item.source.n: item.source for item in read}, quotes, lead)
@@ -169,17 +171,17 @@ class VerdictReader:
 
     def likest(
         self, question: str, read: Sequence[ReadPassage], stated: Sequence[ReadSentence], fit: SentenceFit
-    ) -> dict[int, str]:
-        """Return the sentence of all passages that is most like the question, by its passage, if no finding is as like.
+    ) -> list[tuple[int, str]]:
+        """Return the sentence most like the question, as (passage, sentence); [] where a finding is as like.
 
         The reader may see no answer in a passage whose one short sentence decides: "No dogs are permitted."
         """
         stating = [each for each in sentences_of([item.source for item in read]) if not NO_FINDING.search(each.text)]
         first = next(iter(self.sentences.rank(question, stating, MAX_COMPARED)), None)
-        likest = max(item.near.score for item in stated)
-        if first is None or first.score <= likest or fit.other_subject(first.sentence.n, first.sentence.text):
-            return {}
-        return {first.sentence.n: first.sentence.text}
+        as_like = max(item.near.score for item in stated)
+        if first is None or first.score <= as_like or fit.other_subject(first.sentence.n, first.sentence.text):
+            return []
+        return [(first.sentence.n, first.sentence.text)]
 
     def findings(self, question: str, read: Sequence[ReadPassage], terms: QuestionTerms) -> list[ReadSentence]:
         """Return the sentences that are findings and relevant to the question, nearest first, each read alone."""

@@ -133,7 +133,7 @@ class Given(VerdictReader):
         return self.stated
 
     def likest(self, question, read, stated, fit):
-        return {}
+        return []
 
 
 @st.composite
