@@ -371,7 +371,6 @@ class AnswerReader:
             # All words of the question stand in that document, some in its file's name, which no list of words has.
             return evidence(*by_year(question, by_number, fields, CLOSEST), judgement.why_unclaimed())
         if named := named_lines(question, sources):
-            named = [each for each in named if not fit.of_other_part(*each)] or named
             if not asks_for_lines(question):
                 named = with_rows_for_legends(named, question, sources)
                 named = [*named, *self._prose_beside(named, question, read, fit)]

@@ -59,8 +59,6 @@ _COMES = re.compile(
     re.I,
 )
 _ASKS_LEAVING = re.compile(r"\b(?:former|previous|retir\w+|resign\w*|step\w* down|left|leav\w+|before|until)\b", re.I)
-_FIELD = re.compile(r"[^:|\n]{1,40}: [^|\n]{1,60}$")
-"""A short line with a name and a value: of two, each is about what its name says."""
 _TOKEN = re.compile(r"\w+(?:[-'’]\w+)*")
 _POINTS_BACK = re.compile(
     r"(?:it|its|they|their|them|he|his|she|her|this|these|that|those|both|the (?:latter|former|same))\b", re.I
@@ -146,16 +144,6 @@ class SentenceFit:
         if source is None:
             return False
         return text in (source.heading, *(heading for _, heading in _plain_headings(source.text)))
-
-    def of_other_part(self, n: int, quote: str) -> bool:
-        """Return whether a stretch of a passage stands under another heading than nearly the same that is asked for."""
-        return any(
-            other.source is item.source
-            and other.placed & self._terms > item.placed & self._terms
-            and _parallel(item, other, self._terms)
-            for item in self._at(n, quote)
-            for other in self.sentences[n]
-        )
 
     def may_claim(self, n: int, quote: str) -> bool:
         """Return whether an answer in a quote of a passage may be claimed.
@@ -256,7 +244,6 @@ class SentenceFit:
     def _placed(self, source: Source) -> list[PlacedSentence]:
         """Return the sentences of a source with their headings and the question's words in them."""
         headings = [(match.start(), match["marked"] or match["ruled"]) for match in _HEADING.finditer(source.text)]
-        headings = sorted([*headings, *_plain_headings(source.text)])
         title = frozenset(words_by_token(source.title))
         found: list[PlacedSentence] = []
         before: tuple[str, frozenset[str]] = "", frozenset()
@@ -300,12 +287,8 @@ def _plain_headings(text: str) -> list[tuple[int, str]]:
 
 def _parallel(a: PlacedSentence, b: PlacedSentence, asked: frozenset[str]) -> bool:
     """Return whether two sentences say nearly the same, but for the words that tell one thing from another."""
-    if a is b:
-        return False
-    if a.source is b.source and _FIELD.match(a.text) and _FIELD.match(b.text):
-        return True
     shared, least = a.terms & b.terms, min(len(a.terms), len(b.terms))
-    return bool(shared & asked) and len(shared) >= PARALLEL * least
+    return a is not b and bool(shared & asked) and len(shared) >= PARALLEL * least
 
 
 def _has_another(item: PlacedSentence, other: PlacedSentence, term: str) -> bool:

@@ -8,7 +8,7 @@ from one_word_pairs import PAIRS
 from preflight_rag import Preflight
 from preflight_rag.state.reading import Source
 from preflight_rag.text.negation import polarity
-from preflight_rag.text.sentence_fit import SentenceFit, _plain_headings
+from preflight_rag.text.sentence_fit import SentenceFit
 
 HUTS = """# Huts on the ridge
 
@@ -118,17 +118,3 @@ def test_who_leaves_an_office_is_not_who_holds_it(question, misfits):
     fit = SentenceFit(question, [Source(1, "p", "News", f"{leaving} {coming}")])
     assert fit.misfits(1, leaving) is misfits
     assert not fit.misfits(1, coming)
-
-
-@pytest.mark.parametrize(
-    ("text", "headings"),
-    [
-        ("Roses\nThey bloom in May.\nLilies\nThey bloom in June.", ["Roses", "Lilies"]),
-        ("Garden\nRoses\nThey bloom in May.\nLilies\n- May\n- June", ["Roses", "Lilies"]),
-        ("Roses\nThey bloom in May.", []),
-        ("Anna\nBeata\nCarla\nThey came.", []),
-        ("Rose: red\nThey bloom.\nLily: white\nThey fade.", []),
-    ],
-)
-def test_headings_without_a_mark_are_short_lines_above_text(text, headings):
-    assert [text[at:].split("\n")[0] for at, _ in _plain_headings(text)] == headings

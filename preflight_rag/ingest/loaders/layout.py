@@ -24,10 +24,9 @@ _UNDERLINE = re.compile(r"([=\-~^\"'*+#_])\1{3,}")
 """The line of marks under a heading of a plain text, or one that parts it; a dash of prose has three at most."""
 _NEIGHBOURS = 8
 _FULL_LINE = 0.75
-_HEADING = 0.5
 _EDGE_LINES = 2
 _MIN_PAGES = 4
-"""Fewer pages show no running heads; this number and the four above are guesses."""
+"""Fewer pages show no running heads; this number and the three above are guesses."""
 
 
 def vocabulary(lines: Sequence[str]) -> Counter[str]:
@@ -64,9 +63,6 @@ def paragraphs(lines: Sequence[str], known: Counter[str], *, wrapped_at: int = 0
         width = wrapped_at or _width(lines, index - 1)
         full = width - len(line.split()[0]) if wrapped_at else _FULL_LINE * width
         separator = _separator(previous, line, width, full) if previous else None
-        below = lines[index + 1] if index + 1 < len(lines) else ""
-        if separator == " " and below and _is_heading(previous, line, width):
-            separator = None
         if separator is None:
             joined.append([line])
         elif previous.endswith((HYPHEN, "-")) and separator == "":
@@ -76,12 +72,6 @@ def paragraphs(lines: Sequence[str], known: Counter[str], *, wrapped_at: int = 0
             joined[-1].append(separator + line)
         previous = line
     return ["".join(parts).replace(HYPHEN, "") for parts in joined]
-
-
-def _is_heading(previous: str, line: str, width: float) -> bool:
-    """Return whether a line that others stand below is a heading under a paragraph: prose would have filled it."""
-    ends = _TERMINAL.search(previous) is not None
-    return ends and len(line) < _HEADING * width and line[0].isupper() and line[-1].isalnum()
 
 
 def is_table_row(line: str) -> bool:

@@ -37,8 +37,8 @@ and characters of such a name."""
 OVERLAP = 0.1
 """By how many heights of a letter a figure begins before the text in front of it ends where it is another cell's; a
 guess above what letters that are set close to each other share."""
-RAISED, SMALLER = 0.2, 0.85
-"""By how many heights of a figure a mark stands above its foot, and which share of its height it has; guesses."""
+RAISED = 0.2
+"""By how many heights of a figure a mark stands above its foot; a guess."""
 STEP = 3.0
 """Points by which a label is indented; this number and the six above were set by hand on FinanceBench's filings."""
 TYPED_GAP = 1.7
@@ -158,26 +158,18 @@ def raise_marks(page: PdfTextPage, text: str) -> str:
 
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
     pointers = [ctypes.byref(value) for value in (left, right, bottom, top)]
-
-    def is_there(place: int) -> bool:
-        """Whether a letter's box could be read, and is its own: PDFium leaves out some letters of the text."""
-        is_same = raw.FPDFText_GetUnicode(page, place) == ord(text[place])
-        return is_same and bool(raw.FPDFText_GetCharBox(page, place, *pointers))
-
     pieces, done = [], 0
     for match in _MARKED_FIGURE.finditer(text):
-        if not is_there(match.start()):
+        if not raw.FPDFText_GetCharBox(page, match.start(), *pointers):
             continue
-        foot, height, edge = bottom.value, top.value - bottom.value, right.value
+        foot, height = bottom.value, top.value - bottom.value
         place = match.end()
-        while place > match.start() + 1 and text[place - 1].isalnum() and is_there(place - 1):
-            is_small = top.value - bottom.value < SMALLER * height
-            is_beside = left.value > edge - OVERLAP * height  # of a line that is turned, letters are above each other
-            if not (is_small and is_beside) or bottom.value < foot + RAISED * height:
+        while place > match.start() + 1 and raw.FPDFText_GetCharBox(page, place - 1, *pointers):
+            if bottom.value < foot + RAISED * height or not text[place - 1].isalnum():
                 break
             place -= 1
         mark = text[place : match.end()]
-        if mark and len(mark) <= (2 if mark.isdigit() else 1):
+        if mark and (mark.isdigit() or len(mark) == 1):
             pieces += [text[done:place], raised(mark)]
             done = match.end()
     return "".join([*pieces, text[done:]])
