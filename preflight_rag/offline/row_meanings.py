@@ -16,7 +16,7 @@ from preflight_rag.offline.row_marks import MOST_OTHERS, MOST_ROWS, Condition, c
 from preflight_rag.state.reading import Draft, Source
 from preflight_rag.text.dates import MONTHS
 from preflight_rag.text.headers import no_rows_marked, rows_marked, why_unclaimed
-from preflight_rag.text.legends import is_note, meanings_of
+from preflight_rag.text.legends import explains, is_note, meanings_of
 from preflight_rag.text.tables import TableRow, parse_row
 from preflight_rag.text.words import STOP_WORDS, words
 
@@ -41,6 +41,10 @@ class _Line:
     def columns(self) -> list[str]:
         """The names of its columns, without that of the first and those of notes."""
         return [cell.column for cell in self.row.cells[1:] if not is_note(cell.column)]
+
+    def is_explained_by(self, text: str) -> bool:
+        """Return whether a line or sentence is a legend's, on a mark of the row."""
+        return any(explains(text, cell.column, cell.text) for cell in self.row.cells)
 
     def has(self, meaning: str, column: str) -> bool:
         """Return whether a mark of the row has a meaning, in a column or, where none is named, in any."""
@@ -91,7 +95,7 @@ def with_rows_for_legends(
     found: dict[tuple[int, str], None] = {}
     for n, quote in quotes:
         is_explained = any(line.text == quote for line in lines)
-        rows = [line for line in lines if not is_explained and any(meaning in quote for _, meaning in line.meanings)]
+        rows = [line for line in lines if not is_explained and line.is_explained_by(quote)]
         terms = {line.text: asked & frozenset(words(line.text)) for line in rows}
         counts = Counter(chain.from_iterable(terms.values()))  # a word of few rows names them
         shares = {text: sum(1 / counts[term] for term in sorted(own)) for text, own in terms.items()}

@@ -269,18 +269,49 @@ def is_note(column: str) -> bool:
 
 
 def meanings_of(column: str, cell: str) -> list[str]:
-    """Return the meanings that marks of a cell have, as `with_legends` writes them; [] of another cell."""
+    """Return the meanings that marks of a cell have, as `with_legends` writes them; [] of another cell.
+
+    A meaning has words: "9 (8)" is a mean with its standard deviation.
+    """
+    return [each for each in map(str.strip, _in_brackets(column, cell)) if _WORD.search(each)]
+
+
+def _in_brackets(column: str, cell: str) -> list[str]:
+    """Return what a cell writes behind its marks, be they marks with a meaning or not."""
     if is_note(column):
         return [cell]
     if not cell.endswith(")") or " (" not in cell:
         return []
     value, _, inner = cell[:-1].partition(" (")
     is_number = is_figure(value) and not _NUMBER_CODE.fullmatch(value)
-    if _WHOLE.fullmatch(value) and all(map(_is_code, _BETWEEN.split(value))) and not is_number:
-        listed = _WRITTEN.split(inner)
-        return [each for each in map(str.strip, listed) if each] if len(listed) > 1 else [inner]
     listed = _WRITTEN.split(inner)
-    return [each for each in map(str.strip, listed[1:]) if each] if not listed[0] else []
+    if _WHOLE.fullmatch(value) and all(map(_is_code, _BETWEEN.split(value))) and not is_number:
+        return listed if len(listed) > 1 else [inner]
+    return listed[1:] if not listed[0] else []
+
+
+def explains(text: str, column: str, cell: str) -> bool:
+    """Return whether a line or sentence is what a legend says of a cell's mark: "○ closed", "S = Sundays only".
+
+    The mark stands directly before its meaning, or the whole text is the meaning: "Buses marked * do not run.".
+    """
+    marks = column.split()[1:] if is_note(column) else _BETWEEN.split(cell.partition(" (")[0])
+    for meaning in meanings_of(column, cell):
+        at = text.find(meaning)
+        if at < 0 or text[at + len(meaning) :][:1].isalnum():
+            continue
+        before = text[:at].rstrip(" \t:=)]–—-")
+        befores = (before, before.rstrip("*_`"))  # of a mark in bold, or a star
+        is_whole = text.strip(" .") == meaning.strip(" .")
+        if is_whole or any(_ends_with(each, mark) for each in befores for mark in marks if mark):
+            return True
+    return False
+
+
+def _ends_with(text: str, mark: str) -> bool:
+    """Return whether a text ends with a mark that is no end of a word."""
+    rest = text.removesuffix(mark)
+    return rest != text and not rest[-1:].isalnum()
 
 
 def _tables(lines: Sequence[str]) -> Iterator[list[int]]:

@@ -5,6 +5,7 @@ import pytest
 from preflight_rag import Preflight
 from preflight_rag.offline.row_meanings import explained_rows, with_rows_for_legends
 from preflight_rag.state.reading import Source
+from preflight_rag.text.legends import explains
 
 WELLS = (
     "Well: Oakham | State: ● (open to the public)\nWell: Pinfold | State: ○ (closed until further notice)\n"
@@ -70,6 +71,34 @@ def test_rows_stand_in_the_place_of_a_legend():
     quotes = [(1, "● open to the public ○ closed until further notice"), (1, "A sentence.")]
     found = with_rows_for_legends(quotes, "Is the Pinfold well open?", [source(WELLS)])
     assert found == [(1, "Well: Pinfold | State: ○ (closed until further notice)"), (1, "A sentence.")]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "text"),
+    [
+        ("1171 were screened, and 687 completed 8 weeks.", "Group: Drug | Mean: 9 (8)\nGroup: Placebo | Mean: 8 (8)"),
+        ("The museum is closed until further notice.", WELLS),
+        ("An early shift begins at six.", ROTA),
+        ("The ferry carries no cars in winter.", BOATS),
+    ],
+)
+def test_a_sentence_with_words_of_a_meaning_is_no_legend(sentence, text):
+    assert with_rows_for_legends([(1, sentence)], "How many completed it?", [source(text)]) == [(1, sentence)]
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "cell", "is_legend"),
+    [
+        ("S = summer only", "Sunday", "11:00 S (S: summer only)", True),
+        ("E: early shift; L: late shift", "Mon", "E (early shift)", True),
+        ("○ closed", "State", "○ (closed)", True),
+        ("* estimated", "Note *", "estimated", True),
+        ("Line 2 closed", "State", "X (closed)", False),
+        ("Buses marked * do not run.", "Note *", "Buses marked * do not run", True),
+    ],
+)
+def test_a_legend_has_the_mark_before_its_meaning(text, column, cell, is_legend):
+    assert explains(text, column, cell) is is_legend
 
 
 def test_questions_over_a_file_are_answered_by_marks(tmp_path):
