@@ -10,15 +10,14 @@ from __future__ import annotations
 import re
 
 from preflight_rag.offline.found_answers import PassageAnswer
-from preflight_rag.text.offices import attached_names, names_office
+from preflight_rag.text.names import surface_names
+from preflight_rag.text.offices import attached_names, names_office, spelled_out
 from preflight_rag.text.tables import is_row
 from preflight_rag.text.words import STOP_WORDS, words, words_by_token
 
-_NAME = re.compile(r"(?<![\w.’'])[A-Z][a-zà-ÿ]+(?:-[A-Z][a-zà-ÿ]+)*(?: [A-Z][a-zà-ÿ]+(?:-[A-Z][a-zà-ÿ]+)*)*")
-_NO_NAME = re.compile(
-    r"(?:What|Which|Who|Whose|Whom|When|Where|Why|How|And|But|Is|Are|Was|Were|Do|Does|Did|Can|Could|May|Must|Should|Will"
-    r"|In|On|At|Of|For|From|By|Since|Until|The|A|An|Please|January|February|March|April|June|July|August|September"
-    r"|October|November|December|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|I|Table|Figure|Section)$"
+_DAY_OR_MONTH = re.compile(
+    r"january|february|march|april|may|june|july|august|september|october|november|december"
+    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
 )
 _GOES_ON = re.compile(
     r"^\W*(?:it|its|they|their|he|his|she|her|this|that|these|those|we|our|the|a|an|there|in|on|at|since|after|before"
@@ -46,21 +45,17 @@ def is_about_another(question: str, answer: PassageAnswer, office: tuple[str, ..
     )
 
 
-def names_of(question: str) -> list[str]:
-    """Return the names in a question, words with a capital side by side as one; no first word of a question."""
-    found = []
-    for match in _NAME.finditer(question):
-        kept = [part for part in match[0].split() if not _NO_NAME.match(part)]
-        if kept:
-            found.append(" ".join(kept))
-    return found
+def _names_of(question: str) -> list[str]:
+    """Return the names in a question, in lower case; neither an office's abbreviation is one nor a month or weekday."""
+    found = surface_names(spelled_out(question))
+    return [" ".join(name) for name in found if not _DAY_OR_MONTH.fullmatch(name[0])]
 
 
 def _lacks_a_name(question: str, answer: PassageAnswer) -> bool:
     """Return whether a name of the question stands neither with the sentence nor, where it goes on, before it."""
     source = answer.source
     placed = frozenset(words_by_token(f"{source.title} {source.heading} {answer.quote}"))
-    missing = [name for name in names_of(question) if placed.isdisjoint(words_by_token(name))]
+    missing = [name for name in _names_of(question) if placed.isdisjoint(words_by_token(name))]
     if not missing:
         return False
     passage = frozenset(words_by_token(source.text))
@@ -71,7 +66,7 @@ def _lacks_the_event(question: str, answer: PassageAnswer) -> bool:
     """Return whether a question for when or where has words beside names of which the sentence has none."""
     if not _ASKS_EVENT.search(question):
         return False
-    named = frozenset(words_by_token(" ".join(names_of(question))))
+    named = frozenset(words_by_token(" ".join(_names_of(question))))
     event = frozenset(words(question)) - STOP_WORDS - named
     source = answer.source
     return bool(event) and event.isdisjoint(words_by_token(f"{source.title} {source.heading} {answer.quote}"))
@@ -82,7 +77,7 @@ def _is_of_another_house(question: str, answer: PassageAnswer, office: tuple[str
 
     "Norwich City manager Mike Walker" is no manager of Wolves.
     """
-    asked = frozenset(words_by_token(" ".join(names_of(question))))
+    asked = frozenset(words_by_token(" ".join(_names_of(question))))
     if not asked or not names_office(answer.quote, office):
         return False
     houses = attached_names(answer.quote, office, near=answer.span.text)

@@ -46,7 +46,7 @@ _WORD = re.compile(r"[^\W_]+")
 def other_spelling(question: str) -> str:
     """Return a question with an office's abbreviation spelled out, or its long form abbreviated; "" without either."""
     if _ABBREVIATION.search(question):
-        return _spelled(question)
+        return spelled_out(question)
     short = {long: abbreviation.upper() for abbreviation, long in _LONG_FORMS.items()}
     return _LONG_FORM.sub(lambda match: short[match[0].casefold()], question) if _LONG_FORM.search(question) else ""
 
@@ -67,7 +67,7 @@ def asked_office(question: str) -> tuple[str, ...]:
 
     An abbreviation is spelled out: ("chief", "executive", "officer") for "CEO".
     """
-    match = _ASKED.search(_spelled(question))
+    match = _ASKED.search(spelled_out(question))
     if match is None:
         return ()
     return tuple(word for word in _tokens(match["office"]) if word not in _NO_PART_OF_IT)
@@ -78,7 +78,7 @@ def names_office(text: str, office: tuple[str, ...]) -> bool:
 
     "Chief executive" is enough for a chief executive officer; a vice president is not a president.
     """
-    tokens = _tokens(_spelled(text))
+    tokens = _tokens(spelled_out(text))
     needed = office[:-1] if len(office) > 2 and office[-1] == "officer" else office
     turned = (office[-1], "of", *office[:-1]) if len(office) > 1 else ()
     places = range(len(tokens))
@@ -132,7 +132,7 @@ def _stands_at(tokens: list[str], place: int, office: tuple[str, ...]) -> bool:
     return not another and tuple(tokens[place : place + len(office)]) == office
 
 
-def _spelled(text: str) -> str:
+def spelled_out(text: str) -> str:
     """Return a text with all abbreviations of offices spelled out."""
     return _ABBREVIATION.sub(lambda match: _LONG_FORMS[match[0].casefold()], text)
 
