@@ -19,7 +19,8 @@ _LONG_FORMS = {
 """Long forms of the abbreviations of which each has one usual meaning."""
 _HEADS = (
     r"officer|executive|president|director|manager|chair|chairman|chairwoman|chairperson|secretary|minister|treasurer"
-    r"|editor|head|lead|leader|partner|counsel|auditor|engineer|physician|investigator"
+    r"|editor|head|lead|leader|partner|counsel|auditor|engineer|physician|investigator|captain|coach|mayor|governor|dean"
+    r"|principal|caretaker|curator"
 )
 _ABBREVIATION = re.compile(rf"\b(?:{'|'.join(_LONG_FORMS)})\b", re.IGNORECASE)
 _LONG_FORM = re.compile(rf"\b(?:{'|'.join(_LONG_FORMS.values())})\b", re.IGNORECASE)
