@@ -1,12 +1,15 @@
 """What a turn reads with a model whose speed is known, and that a fast one changes nothing."""
 
+import asyncio
 import json
+import os
 
 import pytest
+from blockbuster import BlockingError, blockbuster_ctx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.models.chat.measured_speed import FILE, MeasuredSpeed
+from preflight_rag.models.chat.measured_speed import FILE, MOST_UNCITED, MeasuredSpeed
 from preflight_rag.models.planning import PASSAGE_TOKENS, expected_seconds, plan_note, within_time
 from preflight_rag.state.context import Settings
 from preflight_rag.state.values import Speed
@@ -80,6 +83,24 @@ def test_a_speed_is_kept_for_each_model(tmp_path):
     again = MeasuredSpeed("openai:a http://localhost:1/v1", tmp_path)
     assert again.speed == Speed(reads=100, writes=10)
     assert MeasuredSpeed("openai:b", tmp_path).speed is None
+
+
+def test_what_is_learned_of_a_model_is_stored_without_blocking_the_event_loop(tmp_path):
+    async def learn() -> None:
+        model = MeasuredSpeed("openai:a", tmp_path)
+        with blockbuster_ctx():  # what `langgraph dev` watches with
+            with pytest.raises(BlockingError):
+                os.mkdir(tmp_path / "other")
+            model.measured(read=1_000, seconds_to_first=10, written=40, seconds_after=4)
+            model.found_schema(taken=True)
+            for _ in range(MOST_UNCITED):
+                model.answered(cited=False)
+
+    asyncio.run(learn())
+    again = MeasuredSpeed("openai:a", tmp_path)
+    assert again.speed == Speed(reads=100, writes=10)
+    assert again.takes_schema is True
+    assert not again.cites
 
 
 def test_one_busy_call_does_not_stand_for_all(tmp_path):

@@ -7,6 +7,7 @@ for its turn.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
@@ -71,13 +72,13 @@ class MeasuredSpeed:
         uncited = 0 if cited else min(self._uncited + 1, MOST_UNCITED)
         if uncited != self._uncited and self.cites:
             self._uncited = uncited
-            _write(self._path, self._model, {"uncited": uncited})
+            self._store("uncited")
 
     def found_schema(self, *, taken: bool) -> None:
         """Store whether the model's server accepts a JSON schema for replies."""
         if self.takes_schema is not taken:
             self.takes_schema = taken
-            _write(self._path, self._model, {"schema": taken})
+            self._store("schema")
 
     @property
     def speed(self) -> Speed | None:
@@ -129,7 +130,43 @@ class MeasuredSpeed:
         kept = self._kept
         if kept is None or max(abs(new.reads / kept.reads - 1), abs(new.writes / kept.writes - 1)) > WORTH_KEEPING:
             self._kept = new
-            _write(self._path, self._model, {"reads": round(new.reads, 2), "writes": round(new.writes, 2)})
+            self._store("reads", "writes")
+
+    def _store(self, *fields: str) -> None:
+        """Write fields of the model's entry.
+
+        Within an event loop one of its threads writes, since LangGraph's server allows no blocking call in the loop
+        itself. Values are taken when they are written, so that two threads may write in any order.
+        """
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self._write(fields)
+        else:  # the loop waits for its threads before it ends
+            loop.run_in_executor(None, self._write, fields)
+
+    def _write(self, fields: tuple[str, ...]) -> None:
+        """Replace the model's entry atomically; if the file cannot be written, the next process measures again."""
+        with _lock:
+            kept = self._kept
+            now = {
+                "uncited": self._uncited,
+                "schema": self.takes_schema,
+                "reads": round(kept.reads, 2) if kept else None,
+                "writes": round(kept.writes, 2) if kept else None,
+            }
+            entries = _read(self._path)
+            before = entries.pop(self._model, None)
+            changed = {field: now[field] for field in fields}
+            entries[self._model] = {**before, **changed} if isinstance(before, dict) else changed
+            most = dict(list(entries.items())[-MOST:])
+            try:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                with NamedTemporaryFile("w", dir=self._path.parent, delete=False, encoding="utf-8") as file:
+                    json.dump(most, file, indent=1)
+                os.replace(file.name, self._path)
+            except OSError as error:
+                log.debug("what is known of %s is not stored: %s", self._model, error)
 
 
 def _speed_of(entry: object) -> Speed | None:
@@ -148,19 +185,3 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return entries if isinstance(entries, dict) else {}
-
-
-def _write(path: Path, model: str, entry: Mapping[str, Any]) -> None:
-    """Replace one entry atomically; if the file cannot be written, the next process measures again."""
-    with _lock:
-        entries = _read(path)
-        before = entries.pop(model, None)
-        entries[model] = {**before, **entry} if isinstance(before, dict) else dict(entry)
-        kept = dict(list(entries.items())[-MOST:])
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
-                json.dump(kept, file, indent=1)
-            os.replace(file.name, path)
-        except OSError as error:
-            log.debug("the speed of %s is not kept: %s", model, error)
