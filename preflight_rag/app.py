@@ -582,11 +582,9 @@ class Preflight:
         discard: bool,
         changes: GivenSettings,
     ) -> Ask:
-        if isinstance(options, str) or len(options) == 1:
-            raise UsageError(
-                f"options={options!r} is not a choice between options",
-                help="Give two or more options (--option, repeated).",
-            )
+        from preflight_rag.conversation.questions import check_options
+
+        check_options(options)
         settings = self._settings(changes)
         own = self.settings.extractive_reader
         by_rule = model == OFFLINE or (model is None and self.reader.by_rule)

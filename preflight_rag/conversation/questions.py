@@ -55,6 +55,15 @@ def check_question(question: str, longest: int) -> None:
         )
 
 
+def check_options(options: Sequence[str]) -> None:
+    """Raise UsageError unless the options are several, or none at all."""
+    if isinstance(options, str) or len(options) == 1:
+        raise UsageError(
+            f"options={options!r} is not a choice between options",
+            help="Give two or more options (--option, repeated).",
+        )
+
+
 def normalised(text: str) -> str:
     """Return a text in Unicode's composed form, without control characters, with single spaces."""
     composed = unicodedata.normalize("NFC", text)

@@ -14,6 +14,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.types import Receive, Scope, Send
 
+from preflight_rag.conversation.questions import check_options, check_question, normalised
 from preflight_rag.graph.events import ProgressEvent, StageEvent, TokenEvent
 from preflight_rag.library.search.filters import Filter
 from preflight_rag.server.access import User
@@ -138,6 +139,10 @@ async def ask(body: AskBody, request: Request, service: ServiceOf, user: UserOf)
     shown = str(body.thread_id) if goes_on else new_thread_id(PAGE if body.html else "api")
     thread_id = user.thread(validate_thread_id(shown))
     settings, model = with_instructions(body.turn_settings(service), service), service.model_of(body.model)
+    # Refused here what the turn would refuse, since the stream of a busy server may have begun by then.
+    check_options(body.options)
+    check_question(normalised(body.question), service.preflight.settings.max_question_chars)
+    json.dumps(body.model_dump(), ensure_ascii=False).encode()  # fails on a lone surrogate
 
     async def start() -> AsyncGenerator[Event, None]:
         if body.turn is not None:

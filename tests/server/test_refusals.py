@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 from serving import running
 
-from preflight_rag.server import ServerOptions
+from preflight_rag.server import ServerOptions, turns
 from preflight_rag.testing.scripted_server import ScriptedServer
 
 pytestmark = pytest.mark.slow
@@ -19,6 +19,13 @@ JSON = {"content-type": "application/json"}
 def served(offline_app, client_of):
     with running(offline_app) as url:
         yield client_of(url)
+
+
+@pytest.fixture
+def busy(served, monkeypatch):
+    """A server whose streams begin before their turns do: what the turn itself refuses comes too late."""
+    monkeypatch.setattr(turns, "EARLY_SECONDS", 0)
+    return served
 
 
 def error_of(response):
@@ -58,9 +65,9 @@ def error_of(response):
     ],
 )
 @pytest.mark.parametrize("stream", [True, False])
-def test_a_question_that_cannot_be_asked(served, content, said, stream):
+def test_a_question_that_cannot_be_asked(busy, content, said, stream):
     content = content.replace(b'"question"', b'"stream": false, "question"', 1) if not stream else content
-    status, code, message = error_of(served.post("/api/ask", content=content, headers=JSON))
+    status, code, message = error_of(busy.post("/api/ask", content=content, headers=JSON))
     assert status == 400
     assert code in ("invalid_request", "usage")
     assert re.search(said, message)
@@ -230,9 +237,9 @@ HALF = '"\\ud800"'
         ("POST", "/v1/responses", '{"model": "preflight", "input": "x", "instructions": %s}'),
     ],
 )
-def test_half_a_character_is_refused_wherever_it_stands(served, method, path, body):
+def test_half_a_character_is_refused_wherever_it_stands(busy, method, path, body):
     """JSON can escape one half of a pair of surrogates, and nothing can store it."""
-    response = served.request(method, path, content=(body % HALF).encode(), headers=JSON)
+    response = busy.request(method, path, content=(body % HALF).encode(), headers=JSON)
     assert response.status_code == 400, response.text
     assert "lone surrogate" in response.text
-    assert served.get("/health").status_code == 200
+    assert busy.get("/health").status_code == 200
