@@ -162,10 +162,11 @@ def raise_marks(page: PdfTextPage, text: str) -> str:
     for match in _MARKED_FIGURE.finditer(text):
         if not raw.FPDFText_GetCharBox(page, match.start(), *pointers):
             continue
-        foot, height = bottom.value, top.value - bottom.value
+        foot, height, end = bottom.value, top.value - bottom.value, right.value
         place = match.end()
         while place > match.start() + 1 and raw.FPDFText_GetCharBox(page, place - 1, *pointers):
-            if bottom.value < foot + RAISED * height or not text[place - 1].isalnum():
+            # In text that is printed up the margin a later character stands above the first, not behind it.
+            if bottom.value < foot + RAISED * height or left.value < end - height / 4 or not text[place - 1].isalnum():
                 break
             place -= 1
         mark = text[place : match.end()]
