@@ -53,6 +53,7 @@ from preflight_rag.offline.found_answers import (
     grouped,
     is_of_another,
 )
+from preflight_rag.offline.later_changes import later_change
 from preflight_rag.offline.lines import asks_for_lines, exact_sentences, named_lines, narrowed
 from preflight_rag.offline.other_subjects import is_about_another
 from preflight_rag.offline.row_comparisons import compared_rows
@@ -66,7 +67,7 @@ from preflight_rag.text.abbreviations import asked_abbreviation, compared_form, 
 from preflight_rag.text.asked_years import by_year
 from preflight_rag.text.citations import quoted
 from preflight_rag.text.exact import count_held, exact_strings
-from preflight_rag.text.headers import ABOUT_THIS, CLOSEST, UNREAD_LANGUAGE, not_mentioned, why_unclaimed
+from preflight_rag.text.headers import ABOUT_THIS, CLOSEST, UNREAD_LANGUAGE, VERSIONS, not_mentioned, why_unclaimed
 from preflight_rag.text.languages import language_of
 from preflight_rag.text.offices import asked_office, spelled_as_in
 from preflight_rag.text.question_forms import form_of
@@ -124,7 +125,7 @@ class JudgedAnswers:
     ) -> None:
         found = list(chain.from_iterable(answers_of(part, several=several) for part in read))
         self._extractive, self._question, self._model, self._fit = extractive, question, confidence_model(), fit
-        self._office = asked_office(question)
+        self._office, self._sources = asked_office(question), [item.source for item in read]
         self.groups = grouped(found + self._of_better_sentences(found))[: MAX_LISTED if several else MAX_JUDGED]
         self._relevance = max((item.bearing for item in read), default=0.0)
         self._features = [answer_features(question, group, self.groups, read, terms) for group in self.groups]
@@ -158,7 +159,8 @@ class JudgedAnswers:
             counted = counts_another(self._question, answer.found[0])
             other |= is_of_another(self._question, answer.found[0])
             other |= is_about_another(self._question, answer.found[0], self._office)
-            veto = "counted" if counted else "subject" if other else "opposite"
+            later = later_change(self._question, answer.found[0].source, answer.found[0].quote, self._sources)
+            veto = "counted" if counted else "subject" if other else "changed" if later else "opposite"
         likely, least = bounds[best][0], self._model.answered
         return why_unclaimed(veto or "unlikely", answer=answer.text, probability=likely, least=least)
 
@@ -192,7 +194,8 @@ class JudgedAnswers:
     def _fits(self, answer: PassageAnswer) -> bool:
         fits = self._fit.may_claim(answer.source.n, answer.quote) and not counts_another(self._question, answer)
         fits = fits and not is_of_another(self._question, answer)
-        return fits and not is_about_another(self._question, answer, self._office)
+        fits = fits and not is_about_another(self._question, answer, self._office)
+        return fits and later_change(self._question, answer.source, answer.quote, self._sources) is None
 
     def _of_better_sentences(self, found: Sequence[PassageAnswer]) -> list[PassageAnswer]:
         """Answers of sentences that fit, where the likeliest answer's does not, each read by itself.
@@ -385,6 +388,8 @@ class AnswerReader:
         if quotes and (items := siblings(quotes[0], question, sources)):
             quotes = [*items, *quotes[1:]]
         quotes = with_rows_for_legends(quotes, question, sources)
+        if quotes and (later := later_change(question, by_number[quotes[0][0]], quotes[0][1], sources)):
+            quotes, lead = [later, *(each for each in quotes if later[1] not in each[1])], VERSIONS
         return evidence(*by_year(question, by_number, quotes, lead), why)
 
     def _prose_beside(

@@ -27,7 +27,7 @@ from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
 from preflight_rag.text.asked_years import of_another_year
 from preflight_rag.text.concepts import QUESTION_WORDS
-from preflight_rag.text.names import surface_names
+from preflight_rag.text.names import numbered_places, surface_names
 from preflight_rag.text.negation import DENIAL
 from preflight_rag.text.overlap import compared_words, holds_words
 from preflight_rag.text.tables import is_row
@@ -157,6 +157,7 @@ def topics_nowhere(question: str, library: HasVocabulary | None, terms: Question
     found = [form for form in _WORD.findall(question) if len(form) >= LEAST_LETTERS]
     found = [form for form in found if form.lower() not in QUESTION_WORDS | _SAYS_LITTLE]
     found = [form for form in found if form in topics or terms.names.intersection(words(form.lower()))]
+    found += numbered_places(question)
     return list(dict.fromkeys(form for form in found if terms.unseen.intersection(words(form.lower()))))
 
 

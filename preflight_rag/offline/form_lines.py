@@ -62,6 +62,9 @@ _PERSON = re.compile(
 """A name behind a label: "by: Ellis Turner", " Ellis Turner"."""
 _MARK = re.compile(r"^[-*+•] +")
 _NAME_PARTS = re.compile(r"[^\W_]+")
+_MAIL_HEAD = re.compile(r"From: [^\n]{1,300}\n(?:(?:To|Cc|Bcc|Date|Sent|Subject|Reply-To): [^\n]{0,300}\n){1,8}")
+"""The lines at the beginning of a mail, which are about the mail."""
+_ABOUT_MAIL = re.compile(r"\b(?:e-?mails?|mails?|messages?|letters?|sen[dt]s?|sender|wr[io]te\w*|received?)\b", re.I)
 _SENTENCE = re.compile(r"[a-z][a-z][.!?]$")
 
 
@@ -99,7 +102,9 @@ def named_fields(question: str, sources: Sequence[Source]) -> list[tuple[int, st
         if not needed <= documents[source.document_id or source.source]:
             continue
         around = _terms(f"{source.title} {source.heading} {source.text}") | _file_terms(source)
-        fields += [_Field(source, text, _terms(_own_words(text)), near, around) for text, near in _lines(source.text)]
+        head = None if _ABOUT_MAIL.search(question) else _MAIL_HEAD.match(source.text)
+        lines = _lines(source.text[head.end() if head else 0 :])
+        fields += [_Field(source, text, _terms(_own_words(text)), near, around) for text, near in lines]
     # What is asked for comes first: the total, of "the total of the plumber's invoice".
     order = [term for term in (_ALIKE.get(term, term) for term in words(question)) if term in needed]
     first = next((term for term in order if any(term in field.terms for field in fields)), "")

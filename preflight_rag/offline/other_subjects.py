@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from preflight_rag.offline.found_answers import PassageAnswer
-from preflight_rag.text.names import surface_names
+from preflight_rag.text.names import numbered_places, surface_names
 from preflight_rag.text.offices import attached_names, names_office, spelled_out
 from preflight_rag.text.tables import is_row
 from preflight_rag.text.words import STOP_WORDS, words, words_by_token
@@ -48,7 +48,8 @@ def is_about_another(question: str, answer: PassageAnswer, office: tuple[str, ..
 def _names_of(question: str) -> list[str]:
     """Return the names in a question, in lower case; neither an office's abbreviation is one nor a month or weekday."""
     found = surface_names(spelled_out(question))
-    return [" ".join(name) for name in found if not _DAY_OR_MONTH.fullmatch(name[0])]
+    named = [" ".join(name) for name in found if not _DAY_OR_MONTH.fullmatch(name[0])]
+    return [*named, *(code.lower() for code in numbered_places(question))]
 
 
 def _lacks_a_name(question: str, answer: PassageAnswer) -> bool:

@@ -27,6 +27,13 @@ _PROPERTY_OF = re.compile(
     r"^what(?:['’]s| is| are| was| were)\s(?:the |a |an )?(?:[\w-]+\s){1,3}?of\s(?P<subject>[\w-]+)", re.I
 )
 _AMOUNT_OF = re.compile(r"how much\s(?P<subject>[\w-]+)\s(?:should|can|may|do|does|is|are|was|were)\b", re.I)
+_NUMBERED_PLACE = re.compile(
+    r"\b(?:flats?|apartments?|rooms?|units?|houses?|blocks?|gates?|bays?|desks?|lockers?|seats?|rows?|halls?|tables?"
+    r"|platforms?|suites?|studios?|offices?|buildings?|floors?|plots?|berths?|pitch(?:es)?|stands?|buses|bus|routes?"
+    r"|class(?:es)?|annex(?:es)?|appendix|exhibits?|schedules?|sections?|articles?|clauses?|forms?)\s"
+    r"(?P<code>\d{1,4}[a-z]|[a-z]\d{1,4})\b",
+    re.I,
+)
 LONGEST_INITIALS = 8
 """Most letters of an abbreviation; longer runs of capitals are words (a guess)."""
 _OPENERS = STOP_WORDS | {"name", "list", "tell", "give", "describe", "explain", "define", "compare", "show", "find"}
@@ -102,6 +109,11 @@ def surface_names(question: str) -> list[Name]:
         if any(not token.isdigit() for token in name):
             named.add(name)
     return sorted(named, key=lambda name: (-len(name), name))
+
+
+def numbered_places(text: str) -> list[str]:
+    """Return the codes of places and parts in a text, a number and a letter behind what they number: "flat 5A"."""
+    return [match["code"] for match in _NUMBERED_PLACE.finditer(text)]
 
 
 def _trimmed(run: Sequence[str]) -> Name:

@@ -1,0 +1,96 @@
+"""Statements that a later letter or notice changes: "the trip has to move to Thursday 3 December".
+
+People write that something has changed, not that a document replaces another. So what an earlier document states is
+not claimed, and stands below the later sentence, where that has a verb of change and the question's subject. Rules for
+English; a wrong claim costs more than a missing one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from preflight_rag.state.reading import Source
+from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.words import STOP_WORDS, words, words_by_token
+
+LEAST_COVERED = 0.5
+"""Least share of the question's words in the later sentence and its document's title, for another subject than the
+earlier mail's; a guess."""
+_CHANGE = re.compile(
+    r"\b(?:(?:has|have|had|is|are|was|were|will|must|been|be|to)\s(?:be\s)?mov(?:e|ed)\s(?:\w+\s)?(?:from|to|until|forward|back)"
+    r"|postpon(?:e|ed|es)|reschedul(?:e|ed|es)|brought\sforward|put\s(?:back|off)|call(?:ed|ing)?\soff"
+    r"|cancel(?:l?ed|s|ling)?|instead\sof|no\slonger"
+    r"|new\s(?:date|day|time|place|venue|room|price|address|number|deadline)"
+    r"|(?:has|have|is|are|was|were|been)\schanged|chang(?:e|es|ed|ing)\sfrom|correction|corrected"
+    r"|(?:minutes?|hours?|days?|weeks?|months?)\s(?:earlier|later)"
+    r"|(?:is|are|will)\snow\s\w+|rather\sthan|with\simmediate\seffect)\b",
+    re.I,
+)
+_KINDS = (
+    (
+        re.compile(r"\b(?:how much|costs?|price|pay|paid|fee|rent|charge)\b", re.I),
+        re.compile(r"[£$€]\s?\d|\d\s?(?:[£€]|euros?|pounds?|dollars?|pence|cents?)\b", re.I),
+    ),
+    (
+        re.compile(r"\b(?:what time|how (?:early|late)|o['’]clock)\b", re.I),
+        re.compile(r"\b\d{1,2}[:.]\d\d\b|\b\d{1,2}\s?[ap]\.?m\b|\b(?:noon|midnight)\b", re.I),
+    ),
+    (re.compile(r"\bhow (?:many|long|old|far|often)\b", re.I), re.compile(r"\d")),
+)
+"""For a kind of question, what a sentence that changes its answer has."""
+_QUOTED_PART = re.compile(r"^[^\n:]{1,80} wrote: ")
+"""What a mail quotes of an earlier one, as the reader of mails writes it (`ingest.loaders.mail_quotes`)."""
+_REPLY = re.compile(r"^(?:(?:re|fwd?|aw|wg|sv|antw)\s?:\s{0,4}){1,6}", re.I)
+
+
+def later_change(question: str, source: Source, quote: str, sources: Sequence[Source]) -> tuple[int, str] | None:
+    """Return the sentence of a later document by which a statement no longer holds, with its passage's number.
+
+    Args:
+        question: The question that the statement answers.
+        source: The passage of the statement.
+        quote: The statement.
+        sources: All passages.
+
+    Returns:
+        The sentence; None if none is found.
+    """
+    asked = frozenset(words(question)) - STOP_WORDS
+    needed = [shown for asks, shown in _KINDS if asks.search(question)]
+    for other in sources:
+        if not asked or not _is_later(other, source, quote):
+            continue
+        title, in_thread = frozenset(words_by_token(other.title)), _thread(other).startswith(_thread(source))
+        for start, end in sentence_spans(other.text):
+            text = other.text[start:end]
+            if text in quote or not _CHANGE.search(text) or _QUOTED_PART.match(text) or text.endswith("?"):
+                continue
+            own = frozenset(words_by_token(text))
+            covered = in_thread or len(asked & (own | title)) >= LEAST_COVERED * len(asked)
+            if covered and not asked.isdisjoint(own) and all(shown.search(text) for shown in needed):
+                return other.n, " ".join(text.split())
+    return None
+
+
+def _is_later(other: Source, source: Source, quote: str) -> bool:
+    """Return whether a passage was written after a statement of another one.
+
+    That is so of a mail's own words against what it quotes, and of a document that is dated later.
+    """
+    if other.document_id == source.document_id:
+        return bool(_QUOTED_PART.match(quote))
+    if not other.date or not source.date or other.date <= source.date:
+        return False
+    return _thread(other).startswith(_thread(source)) or _is_mentioned(source, other)
+
+
+def _thread(source: Source) -> str:
+    """Return a mail's subject without what replies put before it; of another document, its title."""
+    return _REPLY.sub("", source.title).casefold().strip()
+
+
+def _is_mentioned(earlier: Source, later: Source) -> bool:
+    """Return whether the words of an earlier document's title stand in a later document's title or passage."""
+    title = frozenset(words(_thread(earlier)))
+    return bool(title) and title <= frozenset(words_by_token(f"{later.title} {later.text}"))
