@@ -83,6 +83,8 @@ NEAR = 1.0
 questions over 98 articles on viruses and of 100 about anything else, for the default embedder."""
 ALIKE = 0.5
 """Cosine of a sentence with the question from which it is near, whatever words it lacks."""
+MOST_FIRST = 8
+"""Passages, of those that the search puts first, in which a sentence of the same meaning is looked for; a guess."""
 MAX_REREAD = 2
 """Sentences that are read by themselves where the likeliest answer stands in one that does not fit; a guess."""
 MAX_JUDGED = 4
@@ -380,7 +382,8 @@ class AnswerReader:
             return evidence(*by_year(question, by_number, named, lead))
         ranked = self.sentences.rank(question, sentences_of(sources), MAX_COMPARED)
         if not judgement.is_evidence() or not judgement.is_near(ranked):
-            return evidence(*by_year(question, by_number, exact_sentences(question, sources), lead))
+            quotes = exact_sentences(question, sources) or self._alike(question, sources)
+            return evidence(*by_year(question, by_number, quotes, lead))
         form = form_of(question)
         why = why_unclaimed(form) if form in ("explanation", "verdict") else judgement.why_unclaimed()
         nearest = [(n, with_neighbour(question, quote, by_number[n])) for n, quote in nearest_quotes(ranked, read, fit)]
@@ -391,6 +394,17 @@ class AnswerReader:
         if quotes and (later := later_change(question, by_number[quotes[0][0]], quotes[0][1], sources)):
             quotes, lead = [later, *(each for each in quotes if later[1] not in each[1])], VERSIONS
         return evidence(*by_year(question, by_number, quotes, lead), why)
+
+    def _alike(self, question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
+        """Return `(passage, sentence)` of the sentences that mean the same in other words, one a passage.
+
+        People ask in words of their own: "the burglar alarm" of "The alarm company is Sentrel".
+        """
+        first = sorted(sources, key=lambda source: source.n)[:MOST_FIRST]
+        found: dict[int, str] = {}
+        for sentence in self.sentences.alike(question, sentences_of(first), ALIKE):
+            found.setdefault(sentence.n, sentence.text)
+        return list(found.items())[:MAX_QUOTED]
 
     def _prose_beside(
         self, rows: Sequence[tuple[int, str]], question: str, read: Sequence[ReadPassage], fit: SentenceFit

@@ -64,6 +64,7 @@ _SAYS_LITTLE = frozenset(
         *("amount", "case", "data", "date", "details", "fact", "figure", "figures", "information", "item", "items"),
         *("kind", "level", "name", "number", "person", "place", "point", "reason", "result", "results", "size", "sort"),
         *("thing", "things", "total", "type", "value", "values"),
+        *("email", "emails", "file", "files", "letter", "letters", "mail", "mails", "message", "messages", "sheet"),
     )
 )
 """Words that name what is asked for of a thing: documents that answer may well do without them."""

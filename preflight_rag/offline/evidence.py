@@ -78,6 +78,8 @@ LEAST_WORDS = 0.5
 """Least share of the question's words in the first quote that a further one has. Chosen on the development part of
 `preflight eval trust`: one in eight quotes went, and none of 111 right sentences; with 0.67 more than one in four, and
 one of them."""
+MOST_ALIKE = 96
+"""Sentences that are compared by their meaning alone, where nothing else is near; a guess."""
 MAX_COMPARED = 16
 """Sentences that are embedded for evidence; with 32 it was no better."""
 VERDICTS = frozenset({"yes", "no", "maybe"})
@@ -187,6 +189,23 @@ class SentenceReader:
             for i, similarity, vector in zip(chosen, similarities, vectors, strict=True)
         ]
         return sorted(scored, key=lambda item: -item.score)
+
+    def alike(self, question: str, sentences: Sequence[Sentence], least: float) -> list[Sentence]:
+        """Return the sentences that mean the same as the question, most alike first, whatever words they have.
+
+        Args:
+            question: The question.
+            sentences: The sentences; the first `MOST_ALIKE` are compared.
+            least: Least cosine, of the sentence without its title.
+        """
+        compared = sentences[:MOST_ALIKE]
+        if not compared:
+            return []
+        vectors = _unit(self.embedder.encode_passages([encodable(item.text) for item in compared]))
+        floor = self.embedder.unrelated_cosine
+        likeness = (vectors @ _unit(self.embedder.encode_query(encodable(question))) - floor) / (1 - floor)
+        order = sorted(range(len(compared)), key=lambda place: (-round(float(likeness[place]), 4), place))
+        return [compared[place] for place in order if likeness[place] >= least]
 
     def agreement(self, question: str, options: Sequence[str], evidence: Sequence[ScoredSentence]) -> list[float]:
         """Return how well each option agrees with sentences: by vectors with the nearest, by words with all of them."""

@@ -69,6 +69,11 @@ _LONGEST_PART = 8
 """Words of a part that names a thing and its figure; a guess."""
 
 
+_SUFFIX = r"(?:inc|incorporated|ltd|limited|llc|llp|lp|plc|corp|corporation|gmbh|ag|jr|sr|ii|iii|esq)"
+_PART_OF_NAME = re.compile(rf"\W*(?:{_SUFFIX}|mr|mrs|ms|dr|prof)\W*$|\W*{_SUFFIX}\b\.?,? \w", re.I)
+"""Matches an answer that is no more than the end of a name, or begins with it: "Inc", "Jr. Robert J. Decker"."""
+
+
 @dataclass(frozen=True)
 class PassageAnswer:
     """An answer in one passage.
@@ -203,7 +208,9 @@ def answers_of(item: ReadPassage, *, several: bool = False) -> list[PassageAnswe
     """
     text = item.source.text
     spans = [
-        span for span in within_sentences(text, item.reading.spans) if not overlaps_error(text, span.start, span.end)
+        span
+        for span in within_sentences(text, item.reading.spans)
+        if not overlaps_error(text, span.start, span.end) and not _PART_OF_NAME.match(span.text)
     ]
     top = max((span.margin for span in spans), default=0.0)
     odds = [math.exp(span.margin - top) for span in spans]

@@ -25,6 +25,8 @@ _GOES_ON = re.compile(
     re.IGNORECASE,
 )
 """A sentence that begins so may be about what the one before it names."""
+_ROLE = re.compile(r"\((?P<role>[A-Za-z][a-z’' -]{2,60})\)")
+"""A role in brackets, in small letters."""
 _ASKS_EVENT = re.compile(r"\b(?:when|where)\b", re.IGNORECASE)
 
 
@@ -41,6 +43,7 @@ def is_about_another(question: str, answer: PassageAnswer, office: tuple[str, ..
     return (
         _lacks_a_name(question, answer)
         or _lacks_the_event(question, answer)
+        or _has_another_role(question, answer, office)
         or bool(office and _is_of_another_house(question, answer, office))
     )
 
@@ -71,6 +74,24 @@ def _lacks_the_event(question: str, answer: PassageAnswer) -> bool:
     event = frozenset(words(question)) - STOP_WORDS - named
     source = answer.source
     return bool(event) and event.isdisjoint(words_by_token(f"{source.title} {source.heading} {answer.quote}"))
+
+
+def _has_another_role(question: str, answer: PassageAnswer, office: tuple[str, ...]) -> bool:
+    """Return whether what stands in brackets behind names gives an answer another role than the one asked for.
+
+    In "Tunde Afolabi (musical director), Greta Lindqvist (librarian)" the director is the one before the bracket.
+    """
+    quote, asked = answer.quote, frozenset(words(question))
+    start = quote.find(answer.span.text)
+    roles = [(match, frozenset(words(match["role"]))) for match in _ROLE.finditer(quote)]
+    asked_roles = [match for match, role in roles if role and role <= asked]
+    if start < 0 or not roles:
+        return False
+    end = start + len(answer.span.text)
+    if asked_roles:
+        return not any(start < match.end() and match.start() - end <= 1 for match in asked_roles)
+    behind = next((role for match, role in roles if 0 <= match.start() - end <= 1), frozenset())
+    return bool(office and behind) and asked.isdisjoint(behind)
 
 
 def _is_of_another_house(question: str, answer: PassageAnswer, office: tuple[str, ...]) -> bool:

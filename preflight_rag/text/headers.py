@@ -29,7 +29,7 @@ UNREAD_LANGUAGE = "The reader without a language model reads English, so nothing
 """Above quotes for a question in another language."""
 NOT_ANSWERED = "No answer to this question was found in the documents."
 """Instead of an answer, if documents are near to the question."""
-NOT_IN_DOCUMENTS = "This is not in the documents."
+NOT_IN_DOCUMENTS = "This is not in the documents, as far as the search shows."
 """Instead of an answer, if nothing in the documents is near to the question."""
 NOTHING_FOUND = "Nothing was found in the documents for this question."
 """Instead of an answer, if the search found no passage at all."""
