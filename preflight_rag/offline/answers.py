@@ -61,6 +61,7 @@ from preflight_rag.offline.row_marks import marked_rows
 from preflight_rag.offline.row_meanings import explained_rows, with_rows_for_legends
 from preflight_rag.offline.sibling_items import siblings, with_siblings
 from preflight_rag.offline.tables import TableAnswer, table_answer
+from preflight_rag.offline.unlisted_cells import rows_not_listing_any
 from preflight_rag.offline.verdicts import VerdictReader
 from preflight_rag.state.reading import Draft, Extract, Source
 from preflight_rag.text.abbreviations import asked_abbreviation, compared_form, spelled_out
@@ -464,7 +465,7 @@ def _from_tables(question: str, sources: Sequence[Source], fit: SentenceFit) -> 
         return compared
     if marked := marked_rows(question, sources) or explained_rows(question, sources):
         return marked
-    if without := rows_without_any(question, sources):
+    if without := rows_without_any(question, sources) or rows_not_listing_any(question, sources):
         return without
     if form_of(question) in ("explanation", "verdict") or fit.denying:
         return None

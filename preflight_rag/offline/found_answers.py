@@ -70,7 +70,7 @@ _LONGEST_PART = 8
 
 
 _SUFFIX = r"(?:inc|incorporated|ltd|limited|llc|llp|lp|plc|corp|corporation|gmbh|ag|jr|sr|ii|iii|esq)"
-_PART_OF_NAME = re.compile(rf"\W*(?:{_SUFFIX}|mr|mrs|ms|dr|prof)\W*$|\W*{_SUFFIX}\b\.?,? \w", re.I)
+_PART_OF_NAME = re.compile(rf"^\W*(?:{_SUFFIX}|mr|mrs|ms|dr|prof)\W*$|^\W*{_SUFFIX}\b\.?,? \w", re.I)
 """Matches an answer that is no more than the end of a name, or begins with it: "Inc", "Jr. Robert J. Decker"."""
 
 

@@ -86,6 +86,12 @@ def rows_without(column: str, *, shown: int, found: int) -> str:
     return f"Rows found without “{column}”{some}:"
 
 
+def rows_not_listing(what: str, column: str, *, shown: int, found: int) -> str:
+    """Return the line above rows of a table whose cell in a column does not list something; some may not be shown."""
+    some = f" (the first {shown} of {found})" if shown < found else ""
+    return f"Rows found that do not list “{what}” under “{column}”{some}:"
+
+
 def rows_marked(columns: Sequence[tuple[str, bool]], *, shown: int, found: int) -> str:
     """Return the line above rows of a table with yes, or no, in some columns.
 
@@ -125,6 +131,7 @@ UNCLAIMED = {
     "comparison": "What is to be compared was not read as one figure of each.",
     "extreme": "No single row of a table has the figures of all groups, with one that is surely the most or the least.",
     "rows": "Other rows of the table may stand in passages that were not found, so the found ones are shown.",
+    "unlisted": "That a row does not list something is no proof that it is not there.",
     "no_value": "The cell that is asked for shows an error in the place of a value.",
     "wrong_type": "The likeliest answer, “{answer}”, is not of the kind that is asked for.",
     "name_unseen": "A name or number of the question stands in no document.",

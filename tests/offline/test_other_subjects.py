@@ -8,6 +8,7 @@ from preflight_rag.offline.other_subjects import is_about_another
 from preflight_rag.state.reading import Source
 from preflight_rag.text.offices import asked_office
 
+PRESENT = "Present: Odile Orr (chair), Tunde Afolabi (musical director), Greta Lind (librarian)."
 LEAVE = "Beatrix is on leave from 9 to 20 November."
 BORN = "Iwan Roberts was born in Bangor on 26 June 1968."
 WALKER = "In July 1997, Norwich City manager Mike Walker paid a fee to Wolves for Roberts."
@@ -31,6 +32,9 @@ def is_another(question, short, text, title="Notes", before=""):
         pytest.param("Who was the manager of Wolves?", "Mike Walker", WALKER, id="another club's manager"),
         pytest.param("Who was Huddersfield's manager?", "Brian Little", WARNOCK, id="the second of two managers"),
         pytest.param("Who is the CEO of Acme?", "Max Orr", "Our CEO is Max Orr.", id="the CEO of nobody named"),
+        pytest.param("Who is the musical director?", "Greta Lind", PRESENT, id="behind another's role"),
+        pytest.param("Who is the treasurer?", "Odile Orr", PRESENT, id="with another role"),
+        pytest.param("Who rents flat 5A?", "Bo Lund", "Bo Lund rents flat 3B.", id="another flat"),
         pytest.param("Where does Ada Byron live?", "Bath", "He lives in Bath.", id="a name that is nowhere"),
     ],
 )

@@ -1,0 +1,50 @@
+"""Statements that a later letter or notice changes."""
+
+import pytest
+
+from preflight_rag.offline.later_changes import later_change
+from preflight_rag.state.reading import Source
+
+TRIP = "On Thursday 26 November class 5 goes to the Roman fort."
+COACH = "The coach leaves the school gate at 8:40 sharp."
+PRICE = "The trip costs £14.50 a child."
+MOVED = "The coach company has let us down, so the trip has to move to Thursday 3 December."
+EARLIER = "Everything else stays the same, except that we leave ten minutes earlier, at 8:30."
+FIRST = Source(1, "a", "Year 5 trip to the Roman fort", f"{TRIP} {COACH} {PRICE}", date="2026-11-02", document_id="a")
+REPLY = f"{MOVED} {EARLIER}\n\nAda Orr wrote: {TRIP}"
+SECOND = Source(2, "b", "Re: Year 5 trip to the Roman fort - NEW DATE", REPLY, date="2026-11-13", document_id="b")
+
+
+@pytest.mark.parametrize(
+    ("question", "quote", "change"),
+    [
+        ("What date is the trip to the Roman fort?", TRIP, MOVED),
+        ("What time does the coach leave?", COACH, EARLIER),
+        ("What does the trip cost?", PRICE, None),
+        ("How many children go on the trip?", "Thirty children go on the trip.", MOVED),
+    ],
+)
+def test_the_later_mail_changes_what_it_speaks_of(question, quote, change):
+    assert later_change(question, FIRST, quote, [FIRST, SECOND]) == (change and (2, change))
+
+
+def test_a_mails_own_words_are_later_than_what_it_quotes():
+    assert later_change("When is the trip?", SECOND, f"Ada Orr wrote: {TRIP}", [SECOND]) == (2, MOVED)
+
+
+def test_an_earlier_mail_changes_nothing():
+    assert later_change("What date is the trip to the Roman fort?", SECOND, MOVED, [FIRST, SECOND]) is None
+
+
+def test_a_later_letter_about_something_else_changes_nothing():
+    other = Source(
+        2, "b", "Football", "The match has been moved to Friday 4 December.", date="2026-12-01", document_id="b"
+    )
+    assert later_change("What date is the trip to the Roman fort?", FIRST, TRIP, [FIRST, other]) is None
+
+
+def test_a_later_notice_that_names_the_earlier_one_changes_it():
+    text = "Year 5 trip to the Roman fort: the trip is postponed until 14 January."
+    notice = Source(2, "b", "Newsletter", text, date="2026-11-20", document_id="b")
+    found = later_change("What date is the trip to the Roman fort?", FIRST, TRIP, [FIRST, notice])
+    assert found == (2, text)
