@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from preflight_rag.conversation.intents import ORDINALS
+from preflight_rag.conversation.relative_years import with_years
 from preflight_rag.state.reading import Earlier, Rewrite
 from preflight_rag.state.schema import EarlierState
 from preflight_rag.state.values import Citation
@@ -127,6 +128,8 @@ _OPENING = re.compile(
 """The question words of a question, up to its verb: "At how many sites" of "At how many sites was it done?"."""
 _COUNTED = re.compile(r"\W*how many ([\w-]+) (?:did|do|does|has|have)\b", re.I)
 _YEAR_AT_END = re.compile(r"\b(?:in|during|for) (?:the )?(?:fiscal |financial )?(?:year )?(?:19|20)\d\d$", re.I)
+_TWO_YEARS = re.compile(r"\b(?:in|for|during) (?:19|20)\d\d ((?:in|for|during) (?:19|20)\d\d)(?=\W*$)", re.I)
+"""A year that came with a name in the place of a pronoun, before the message's own year."""
 _ASKS_ALONE = re.compile(
     rf"(?:who|when|where|why|since when|how long|how often)|(?:{_PREPOSITIONS}) (?:how many|how much|which|what)"
     rf"(?: {_NO_VERB}[\w'’-]+){{1,3}}",
@@ -224,7 +227,7 @@ def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = ())
         people: The people whom the answer to the last of them names.
     """
     core, clause, spoken = "", "", ""
-    turns = [" ".join(text.split()) for text in [*earlier, message]]
+    turns = with_years([" ".join(text.split()) for text in [*earlier, message]])
     for place, turn in enumerate(turns):
         if place and turn.casefold() == turns[place - 1].casefold():
             continue  # the same again means the same
@@ -249,7 +252,7 @@ def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = ())
         else:
             core, clause = (core, replaced) if clause else (replaced, "")
             spoken = f"{core} {clause}".strip()
-    return spoken
+    return _TWO_YEARS.sub(r"\1", spoken)
 
 
 def _stands_alone(text: str) -> bool:

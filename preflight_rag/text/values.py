@@ -381,6 +381,12 @@ def dates_agree(a: Sequence[float], b: Sequence[float]) -> bool:
     return all(x == y for x, y in zip(a, b, strict=True) if x and y) and any(x and y for x, y in zip(a, b, strict=True))
 
 
+_KIND_OF_DAY = re.compile(
+    r"(?<=\d)\s(?:business|working|calendar|banking|trading|school|consecutive|full|whole)\s(?=(?:hour|day|week|month|year)s?\b)"
+)
+"""What stands between a number and its unit: "10 business days" is no bare 10, and no ten weeks."""
+
+
 def _with_digits(text: str) -> str:
     """Return the text with number words as digits, ISO dates written out, scales spelled, ranges separated."""
 
@@ -402,7 +408,7 @@ def _with_digits(text: str) -> str:
         return f" {_SHORT_SCALES[short]}"
 
     text = _SHORT_SCALE.sub(spelled, _ORDINAL.sub("", _WORD_NUMBER.sub(digits, text)))
-    return re.sub(r"(?<=\d)-(?=[A-Za-z])", " ", _RANGE.sub(" to ", text))
+    return _KIND_OF_DAY.sub(" ", re.sub(r"(?<=\d)-(?=[A-Za-z])", " ", _RANGE.sub(" to ", text)))
 
 
 _SIGN = 40

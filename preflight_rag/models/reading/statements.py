@@ -12,6 +12,7 @@ from preflight_rag.models.reading.bundled_reader import reader_settings
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader, PassageReading
 from preflight_rag.state.values import Passage, Statement
 from preflight_rag.text.citations import Claim
+from preflight_rag.text.restatements import is_restated
 from preflight_rag.text.sentences import sentence_spans
 
 SHORT = 15
@@ -43,7 +44,18 @@ def check(
         by_claim.setdefault(i, []).append(reading)
     if any(reading.verdict is None for reading in readings):
         return []
-    return [judged(claim, by_claim.get(i, []), levels.supports, levels.contradicts) for i, claim in enumerate(stated)]
+    found = [judged(claim, by_claim.get(i, []), levels.supports, levels.contradicts) for i, claim in enumerate(stated)]
+    return [_as_words_say(statement, passages) for statement in found]
+
+
+def _as_words_say(statement: Statement, passages: Mapping[int, Passage]) -> Statement:
+    """Return a statement as supported where a passage that it cites has it nearly in its words."""
+    if statement.supported is not False:
+        return statement
+    cited = [passages[n] for n in statement.citations if n in passages]
+    if not any(is_restated(statement.text, passage.title, passage.text) for passage in cited):
+        return statement
+    return statement.model_copy(update={"supported": True, "contradicted": False})
 
 
 def uncited_statements(text: str) -> list[Statement]:
