@@ -27,7 +27,8 @@ from preflight_rag.text.citations import Claim
 from preflight_rag.text.quotes import support
 
 SHOWN_AT_A_TIME = 16
-CHECKS = ("the reader", "shared words and numbers")
+CHECKS = ("as shown", "the reader", "shared words and numbers")
+"""As shown: the reader's verdict, or `text.restatements` where a passage has the statement nearly in its words."""
 COLUMNS = {
     "right": ("yes", "no", "neither"),
     "of supported, shown as such": ("yes",),
@@ -73,8 +74,8 @@ def run(dataset: DataSet, run: ExperimentRun) -> Report:
         run.progress(f"{dataset.name}: statements", len(found), len(cases))
     threshold = reader_settings().supports
     rows = [row for item in found for row in _rows(item, threshold)]
-    words, reader_name = CHECKS[1], CHECKS[0]
-    pairs = {f"{reader_name} − {words}": ((reader_name, "right"), (words, "right"))}
+    shown, *others = CHECKS
+    pairs = {f"{shown} − {other}": ((shown, "right"), (other, "right")) for other in others}
     checks = compare(rows, columns=COLUMNS, lines=CHECKS, pairs=pairs, seed=run.seed)
     against = [item for item in found if item.statement.contradicted]
     right = sum(item.case.passage.verdict == "no" for item in against)
@@ -98,7 +99,8 @@ def run(dataset: DataSet, run: ExperimentRun) -> Report:
 
 def _rows(item: CheckedStatement, threshold: float) -> Iterator[ScoreRow]:
     """Yield whether each check gives the right result for a statement."""
-    says = dict(zip(CHECKS, (item.scores[USED] >= threshold, item.by_words), strict=True))
+    shown = bool(item.statement.supported)
+    says = dict(zip(CHECKS, (shown, item.scores[USED] >= threshold, item.by_words), strict=True))
     details = {
         "question": item.case.question,
         "statement": item.case.names[0],

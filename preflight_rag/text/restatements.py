@@ -19,6 +19,9 @@ from preflight_rag.text.words import STOP_WORDS, words, words_by_token
 LEAST_SHARED = 0.75
 """Least share of the statement's words in the sentence and its document's title. Set on development statements of
 `preflight eval statements`."""
+LEAST_WORDS = 6
+"""Words of a statement below which its words decide nothing: a bare answer stands in many passages that do not give it.
+Set with the share."""
 _FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
 
 
@@ -30,6 +33,8 @@ def is_restated(statement: str, title: str, text: str) -> bool:
         title: The title of the passage's document.
         text: The passage.
     """
+    if len(statement.split()) < LEAST_WORDS:
+        return False
     wanted = frozenset(words(statement)) - STOP_WORDS
     names = frozenset(word for name in surface_names(statement) for word in words(" ".join(name)))
     figures = frozenset(_FIGURE.findall(statement))

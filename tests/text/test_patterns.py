@@ -30,6 +30,8 @@ from preflight_rag.text import (
 )
 
 EXAMPLES = [
+    (values, "_KIND_OF_DAY", "10 business days", "10 busy days"),
+    (names, "_NUMBERED_PLACE", "the rent of flat 5A", "the rent of flat five"),
     (abbreviations, "_STANDS_FOR", " stands for ", " stands on "),
     (abbreviations, "_BEFORE", "Overlap Segmentation (", "Overlap Segmentation "),
     (inert, "_TOKEN", "![", "p<0.05 [1] (see)!"),
