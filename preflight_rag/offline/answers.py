@@ -53,7 +53,7 @@ from preflight_rag.offline.found_answers import (
     grouped,
     is_of_another,
 )
-from preflight_rag.offline.later_changes import later_change
+from preflight_rag.offline.later_changes import is_about, later_change
 from preflight_rag.offline.lines import asks_for_lines, exact_sentences, named_lines, narrowed
 from preflight_rag.offline.other_subjects import is_about_another
 from preflight_rag.offline.row_comparisons import compared_rows
@@ -393,7 +393,8 @@ class AnswerReader:
             quotes = [*items, *quotes[1:]]
         quotes = with_rows_for_legends(quotes, question, sources)
         if quotes and (later := later_change(question, by_number[quotes[0][0]], quotes[0][1], sources)):
-            quotes, lead = [later, *(each for each in quotes if later[1] not in each[1])], VERSIONS
+            quotes = [later, *(each for each in quotes if later[1] not in each[1])]
+            lead = VERSIONS if is_about(question, later[1]) else lead
         return evidence(*by_year(question, by_number, quotes, lead), why)
 
     def _alike(self, question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:

@@ -39,6 +39,12 @@ _KINDS = (
     (re.compile(r"\bhow (?:many|long|old|far|often)\b", re.I), re.compile(r"\d")),
 )
 """For a kind of question, what a sentence that changes its answer has."""
+_DATED = re.compile(r"\b(?:when|(?:which|what) (?:day|date|month|week|weekday))\b", re.I)
+_HAS_DATE = re.compile(
+    r"\d|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"
+    r"|\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\b",
+    re.I,
+)
 _QUOTED_PART = re.compile(r"^[^\n:]{1,80} wrote: ")
 """What a mail quotes of an earlier one, as the reader of mails writes it (`ingest.loaders.mail_quotes`)."""
 _REPLY = re.compile(r"^(?:(?:re|fwd?|aw|wg|sv|antw)\s?:\s{0,4}){1,6}", re.I)
@@ -57,7 +63,7 @@ def later_change(question: str, source: Source, quote: str, sources: Sequence[So
         The sentence; None if none is found.
     """
     asked = frozenset(words(question)) - STOP_WORDS
-    needed = [shown for asks, shown in _KINDS if asks.search(question)]
+    needed = [shown for asks, shown in (*_KINDS, (_DATED, _HAS_DATE)) if asks.search(question)]
     for other in sources:
         if not asked or not _is_later(other, source, quote):
             continue
@@ -67,10 +73,17 @@ def later_change(question: str, source: Source, quote: str, sources: Sequence[So
             if text in quote or not _CHANGE.search(text) or _QUOTED_PART.match(text) or text.endswith("?"):
                 continue
             own = frozenset(words_by_token(text))
+            # In one thread a change of what is asked for, such as the day, says more than shared words.
             covered = in_thread or len(asked & (own | title)) >= LEAST_COVERED * len(asked)
-            if covered and not asked.isdisjoint(own) and all(shown.search(text) for shown in needed):
+            named = (in_thread and needed) or not asked.isdisjoint(own)
+            if covered and named and all(shown.search(text) for shown in needed):
                 return other.n, " ".join(text.split())
     return None
+
+
+def is_about(question: str, change: str) -> bool:
+    """Return whether a sentence of change has a word of the question besides those that ask."""
+    return not (frozenset(words(question)) - STOP_WORDS).isdisjoint(words_by_token(change))
 
 
 def _is_later(other: Source, source: Source, quote: str) -> bool:

@@ -20,6 +20,7 @@ SECOND = Source(2, "b", "Re: Year 5 trip to the Roman fort - NEW DATE", REPLY, d
     [
         ("What date is the trip to the Roman fort?", TRIP, MOVED),
         ("What time does the coach leave?", COACH, EARLIER),
+        ("On which day does class 5 go to the fort?", TRIP, MOVED),
         ("What does the trip cost?", PRICE, None),
         ("How many children go on the trip?", "Thirty children go on the trip.", MOVED),
     ],
