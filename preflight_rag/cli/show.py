@@ -331,7 +331,7 @@ def document(entry: CatalogueEntry, metadata: Mapping[str, Any]) -> None:
             echo(f"  {label}: {value}")
     echo(f"  passages: {entry.passages:,}")
     if entry.copy_of:
-        echo(f"  same text as: {entry.copy_of}, which is searched in its place")
+        echo(f"  shares text with: {entry.copy_of}; what both have is searched once")
     for label, value in metadata.items():
         # Of headings and places there are as many as pages: --json has them.
         if value not in (None, "", [], {}) and label not in ("sections", "page_starts"):
@@ -390,7 +390,7 @@ def documents(found: list[CatalogueEntry], called: dict[str, str], total: int, q
         numbers = (each.date or "", f"{each.passages:,}", each.added[:10])
         name = called[each.id]
         if each.copy_of:
-            name += f" (same text as {called.get(each.copy_of, each.copy_of)})"
+            name += f" (shares text with {called.get(each.copy_of, each.copy_of)})"
         table.add_row(Text(visible(each.title or each.id)), Text(visible(name)), *numbers)
     console.print(table)
     more = f"; the first {len(found)} are shown (--limit, --find)" if total > len(found) else ""

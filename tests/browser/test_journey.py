@@ -287,14 +287,17 @@ def test_a_document_is_added_from_the_web_where_the_operator_allows_it(visit, em
         thread.join()
 
 
-def test_a_file_with_the_text_of_another_stands_with_it(visit, empty_url, tmp_path):
+@pytest.mark.parametrize("narrow", [False, True])
+def test_a_file_with_the_text_of_another_stands_with_it(visit, empty_url, tmp_path, narrow):
     text = "# The ferry\n\n" + " ".join(f"On day {n} the ferry carried {n * 7} people to Gull Rock." for n in range(60))
     for name in ("ferry.md", "ferry-copy.md"):
         (tmp_path / name).write_text(text + ("\n\nPrinted twice." if "copy" in name else ""), encoding="utf-8")
-    page = visit(empty_url, path="/#/library")
+    page = visit(empty_url, path="/#/library", narrow=narrow)
     page.locator("#files").set_input_files([tmp_path / "ferry.md", tmp_path / "ferry-copy.md"])
     expect(page.get_by_text("2 added.")).to_be_visible(timeout=60_000)
-    expect(page.locator(".uploads")).to_contain_text("has the text of")
+    expect(page.locator(".uploads")).to_contain_text("shares text with")
+    heights = [name.bounding_box()["height"] for name in page.locator(".upload-name").all()]
+    assert max(heights) < 50, "a name is broken after every letter"
     expect(page.locator(".library-in > .documents > li")).to_have_count(1)
     copies = page.locator(".documents .copies")
     expect(copies.locator("summary").first).to_have_text(

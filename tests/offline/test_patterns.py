@@ -44,6 +44,7 @@ EXAMPLES = [
     (form_lines, "_ABOUT_MAIL", "When was the e-mail sent?", "When is the trip?"),
     (form_lines, "_MAIL_HEAD", "From: Ada\nTo: Bo\nDate: 2026-11-13\n", "From: Ada\n\nDear Bo"),
     (later_changes, "_CHANGE", "The trip has to move to Thursday.", "They danced to music."),
+    (later_changes, "_HAS_DATE", "It is on Thursday.", "It is on the thirsty day."),
     (later_changes, "_CHANGE", "We leave ten minutes earlier.", "He left earlier."),
     (other_subjects, "_DAY_OR_MONTH", "november", "novgorod"),
     (other_subjects, "_GOES_ON", "She lives there", "Ada lives there"),

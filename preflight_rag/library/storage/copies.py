@@ -52,6 +52,8 @@ WHOLE = 0.7
 def copy_note(copy: DocumentCopy, name: Callable[[str], str] = str) -> str:
     """Return the note for users on a copy; `name` returns a document's name."""
     document, of = on_one_line(name(copy.document_id)), on_one_line(name(copy.of_document))
+    if WHOLE <= copy.share < 1:
+        return f"{document} shares text with {of}: what both have is searched once, and all else as well"
     if copy.share >= WHOLE:
         return f"{document} has the text of {of}, which is searched in its place"
     return f"{document} quotes {of}: what both say is one source"

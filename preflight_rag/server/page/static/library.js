@@ -172,7 +172,7 @@ export class Library {
     const remove = h("button.icon-button.small", { type: "button", "aria-label": `Delete: ${name}`, title: "Delete", onclick: () => this.#delete(id, name) }, icon("bin"));
     const to = file ? address : isWeb(url) ? url : null;
     const heading = to ? h("a", { href: to, target: "_blank", rel: "noopener noreferrer" }, name) : name;
-    const meta = [origin !== name && origin, dateOf({ date, file_saved: saved }), gone && "its file is no longer there", copyOf && `same text as ${basename(copyOf)}, searched once`].filter(Boolean).join(" · ");
+    const meta = [origin !== name && origin, dateOf({ date, file_saved: saved }), gone && "its file is no longer there", copyOf && `shares text with ${basename(copyOf)}, searched once`].filter(Boolean).join(" · ");
     const about = overview(id, name, (question) => this.page.onQuestion(id, name, question));
     return h("li", { "data-id": id, "data-copy-of": copyOf || null, "data-name": origin }, icon("file"), h("div", {}, h("h2", {}, heading), h("p.meta", {}, meta), tags.length ? h("p.tags", {}, tags.map((one) => h("span.tag", {}, one))) : null, readReport(read), about), h("span.row-acts", {}, ask, this.write ? [label, remove] : null));
   }
