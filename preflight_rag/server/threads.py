@@ -68,7 +68,7 @@ class FeedbackBody(BaseModel):
 def threads(service: ServiceOf, user: UserOf, query: str | None = None) -> dict[str, Any]:
     """The user's conversations, the latest first; with a query, those that contain it. `page`: begun on the page."""
     found = [row for row in service.preflight.ledger.threads(query) if row.thread_id.startswith(user.prefix)]
-    return {"threads": [_listed(row, user.shown(row.thread_id)) for row in found]}
+    return {"threads": [_listed(row, user.shown(row.thread_id), service) for row in found]}
 
 
 @router.get("/{thread_id:path}/export", response_class=Markdown)
@@ -122,9 +122,14 @@ async def delete(thread_id: str, service: ServiceOf, user: UserOf) -> None:
         raise _missing(thread_id)
 
 
-def _listed(row: ThreadSummary, shown: str) -> dict[str, Any]:
-    """Return a thread as an entry of the list; `shown` is the id without the user's name."""
-    return {**asdict(row), "thread_id": shown, "page": shown.startswith(OF_THE_PAGE)}
+def _listed(row: ThreadSummary, shown: str, service: Service) -> dict[str, Any]:
+    """Return a thread as an entry of the list; `shown` is the id without the user's name.
+
+    A turn that stays recorded as running although none runs here was cut off with its process.
+    """
+    cut_off = row.status == "running" and service.running.of(row.thread_id) is None
+    status = "interrupted" if cut_off else row.status
+    return {**asdict(row), "status": status, "thread_id": shown, "page": shown.startswith(OF_THE_PAGE)}
 
 
 def _turns(service: Service, user: User, thread_id: str) -> list[Turn]:

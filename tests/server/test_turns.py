@@ -201,3 +201,17 @@ def test_a_callers_instructions_stand_below_the_servers(scripted_app, client_of)
         told = [str(request.body["messages"][0]["content"]) for request in server.requests]
     assert "<instructions>\nBe polite.\nBe brief.\n</instructions>" in told[0]
     assert all("<instructions>\nBe polite.\n</instructions>" in each for each in told[1:])
+
+
+def test_a_turn_of_a_killed_process_is_listed_as_cut_off_and_one_that_runs_as_running(scripted_app, client_of):
+    with ScriptedServer([("basalt", SLOW)], default="Light [1].") as server:
+        app = scripted_app(server)
+        app.ledger.begin("killed", "Is pumice light?", settings={}, model="offline")  # as a killed process leaves it
+        with running(app) as url:
+            client = client_of(url)
+            with client.stream("POST", "/api/ask", json={"question": "How is basalt?", "thread_id": "t1"}) as response:
+                received = events(response.iter_lines())
+                while next(received)[0] != "token":
+                    pass
+                listed = {each["thread_id"]: each["status"] for each in client.get("/api/threads").json()["threads"]}
+    assert listed == {"killed": "interrupted", "t1": "running"}
