@@ -56,6 +56,7 @@ from preflight_rag.offline.found_answers import (
 from preflight_rag.offline.later_changes import is_about, later_change
 from preflight_rag.offline.lines import asks_for_lines, exact_sentences, named_lines, narrowed
 from preflight_rag.offline.other_subjects import is_about_another
+from preflight_rag.offline.other_times import is_of_another_time
 from preflight_rag.offline.row_comparisons import compared_rows
 from preflight_rag.offline.row_marks import marked_rows
 from preflight_rag.offline.row_meanings import explained_rows, with_rows_for_legends
@@ -162,6 +163,7 @@ class JudgedAnswers:
             counted = counts_another(self._question, answer.found[0])
             other |= is_of_another(self._question, answer.found[0])
             other |= is_about_another(self._question, answer.found[0], self._office)
+            other |= is_of_another_time(self._question, answer.found[0].source, answer.found[0].quote)
             later = later_change(self._question, answer.found[0].source, answer.found[0].quote, self._sources)
             veto = "counted" if counted else "subject" if other else "changed" if later else "opposite"
         likely, least = bounds[best][0], self._model.answered
@@ -198,6 +200,7 @@ class JudgedAnswers:
         fits = self._fit.may_claim(answer.source.n, answer.quote) and not counts_another(self._question, answer)
         fits = fits and not is_of_another(self._question, answer)
         fits = fits and not is_about_another(self._question, answer, self._office)
+        fits = fits and not is_of_another_time(self._question, answer.source, answer.quote)
         return fits and later_change(self._question, answer.source, answer.quote, self._sources) is None
 
     def _of_better_sentences(self, found: Sequence[PassageAnswer]) -> list[PassageAnswer]:

@@ -18,6 +18,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from preflight_rag.offline.found_answers import has_figure
+from preflight_rag.offline.other_times import is_of_another_time
 from preflight_rag.state.reading import Draft, Extract, Source
 from preflight_rag.text.asked_years import gives_year, of_another_year
 from preflight_rag.text.check_boxes import has_box
@@ -377,6 +378,7 @@ def nearest_quotes(
         passage = BEARING * (reading.answerable + (reading.relevance or 0.0)) - FURTHER_DOWN * math.log(item.sentence.n)
         own = item.sentence.n, item.sentence.text
         off = MISFIT * (fit.misfits(*own) + fit.outdated(*own))
+        off += MISFIT * is_of_another_time(fit.question, sources[item.sentence.n], item.sentence.text)
         off += ANOTHER_YEAR * (given and of_another_year(fit.question, item.sentence.title, item.sentence.text))
         off += NO_FIGURE * (says is not None and not says(item.sentence.text))
         return round(item.score + passage + SPAN_BONUS * reading.answerable * holds - off, 4)

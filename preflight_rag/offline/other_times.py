@@ -1,0 +1,56 @@
+"""Sentences about another time than the question: another day, month, or ordinal ("the third year").
+
+In "The rent is £385 a month" nothing says that it is so in the third year, and "In the second year it rises to £400"
+says that it is not. By rule, in English; a wrong claim costs more than a missing one.
+"""
+
+from __future__ import annotations
+
+import re
+
+from preflight_rag.state.reading import Source
+from preflight_rag.text.tables import is_row
+
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june", "july", "august"),
+    *("september", "october", "november", "december"),
+)
+_NAMED = tuple(re.compile(rf"\b(?:{'|'.join(each)})s?\b", re.I) for each in (_DAYS, _MONTHS))
+_RANGE = re.compile(r"\b(?:to|until|till|through|and|or|every|each|daily|all)\b|[-–—/]", re.I)
+"""Of a sentence that may hold for more days or months than it names."""
+_ORDINALS = "second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth"
+_ORDINAL = re.compile(rf"\b(?:{_ORDINALS}|[1-9]\d?(?:st|nd|rd|th))\b", re.I)
+_FIRST = re.compile(r"\bfirst (?=(?:year|quarter|half|month|week|day|term|semester|phase|stage|floor|class)\b)", re.I)
+_WRITTEN = {word: str(place) for place, word in enumerate(("first", *_ORDINALS.split("|")), 1)}
+
+
+def is_of_another_time(question: str, source: Source, quote: str) -> bool:
+    """Return whether a sentence is about another day, month or ordinal than the question.
+
+    Args:
+        question: The question.
+        source: The passage of the sentence.
+        quote: The sentence; a table's row is left to the rules for rows.
+    """
+    if is_row(quote):
+        return False
+    placed = f"{source.title} {source.heading} {quote}"
+    if _ordinals(question) - _ordinals(placed):
+        return True
+    for named in _NAMED:
+        asked, stated = _found(named, question), _found(named, quote)
+        if asked and stated and asked.isdisjoint(stated) and not _RANGE.search(quote):
+            return True
+    return False
+
+
+def _found(pattern: re.Pattern[str], text: str) -> frozenset[str]:
+    """Return what a pattern finds in a text, in lower case and without a plural's "s"."""
+    return frozenset(match.casefold().removesuffix("s") for match in pattern.findall(text))
+
+
+def _ordinals(text: str) -> frozenset[str]:
+    """Return the ordinals of a text as figures: of "third" and "3rd" it is 3."""
+    found = [*_ORDINAL.findall(text), *(match.strip() for match in _FIRST.findall(text))]
+    return frozenset(_WRITTEN.get(word.casefold()) or re.sub(r"\D", "", word) for word in found)

@@ -1,0 +1,43 @@
+"""Sentences about another time than the question."""
+
+import pytest
+
+from preflight_rag.offline.other_times import is_of_another_time
+from preflight_rag.state.reading import Source
+
+RENT = "The rent is £385 a month, due on the first working day."
+LATER = "In the second year the rent rises to £400 and in the third to £415."
+
+
+def is_another(question, text):
+    return is_of_another_time(question, Source(1, "p", "Lease", text), text)
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("What is the rent in the third year?", RENT),
+        ("What is the rent in the 3rd year?", RENT),
+        ("What is the rent in the first year?", "In the second year the rent rises to £400."),
+        ("When does the pool close on Sunday?", "On Saturdays the pool closes at 20:00."),
+        ("How many people came in May?", "In June 400 people came."),
+    ],
+)
+def test_another_day_month_or_ordinal_is_another_time(question, text):
+    assert is_another(question, text)
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("What is the rent in the third year?", LATER),
+        ("What is the rent in the 3rd year?", LATER),
+        ("What is the rent?", RENT),
+        ("When does the pool close on Sundays?", "On Sunday the pool closes at 20:00."),
+        ("When does the pool close on Tuesday?", "From Monday to Friday the pool closes at 20:00."),
+        ("When is the pool open in May?", "It opens at 9:00."),
+        ("Who won the second prize?", "The second prize went to Ada Orr."),
+    ],
+)
+def test_the_time_of_the_question_or_none_is_not(question, text):
+    assert not is_another(question, text)
