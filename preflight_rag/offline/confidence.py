@@ -125,11 +125,13 @@ def question_terms(question: str, library: HasVocabulary | None, sources: Sequen
     forms = [form for form in dict.fromkeys(_WORD.findall(question.lower())) if form not in STOP_WORDS]
     word_sets = [frozenset(words_by_token(f"{source.title} {source.text}")) for source in sources]
     if vocabulary is not None:
-        counts = vocabulary.counts([*forms, "the", "of", "and"])
+        spelled = {form: _same_term(form) for form in forms}
+        counts = vocabulary.counts([*chain.from_iterable(spelled.values()), "the", "of", "and"])
         total = max((counts[word].documents for word in ("the", "of", "and") if word in counts), default=1)
         known = {form: counts[form].documents if form in counts else 0 for form in forms}
+        inflected = {form for form in forms if not counts.keys().isdisjoint(spelled[form])}
     else:
-        total, known = len(sources), {}
+        total, known, inflected = len(sources), {}, set()
     most = math.log(1 + max(total, 1) / 0.5)
     weights: dict[str, float] = {}
     unseen: set[str] = set()
@@ -138,11 +140,17 @@ def question_terms(question: str, library: HasVocabulary | None, sources: Sequen
         here = sum(term in terms for terms in word_sets)
         found = max(known.get(by_form.get(term, ""), 0), here)
         weights[term] = round(min(1.0, math.log(1 + max(total, found, 1) / (0.5 + found)) / most), 4)
-        if not found:
+        if not found and by_form.get(term, "") not in inflected:
             unseen.add(term)
     named = frozenset(chain.from_iterable(words(" ".join(name)) for name in surface_names(question)))
     numbers = frozenset(term for term in weights if any(map(str.isdigit, term)))
     return QuestionTerms(weights, (named | numbers) & weights.keys(), frozenset(unseen))
+
+
+def _same_term(form: str) -> list[str]:
+    """Return a word with its singular and plural, as far as they are one index term: a predecessor's predecessors."""
+    both = (form, f"{form}s", f"{form}es", form.removesuffix("s"), form.removesuffix("es"), f"{form[:-1]}ies")
+    return [each for each in dict.fromkeys(both) if words(each) == words(form)]
 
 
 def topics_nowhere(question: str, library: HasVocabulary | None, terms: QuestionTerms) -> list[str]:

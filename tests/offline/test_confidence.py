@@ -286,3 +286,11 @@ def test_words_of_the_question_that_no_document_has_are_named(embedder, tmp_path
             terms = question_terms(question, library, sources)
             assert topics_nowhere(question, library, terms) == missing
             assert topics_nowhere(question, None, terms) == []
+
+
+def test_a_word_that_a_document_has_in_the_plural_is_not_called_absent(embedder, tmp_path):
+    with Library.open(tmp_path / "library", embedder=embedder, create=True) as library:
+        library.add([Document(id="a", source="a", title="Minutes", text="That differs from your predecessors, then.")])
+        question = "How long does her predecessor stay with the boxes?"
+        terms = question_terms(question, library, [])
+        assert topics_nowhere(question, library, terms) == ["boxes"]
