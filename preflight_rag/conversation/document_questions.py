@@ -334,6 +334,12 @@ def _how_much(match: re.Match[str], name: str) -> str:
     return f"How much {'does' if match['verb'] == 'costs' else 'do'} {name} cost?"
 
 
+def _with_article(name: str) -> str:
+    """Return what a sentence names without an article so that a question can: "Hire of the hall", "the hire of …"."""
+    bare = re.match(r"[A-Z][a-z]+(?= (?:of|for|per) )", name)
+    return f"the {name[0].lower()}{name[1:]}" if bare else name
+
+
 def _what(match: re.Match[str], name: str) -> str:
     value, bare = match["value"], re.sub(r"^(?:the|an?) ", "", name)
     if _NO_DEFINITION.match(value) or len(bare.split()) > LONGEST_NAME or _ACT.match(bare):
@@ -365,7 +371,7 @@ _RULES: dict[str, _Rule] = {
     "how large": (_HOW_LARGE, lambda match, name: f"How {match['verb']} {match['be']} {name}?"),
     "how many": (_HOW_MANY, _how_many),
     "how much": (_HOW_MUCH, _how_much),
-    "amounts to": (_AMOUNTS_TO, lambda match, name: f"What {match['be']} {name}?"),
+    "amounts to": (_AMOUNTS_TO, lambda match, name: f"What {match['be']} {_with_article(name)}?"),
     "where done": (_WHERE_DONE, lambda match, name: f"Where {match['be']} {name} {match['verb']}?"),
     "where does": (_WHERE_DOES, _where_does),
     "why": (_WHY, _why),

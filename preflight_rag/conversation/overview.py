@@ -13,6 +13,7 @@ from pathlib import PurePath
 from preflight_rag.library.search import roles
 from preflight_rag.library.search.summary import LONGEST, can_stand, of_passages
 from preflight_rag.state.values import Passage
+from preflight_rag.text.quotes import plain
 
 LOOKED_AT = 40
 """Passages of a document that are looked at, about 20 pages: a guess."""
@@ -121,9 +122,9 @@ def _gist(title: str, passages: Sequence[Passage], count: Callable[[str], int]) 
     statements = [each for each in of_passages(passages, count) if can_stand(each.text) and each.tokens <= LONGEST]
     chosen = roles.core(statements, GIST_TOKENS)
     if chosen:
-        return " ".join(statements[min(chosen, key=lambda place: statements[place].place)].text.split())
+        return plain(" ".join(statements[min(chosen, key=lambda place: statements[place].place)].text.split()))
     first = next((each.text for each in statements if each.text.strip(" .") != title.strip(" .")), "")
-    return " ".join(first.split())
+    return plain(" ".join(first.split()))
 
 
 def _audience(text: str) -> str:

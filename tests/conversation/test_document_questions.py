@@ -24,6 +24,7 @@ def of(text, title="", authors=(), kind=""):
         ("The deadline is 30 June 2026.", "When is the deadline?", "30 June 2026"),
         ("The bridge is about 412 metres long and carries two lanes.", "How long is the bridge?", "412"),
         ("Saturn has 145 known moons.", "How many known moons does Saturn have?", "145"),
+        ("Hire of the church is £140 including heating.", "What is the hire of the church?", "£140"),
         ("The yearly pass costs $48.50 for adults.", "How much does the yearly pass cost?", "$48.50"),
         ("The monthly rent is 1,850 EUR, heating included.", "What is the monthly rent?", "1,850"),
         ("The archive is located in Prague.", "Where is the archive located?", "Prague"),

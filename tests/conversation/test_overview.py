@@ -45,3 +45,8 @@ def test_whom_it_is_for_is_told_only_where_it_says_so(text, audience):
 def test_a_sentence_of_its_own_stands_for_it():
     text = "Field notes\n\nMoss grows on the north side of old walls. Soil is not needed at all for that."
     assert of(text, title="Field notes").gist == "Moss grows on the north side of old walls."
+
+
+def test_the_gist_has_no_marks_of_emphasis():
+    text = "This agreement is between **Pell & Rourke** and the **tenant**."
+    assert of(text, title="Agreement").gist == "This agreement is between Pell & Rourke and the tenant."
