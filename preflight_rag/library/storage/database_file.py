@@ -71,6 +71,8 @@ class DatabaseFile:
         self._as_opened: tuple[int, ...] | None = None
         self._openings = 0
         if not self.path.is_file():
+            if folder.is_file():
+                raise LibraryMissing(f"{folder} is a file, and a library is a folder", help="Name a folder.")
             if not create:
                 raise LibraryMissing(
                     f"There is no library at {folder}", help=f"Make one with: preflight ingest PATH --library {folder}"
