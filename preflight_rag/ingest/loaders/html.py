@@ -100,6 +100,9 @@ _ENOUGH_SHARE = 0.3
 """The main part of a page counts where it has so many characters and this share of the text; both are guesses."""
 
 
+_TITLE_PARTS = re.compile(r"\s[|–—·»-]\s")
+
+
 def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
     """Yield a web page as one document."""
     from bs4 import BeautifulSoup, XMLParsedAsHTMLWarning
@@ -127,7 +130,7 @@ def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
     yield file_document(
         path,
         _main_text(page, soup),
-        title=one_line(_first(properties, "og:title") or title or (heading.get_text(" ") if heading else "")),
+        title=_title(_first(properties, "og:title"), title, heading.get_text(" ") if heading else ""),
         date=date or (iso_date(written[1]) if written else None),
         authors=next((names for key in _AUTHORS if (names := _names(properties.get(key, [])))), ()),
         metadata={
@@ -136,6 +139,22 @@ def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
         },
         report=report,
     )
+
+
+def _title(shared: str, own: str, heading: str) -> str:
+    """Return a page's title: the one for sharing, unless that is the site's name behind the page's own; else a heading.
+
+    Args:
+        shared: What the page is called where it is shared (`og:title`).
+        own: The title of the window, such as "Prices | The shop".
+        heading: The first heading.
+    """
+    name, page = one_line(shared), one_line(own)
+    parts = [part.strip() for part in _TITLE_PARTS.split(page)]
+    of_site = (
+        len(parts) > 1 and name in (parts[0], parts[-1]) and one_line(heading) in parts and one_line(heading) != name
+    )
+    return (one_line(heading) if of_site else name) or page or one_line(heading)
 
 
 def readable_text(page: str) -> str:

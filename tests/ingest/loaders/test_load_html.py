@@ -125,3 +125,21 @@ def test_lists_of_short_items_stay_below_their_headings_and_menus_are_left_out(t
     text = load_one(tmp_path / "kettle.html").text
     assert "Covered\n- leaks\n- broken switches\nSteps\n1. Fill\n- Fill: cold water\n2. Boil\n" in text
     assert "Jobs" not in text
+
+
+@pytest.mark.parametrize(
+    ("shared", "own", "heading", "title"),
+    [
+        ("The Weekly", "Prices rise | The Weekly", "Prices rise", "Prices rise"),
+        ("The Weekly", "The Weekly – Prices rise", "Prices rise", "Prices rise"),
+        ("Prices rise again", "Prices rise | The Weekly", "Prices rise", "Prices rise again"),
+        ("The Weekly", "The Weekly", "Prices rise", "The Weekly"),
+        ("", "Prices rise | The Weekly", "Prices rise", "Prices rise | The Weekly"),
+        ("", "", "Prices rise", "Prices rise"),
+    ],
+)
+def test_the_name_of_a_site_is_not_the_title_of_its_page(tmp_path, shared, own, heading, title):
+    head = f'<meta property="og:title" content="{shared}"><title>{own}</title>'
+    path = tmp_path / "page.html"
+    path.write_text(f"<html><head>{head}</head><body><h1>{heading}</h1><p>They rose by 3 %.</p></body></html>")
+    assert next(iter(load(path))).title == title
