@@ -23,6 +23,7 @@ from preflight_rag.models.embedding.embedder import Embedder
 from preflight_rag.models.opening import open_embedder
 from preflight_rag.models.reranking.feature_reranker import ALL
 from preflight_rag.models.reranking.rerankers import FEATURES
+from preflight_rag.state.context import GivenSettings
 from preflight_rag.state.errors import LibraryError
 
 GROUPS = {
@@ -37,6 +38,10 @@ GROUPS = {
 }
 """The group of each collection: collections that share questions or documents are never split into training and test.
 """
+
+
+UNHURRIED: GivenSettings = {"rerank_deadline": 600.0, "answer_seconds": 0.0}
+"""Settings by which turns are the same on a busy machine: no second stage is cut short, and time plans nothing."""
 
 
 def group_of(name: str) -> str:

@@ -18,7 +18,7 @@ from evaluation.report import Report, Table, number
 from evaluation.rows import ScoreRow
 from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample, sampled
-from evaluation.searching import collection_library, inputs, library_folder
+from evaluation.searching import UNHURRIED, collection_library, inputs, library_folder
 from preflight_rag.app import Preflight
 from preflight_rag.models.opening import open_embedder
 from preflight_rag.state.errors import UsageError
@@ -73,7 +73,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
     # The library's own embedder may cache vectors in a database, which is closed by now.
     embedder = open_embedder(run.embedder)
     folder = library_folder(found, f"{embedder.name} {embedder.revision}", run.library_cache)
-    with Preflight.open(folder, "offline", embedder=embedder) as app:
+    with Preflight.open(folder, "offline", embedder=embedder, **UNHURRIED) as app:
         for sample in run.each(asked, "off-topic: asking"):
             rows.append(_row(sample, app.ask(sample.question)))
     table, figures = _table(rows)

@@ -28,6 +28,7 @@ from evaluation.report import Report, Table, number
 from evaluation.rows import ScoreRow
 from evaluation.runs import ExperimentRun
 from evaluation.samples import Context, DataSet, Sample, digest
+from evaluation.searching import UNHURRIED
 from preflight_rag.app import Preflight
 from preflight_rag.library import Library
 from preflight_rag.models.opening import open_embedder
@@ -84,7 +85,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
         embedder = open_embedder(run.embedder)
         with Library.open(folder, embedder=embedder, create=True) as library:
             library.add(list(_documents(found, asked, run.documents or OTHERS)))
-        with Preflight.open(folder, "offline", embedder=embedder) as app:
+        with Preflight.open(folder, "offline", embedder=embedder, **UNHURRIED) as app:
             for place, sample in enumerate(asked):
                 run.progress("poisoned: asking", place, len(asked))
                 rows += [

@@ -30,9 +30,11 @@ from evaluation.intervals import Estimate, bootstrap, share
 from evaluation.report import Report, Table, checksums, number
 from evaluation.rows import ScoreRow
 from evaluation.samples import check_selection, digest
+from evaluation.searching import UNHURRIED
 from evaluation.vector_cache import cached_embedder
 from preflight_rag.cache import cache_dir
 from preflight_rag.corg.agreement import same_answer
+from preflight_rag.state.context import GivenSettings
 from preflight_rag.state.errors import LibraryError, UsageError
 from preflight_rag.text.headers import CONTRADICTED
 from preflight_rag.text.sentences import sentence_spans
@@ -205,11 +207,11 @@ def _ask_all(found: TrustSet, run: ExperimentRun, model: Any) -> tuple[list[Judg
     asked = found.select(run.part, run.limit)
     folder = library_of(found, run.part, run)
     pairs = pairs_of([question for question in asked if question.given], folder, run)
-    own = run.extractive_reader
+    settings: GivenSettings = {**UNHURRIED, "extractive_reader": run.extractive_reader}
     judged: list[JudgedAnswer] = []
     with (
-        Preflight.open(folder / "library", model, embedder=run.embedder, extractive_reader=own) as over_part,
-        Preflight.open(pairs / "library", model, embedder=run.embedder, extractive_reader=own) as over_pairs,
+        Preflight.open(folder / "library", model, embedder=run.embedder, **settings) as over_part,
+        Preflight.open(pairs / "library", model, embedder=run.embedder, **settings) as over_pairs,
     ):
         stats = over_part.library.stats()
         names = names_of(over_part.library)
@@ -223,7 +225,7 @@ def _ask_all(found: TrustSet, run: ExperimentRun, model: Any) -> tuple[list[Judg
         embedder = over_part.library.embedder
     described = {"name": embedder.name, "revision": embedder.revision, "dimension": embedder.dimension}
     counts = {name: stats[name] for name in ("documents", "passages", "splitter")}
-    return judged, {"library": counts, "embedder": described, "settings": {"extractive_reader": own}}
+    return judged, {"library": counts, "embedder": described, "settings": dict(settings)}
 
 
 def ask(
