@@ -17,6 +17,7 @@ from preflight_rag.cli.explain import judgement
 from preflight_rag.library.storage.copies import copy_note
 from preflight_rag.state.values import file_name
 from preflight_rag.text.inert import INVISIBLE, visible
+from preflight_rag.text.page_names import page_name
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -222,15 +223,6 @@ def drawn(text: str) -> Markdown:
     # A line end within a paragraph would be a space: rows and lists without marks would run together.
     lines = [f"{line}  " if line.strip() else line for line in text.split("\n")]
     return Markdown("\n".join(lines), hyperlinks=False)
-
-
-def page_name(source: str, page: int | None) -> str:
-    """Return a page as people call it: of slides and sheets, it is one of those."""
-    if not page:
-        return ""
-    suffix = Path(source).suffix.lower()
-    kind = "slide" if suffix in (".pptx", ".odp") else "sheet" if suffix in (".xlsx", ".xlsm", ".ods") else "p."
-    return f"{kind} {page}"
 
 
 def clarification(asked: Clarification) -> None:

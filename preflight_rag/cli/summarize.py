@@ -19,6 +19,7 @@ from preflight_rag.cli.main import (
 )
 from preflight_rag.cli.options import with_settings
 from preflight_rag.state.errors import LibraryMissing, UsageError
+from preflight_rag.text.page_names import page_name
 
 if TYPE_CHECKING:
     from preflight_rag.library.opening import LibraryPlace
@@ -71,7 +72,7 @@ def _show(found: Summary) -> None:
     show.echo(found.summary)
     show.echo(f"\n{found.title or found.document_id} - {found.source}")
     for citation in found.citations:
-        page = show.page_name(found.source, citation.page)
+        page = page_name(found.source, citation.page)
         place = f"{page}, " if page else ""
         mark = "" if citation.verified else "  (not found in the document)"
         quote = " ".join(citation.quote.split())

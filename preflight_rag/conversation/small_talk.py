@@ -11,6 +11,7 @@ from preflight_rag.state.schema import EarlierState
 from preflight_rag.state.values import Citation, Group, file_name
 from preflight_rag.text.citations import MARK, MARKS, labelled, without_marks
 from preflight_rag.text.condense import beginning
+from preflight_rag.text.page_names import page_name
 from preflight_rag.text.sentences import sentence_spans
 
 QUOTED = ("source", "sources", "asked", "questions", "repeat")
@@ -143,7 +144,7 @@ def earlier_answer(known: EarlierState | None) -> Earlier:
 
 def _place(citation: Citation) -> str:
     source = short_source(citation.source)
-    return f"{source}, p. {citation.page}" if citation.page else source
+    return ", ".join(filter(None, [source, page_name(citation.source, citation.page)]))
 
 
 def short_source(source: str) -> str:

@@ -24,6 +24,7 @@ from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Answer, Clarification, Passage, Preview
 from preflight_rag.text.inert import inert_line
 from preflight_rag.text.links import is_web_address
+from preflight_rag.text.page_names import page_name
 from preflight_rag.threads.locks import new_thread_id
 
 if TYPE_CHECKING:
@@ -215,7 +216,7 @@ def answer_text(answer: Answer, thread_id: str) -> str:
         lines += ["", "Sources:"]
     for citation in answer.citations:
         source = _source(citation.source)
-        place = f"{source}, p. {citation.page}" if citation.page else source
+        place = ", ".join(filter(None, [source, page_name(citation.source, citation.page)]))
         mark = "" if citation.verified else " (not found in the passage)"
         title = inert_line(citation.title or citation.document_id)
         lines.append(f'[{citation.n}] {title} - {place}: "{inert_line(citation.quote)}"{mark}')

@@ -23,6 +23,7 @@ from preflight_rag.state.values import Answer, Citation
 from preflight_rag.text.citations import MARK
 from preflight_rag.text.inert import inert
 from preflight_rag.text.links import is_web_address
+from preflight_rag.text.page_names import page_name
 from preflight_rag.threads.ledger import Feedback, ThreadSummary, Turn
 
 router = APIRouter(prefix="/api/threads", tags=["threads"])
@@ -174,7 +175,7 @@ def footnote(citation: Citation) -> str:
 
     Only the source's address can become a link.
     """
-    page = f", page {citation.page}" if citation.page else ""
+    page = f", {page_name(citation.source, citation.page)}" if citation.page else ""
     saved = f", file saved {citation.file_saved}" if citation.file_saved else ""
     date = f", {citation.date}" if citation.date else saved
     verified = "" if citation.verified else " (not found word for word)"
