@@ -24,6 +24,7 @@ from preflight_rag.text.tables import (
     names_legend,
     parse_row,
 )
+from preflight_rag.text.words import RAISED_LETTERS
 
 LONGEST_MEANING = 120
 """Characters of what a mark means; longer ones are remarks, which stay where they stand. A guess, as all below."""
@@ -45,8 +46,10 @@ _CODE = r"(?:[^\W_]{1,5}|[^\W\d_](?:[./][^\W\d_]){1,2}\.?)"
 _SYMBOL = r"[^\w\s.,;:(){}|/\\\"'“”‘’„‚«»$€£¥%&@<>=\[\]`^]{1,3}"
 _KEY = rf"(?:{_CODE}|{_SYMBOL})"
 _KEYS = rf"{_KEY}(?:, ?{_KEY}){{0,3}}"
-RAISED_LETTERS = "⁰¹²³⁴⁵⁶⁷⁸⁹ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ"
 _TO_RAISED = dict(zip("0123456789abcdefghijklmnoprstuvwxyz", RAISED_LETTERS, strict=True))
+_TO_RAISED |= dict(zip("+-−–,", "⁺⁻⁻⁻,", strict=True))
+_EXPONENT = re.compile(r"[-−–]?\d{1,2}")
+_CITED = re.compile(r"\d{1,3}(?:, ?\d{1,3}){0,9}")
 _WRAPPED = (
     rf"<sup>\s?\(?(?P<html>{_KEYS})\)?\s?</sup>|\\? ?:sup:`(?P<rst>{_KEYS})`|\[(?P<note>\^[^\W_]{{1,20}})\]"
     rf"|\[(?P<square>{_KEYS})\]_?|\^\(?(?P<caret>{_KEYS})\)?\^?|\((?P<round>{_KEYS})\)"
@@ -209,12 +212,13 @@ def _with_notes(line: str) -> str:
 def raised_behind(before: str, text: str) -> str:
     """Return a superscript behind a text: above the line behind a figure or a word, where "6401" and "locka" say else.
 
-    A unit stays as it is, "m2", and so do the letters of "1st".
+    A unit stays as it is, "m2", and so do the letters of "1st"; "10⁻³" and "loss¹,²" are no 10-3 and no word.
     """
     mark = text.strip()
-    is_number = mark.isdigit() and len(mark) <= 2
-    is_letter = len(mark) == 1 and mark.isascii() and mark.islower() and not before[-1:].isdigit()
-    return raised(mark) if (is_number or is_letter) and _TAKES_MARK.search(before) else text
+    is_behind_figure = before[-1:].isdigit()
+    is_number = (_EXPONENT if is_behind_figure else _CITED).fullmatch(mark) is not None
+    is_letter = len(mark) == 1 and mark.isascii() and mark.islower() and not is_behind_figure
+    return raised(mark.replace(" ", "")) if (is_number or is_letter) and _TAKES_MARK.search(before) else text
 
 
 def raised(text: str) -> str:

@@ -14,8 +14,9 @@ from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING
 
-from preflight_rag.text.legends import RAISED_LETTERS, raised
+from preflight_rag.text.legends import raised
 from preflight_rag.text.tables import INDENT, LONGEST_CAPTION, table_lines
+from preflight_rag.text.words import RAISED_LETTERS
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfTextPage
