@@ -15,7 +15,7 @@ from preflight_rag.ingest.loaders.nested_lists import DEEPEST, LONGEST_PARENT, i
 from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.state.values import Document
 from preflight_rag.text.check_boxes import CROSSED, NOT_TICKED, TICKED, words_for
-from preflight_rag.text.legends import raised, with_note
+from preflight_rag.text.legends import raised, raised_behind, with_note
 from preflight_rag.text.tables import BAR, expand_spans, is_row, table_lines
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
     written = (_JSON_CHANGED.search(page) if is_wiki else None) or _JSON_DATE.search(page)
     report = ReadReport()
     changed = _drop_hidden(soup) | _write_boxes(soup) | _write_terms(soup) | _write_lists(soup)
-    changed |= _spell_out_lists(soup)
+    changed |= _spell_out_lists(soup) | _raise_superscripts(soup)
     has_tables = _write_tables(soup, report)
     if _describe_pictures(soup, report) or has_tables or changed:
         page = str(soup)
@@ -177,6 +177,7 @@ def _parsed(page: str, report: ReadReport | None = None) -> BeautifulSoup:
     _write_boxes(soup)
     _write_terms(soup)
     _write_lists(soup)
+    _raise_superscripts(soup)
     report = report or ReadReport()
     _write_tables(soup, report)
     _describe_pictures(soup, report)
@@ -434,6 +435,25 @@ def _write_tables(soup: BeautifulSoup, report: ReadReport) -> bool:
         # What laid out the page must not become a table around the rows.
         for element in (table, *table.find_all(["tbody", "thead", "tr", "td", "th"])):
             element.name = "div"
+    return found
+
+
+def _raise_superscripts(soup: BeautifulSoup) -> bool:
+    """Write what stands above the line of a text above it: "10<sup>8</sup>" is no 108; whether there was any.
+
+    Marks in tables are those of their notes, which `_raise_marks` writes.
+    """
+    found = False
+    for mark in soup.find_all("sup"):
+        before = mark.previous_sibling
+        if before is None or mark.find_parent("table") is not None:
+            continue
+        text = mark.get_text()
+        if (written := raised_behind(before.get_text()[-4:], text)) != text:
+            mark.replace_with(written)
+            found = True
+    if found:
+        soup.smooth()
     return found
 
 

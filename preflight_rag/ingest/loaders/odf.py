@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,8 @@ _SKIPPED = ("annotation", "tracked-changes", "forms", "note-citation", "sequence
 _SVG = f"{_NAMESPACE}svg-compatible:1.0}}"
 _BESIDE = (f"{_TEXT}note", f"{_DRAW}text-box", f"{_SVG}title", f"{_SVG}desc", f"{_PRESENTATION}notes")
 """Of what a paragraph holds, what is read behind it."""
+_ABOVE = re.compile(r"super|[1-9]\d?%")
+"""How a style's `text-position` begins that puts characters above the line: "super 58%", "33% 58%"."""
 _LONGEST_LABEL = 60
 """Characters of a row's label beside a note; a guess."""
 _MOST_REPEATED = 100
@@ -121,7 +124,7 @@ def _raise_marks(content: _Element) -> None:
         str(style.get(f"{_STYLE}name"))
         for style in content.iter(f"{_STYLE}style")
         for properties in style.iterchildren(f"{_STYLE}text-properties")
-        if _attribute(properties, "text-position").startswith(("super", "33%"))
+        if _ABOVE.match(_attribute(properties, "text-position"))
     }
     for span in content.iter(f"{_TEXT}span") if styles else ():
         if span.get(f"{_TEXT}style-name") in styles and span.text and not len(span):

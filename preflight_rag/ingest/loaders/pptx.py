@@ -18,6 +18,7 @@ from preflight_rag.ingest.loaders.xml import core_properties, local, parse_xml
 from preflight_rag.state.errors import UnreadableDocument
 from preflight_rag.state.values import Document
 from preflight_rag.text.check_boxes import with_typed_boxes
+from preflight_rag.text.legends import raised_behind
 from preflight_rag.text.tables import expand_spans, table_lines
 
 if TYPE_CHECKING:
@@ -149,10 +150,31 @@ def _add_shape(parts: Parts, shape: Any, heading: str, report: ReadReport) -> No
         lines = [
             items.add(paragraph.level, with_typed_boxes(text))
             for paragraph in shape.text_frame.paragraphs
-            if (text := one_line(clean(paragraph.text)))
+            if (text := one_line(clean(_words(paragraph))))
         ]
         for line in lines:
             parts.add(f"- {line}" if len(lines) > 1 else line, "list" if len(lines) > 1 else "")
+
+
+def _words(paragraph: Any) -> str:
+    """Return a paragraph's text with what stands above the line written so: "10" and a raised "8" are no 108."""
+    if not any(map(_is_above, paragraph._p.iter())):
+        return str(paragraph.text)
+    text = ""
+    for each in paragraph._p:
+        words = "".join(part.text or "" for part in each.iter() if local(part) == "t")
+        is_raised = any(map(_is_above, each))
+        text += " " if local(each) == "br" else raised_behind(text[-4:], words) if is_raised else words
+    return text
+
+
+def _is_above(properties: _Element) -> bool:
+    """Return whether the properties of a run put it above the line: its baseline is raised by so many percent."""
+    return local(properties) == "rPr" and str(properties.get("baseline") or "0")[0] in "123456789"
+
+
+def _cell_words(cell: Any) -> str:
+    return one_line(" ".join(map(_words, cell.text_frame.paragraphs)))
 
 
 def _shapes(shapes: Any, depth: int) -> Iterator[Any]:
@@ -172,9 +194,9 @@ def _has_picture(shapes: Any) -> bool:
 def _table(table: Table, heading: str) -> list[str]:
     rows = [
         [
-            (one_line(cell.text), cell.span_width, cell.span_height)
+            (_cell_words(cell), cell.span_width, cell.span_height)
             if cell.is_merge_origin
-            else (one_line(cell.text), 1, 1)
+            else (_cell_words(cell), 1, 1)
             for cell in row.cells
             if not cell.is_spanned
         ]

@@ -21,6 +21,7 @@ from preflight_rag.ingest.loaders.sheets import MOST_INDENTED, add_sheet
 from preflight_rag.ingest.loaders.xml import core_properties, local, parse_xml
 from preflight_rag.state.errors import DocumentError, UnreadableDocument
 from preflight_rag.state.values import Document
+from preflight_rag.text.legends import raised_behind
 from preflight_rag.text.tables import INDENT
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ _UNSHOWN = re.compile(r'"[^"]*"|\[[^\]]{0,100}\]|\\.|_.|\*.')
 _FORMAT = 100
 """Characters of a number format that are looked at; Excel takes 255."""
 _UNIT = re.compile(r'[0#?]"([^"]{1,20})"$')
+_SUPERSCRIPT = b'"superscript"'
 _DIGITS = re.compile(r"(?<![#0?,])[#0?,]*[#0?](?:\.([0#?]+))?")
 
 
@@ -50,7 +52,7 @@ def load_xlsx(path: Path, max_bytes: int) -> Iterator[Document]:
         streamed = sum(part.file_size for part in archive.infolist()) > STREAMED_BYTES
         properties = core_properties(archive)
         beside = _beside(archive)
-    with _opened(path, data_only=True, read_only=streamed) as book:
+    with _opened(path, data_only=True, read_only=streamed, rich_text=beside.has_superscripts) as book:
         values: dict[Place, str] = {}
         if beside.has_formulas and not streamed:
             with _opened(path, data_only=False, read_only=False) as written:
@@ -61,13 +63,13 @@ def load_xlsx(path: Path, max_bytes: int) -> Iterator[Document]:
 
 
 @contextmanager
-def _opened(path: Path, *, data_only: bool, read_only: bool) -> Iterator[Workbook]:
+def _opened(path: Path, *, data_only: bool, read_only: bool, rich_text: bool = False) -> Iterator[Workbook]:
     from openpyxl import load_workbook
 
     with warnings.catch_warnings(), open_file(path) as file:
         warnings.simplefilter("ignore")  # Of extensions that openpyxl does not keep, which matters to writers only.
         try:
-            book = load_workbook(file, data_only=data_only, read_only=read_only, keep_links=False)
+            book = load_workbook(file, data_only=data_only, read_only=read_only, keep_links=False, rich_text=rich_text)
         except DocumentError:
             raise
         except Exception as error:
@@ -85,6 +87,7 @@ class _Beside:
     """What a workbook has beside its cells: words of drawings, and who wrote which threaded comment."""
 
     has_formulas: bool = False
+    has_superscripts: bool = False
     lines: list[str] = field(default_factory=list)
     writers: dict[str, str] = field(default_factory=dict)
     report: ReadReport = field(default_factory=ReadReport)
@@ -95,8 +98,12 @@ def _beside(archive: ZipFile) -> _Beside:
     people: dict[str, str] = {}
     threads: list[tuple[str, str]] = []
     for name in archive.namelist():
-        if name.startswith("xl/worksheets/") and name.endswith(".xml"):
-            found.has_formulas = found.has_formulas or WITHOUT_VALUE.search(archive.read(name)) is not None
+        if name == "xl/sharedStrings.xml":
+            found.has_superscripts = found.has_superscripts or _SUPERSCRIPT in archive.read(name)
+        elif name.startswith("xl/worksheets/") and name.endswith(".xml"):
+            sheet = archive.read(name)
+            found.has_formulas = found.has_formulas or WITHOUT_VALUE.search(sheet) is not None
+            found.has_superscripts = found.has_superscripts or _SUPERSCRIPT in sheet
         elif name.startswith("xl/embeddings/"):
             found.report.leave_out(
                 f"embedded file {PurePosixPath(name).name}", "files inside of workbooks are not read"
@@ -230,9 +237,9 @@ def _grid(sheet: Any, values: Mapping[Place, str]) -> list[list[str]]:
 def _indent(cells: Sequence[Any], row: list[str]) -> None:
     """Put `INDENT` before a row's label as often as it is indented, by its format or by spaces."""
     place = next((number for number, text in enumerate(row) if text), None)
-    if place is None or not isinstance(cells[place].value, str):
+    if place is None or not isinstance(cells[place].value, str | list):
         return
-    label = cells[place].value
+    label = str(cells[place].value)
     depth = int(cells[place].alignment.indent or 0) if cells[place].has_style else 0
     row[place] = INDENT * min(depth or len(label) - len(label.lstrip(" ")), MOST_INDENTED) + row[place]
 
@@ -249,7 +256,16 @@ def shown(value: Any, number_format: str) -> str:
         return str(value)
     if isinstance(value, int | float):
         return _figure(value, number_format or "General")
-    return one_line(value)
+    return one_line(_with_raised(value) if isinstance(value, list) else value)
+
+
+def _with_raised(runs: Sequence[Any]) -> str:
+    """Return a text of runs with those above the line written so: "9" and a raised "8" are no 98."""
+    text = ""
+    for run in runs:
+        is_raised = getattr(getattr(run, "font", None), "vertAlign", None) == "superscript"
+        text += raised_behind(text[-4:], str(run)) if is_raised else str(run)
+    return text
 
 
 def _figure(value: float, number_format: str) -> str:
