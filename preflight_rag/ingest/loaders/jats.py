@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from preflight_rag.ingest.loaders.fields import PMC_OTHER, PMC_REVIEW, checked_date, in_file, one_line
 from preflight_rag.ingest.loaders.files import read_bytes
 from preflight_rag.ingest.loaders.xml import XMLSyntaxError, local, parse_xml
+from preflight_rag.ingest.loaders.xml_tree import load_xml_tree
 from preflight_rag.state.errors import DocumentError, EmptyDocument, UnreadableDocument
 from preflight_rag.state.values import Document
 from preflight_rag.text.legends import raised, raised_behind, with_legends, with_note
@@ -39,6 +40,7 @@ _REVIEW_HEADING = re.compile(r"(?:(?:systematic|mini|invited|clinical)[ -]?)?rev
 _INDENTED = re.compile("\\s*[\u00a0\u2002-\u200a]")
 _NOTE_MARK = re.compile(r"(?:[a-z]|\d{1,2})(?:, ?(?:[a-z]|\d{1,2})){0,5}")
 """A superscript that is the mark of notes where its table has such notes: "a", "a,b", "1"."""
+_JATS_PART = re.compile(rb"<(?:\w+:)?(?:front|body|back|pmc-articleset)[\s>]")
 _NOTES = ("table-fn", "fn")
 """Kinds of references that lead to a note."""
 _DATE_ORDER = ("epub", "pub", "ppub", "epub-ppub", "collection", "pmc-release", "")
@@ -52,11 +54,20 @@ def load_jats(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]:
     Raises:
         UnreadableDocument: It is not well-formed.
     """
-    items = list(read_jats(read_bytes(path, max_bytes), place=str(path)))
+    data = read_bytes(path, max_bytes)
+    if not _is_jats(data):
+        yield from load_xml_tree(path, max_bytes)
+        return
+    items = list(read_jats(data, place=str(path)))
     for number, item in enumerate(items, 1):
         if isinstance(item, Document):
             item = in_file(item, path, part=(item.source or number) if len(items) > 1 else None)
         yield item
+
+
+def _is_jats(data: bytes) -> bool:
+    """Return whether a file has the parts of a JATS article; DocBook's article has no front and no body."""
+    return _JATS_PART.search(data) is not None
 
 
 def read_jats(

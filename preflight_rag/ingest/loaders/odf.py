@@ -313,7 +313,7 @@ class _Reader:
         for row in table.iter(f"{_TABLE}table-row"):
             cells: list[tuple[str, int, int]] = []
             for cell in row.iterchildren(f"{_TABLE}table-cell"):
-                text = " ".join(_text(cell).split())
+                text = _date_of(cell) or " ".join(_text(cell).split())
                 for note in cell.iter(f"{_TEXT}note"):
                     text = with_note(text, _note_words(note))
                 formula = str(cell.get(f"{_TABLE}formula", "")).removeprefix("of:")
@@ -327,6 +327,12 @@ class _Reader:
                 cells.pop()
             rows += [cells] * min(_number(row, "number-rows-repeated"), _MOST_REPEATED if cells else 1)
         return rows
+
+
+def _date_of(cell: _Element) -> str:
+    """Return the day that a cell of a sheet holds, which it may show as "Jul 19" or "03/04/24"; "" of another cell."""
+    value = str(cell.get(f"{_OFFICE}date-value", ""))
+    return value.replace("T00:00:00", "").replace("T", " ")[:16] if value and _text(cell).strip() else ""
 
 
 def _note_words(note: _Element) -> str:

@@ -21,6 +21,8 @@ _LABELS = {
     "slides": ("slide", "slides"),
     "sheets": ("sheet", "sheets"),
     "chapters": ("chapter", "chapters"),
+    "cells": ("cell of a notebook", "cells of a notebook"),
+    "cues": ("subtitle", "subtitles"),
     "tables": ("table", "tables"),
     "rows": ("row of tables", "rows of tables"),
     "footnotes": ("footnote or endnote", "footnotes and endnotes"),

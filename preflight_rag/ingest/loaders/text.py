@@ -21,6 +21,7 @@ from preflight_rag.ingest.loaders.fields import (
 from preflight_rag.ingest.loaders.files import read_bytes
 from preflight_rag.ingest.loaders.layout import is_hard_wrapped, paragraphs, vocabulary
 from preflight_rag.ingest.loaders.nested_lists import with_parents
+from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.ingest.loaders.text_tables import heading_at, with_rows
 from preflight_rag.state.errors import UnreadableDocument
 from preflight_rag.state.values import Document
@@ -104,18 +105,23 @@ def _title_line(lines: list[str]) -> str:
 
 def load_markdown(path: Path, max_bytes: int) -> Iterator[Document]:
     """Yield a Markdown file as one document: front matter is metadata, links keep their text, comments go."""
-    raw = clean(decode(read_bytes(path, max_bytes), path))
+    yield markdown_document(path, clean(decode(read_bytes(path, max_bytes), path)))
+
+
+def markdown_document(path: Path, raw: str, report: ReadReport | None = None) -> Document:
+    """Return a text in Markdown as the document of a file."""
     properties, body = _front_matter(raw)
     parts = enumerate(_fenced_parts(body))
     text = tidy("".join(part if index % 2 else _with_tables(_prose(part)) for index, part in parts))
     sections = [[match.start(), match[1] or match[2]] for match in _headings(text)]
-    yield file_document(
+    return file_document(
         path,
         text,
         title=str(properties.pop("title", "") or (sections[0][1] if sections else "")),
         date=iso_date(properties.get("date")),
         authors=people(properties.pop("authors", None) or properties.pop("author", None)),
         metadata={**properties, **({"sections": sections} if sections else {})},
+        report=report,
     )
 
 

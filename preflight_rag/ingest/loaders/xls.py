@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -109,12 +110,16 @@ def _text(book: Book, cell: Cell, runs: Sequence[tuple[str, bool]]) -> str:
         return str(xlrd.error_text_from_code.get(cell.value, ""))
     if cell.ctype == xlrd.XL_CELL_BOOLEAN:
         return shown(bool(cell.value), "")
+    known = book.format_map.get(book.xf_list[cell.xf_index].format_key) if cell.xf_index is not None else None
     if cell.ctype == xlrd.XL_CELL_DATE:
+        pattern = known.format_str if known else ""
         try:
-            return shown(xlrd.xldate_as_datetime(cell.value, book.datemode), "")
+            if "[h" in pattern.lower() or "[m" in pattern.lower():
+                return shown(timedelta(days=cell.value), pattern)
+            moment = xlrd.xldate_as_datetime(cell.value, book.datemode)
+            return shown(moment.time() if 0 <= cell.value < 1 else moment, pattern)
         except (ValueError, OverflowError, xlrd.XLDateError):
             return f"{cell.value:.10g}"
-    known = book.format_map.get(book.xf_list[cell.xf_index].format_key) if cell.xf_index is not None else None
     value = cell.value
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         value = int(value)

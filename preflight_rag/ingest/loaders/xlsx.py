@@ -36,6 +36,11 @@ _UNSHOWN = re.compile(r'"[^"]*"|\[[^\]]{0,100}\]|\\.|_.|\*.')
 _FORMAT = 100
 """Characters of a number format that are looked at; Excel takes 255."""
 _UNIT = re.compile(r'[0#?]"([^"]{1,20})"$')
+_CONDITION = re.compile(r"\[<=?(\d{1,12})\]")
+"""For which numbers a part of a format is, as in "[<=9999999]###-####;(###) ###-####"."""
+_LITERAL = re.compile(r'"([^"]*)"|\\(.)')
+_MASK = re.compile(r"0{2,}|[(+]?[0#]{1,}(?:[-() /]{1,2}[0#]{1,}){1,5}")
+"""A format that fills digits into a mask: "00000", "000-00-0000"; "# ?/?" is a fraction, "0.00" a decimal."""
 _SUPERSCRIPT = b'"superscript"'
 _DIGITS = re.compile(r"(?<![#0?,])[#0?,]*[#0?](?:\.([0#?]+))?")
 
@@ -206,7 +211,7 @@ def _comments(sheet: Any, writers: Mapping[str, str]) -> Iterator[str]:
         for cell in row:
             if cell.comment is None:
                 continue
-            author, text = one_line(cell.comment.author or ""), str(cell.comment.text)
+            author, text = one_line(cell.comment.author or "").removeprefix("None"), str(cell.comment.text)
             if text.startswith("[Threaded comment]"):  # Excel's advice to older programs stands before it
                 text = text.split("Comment:", 1)[-1]
                 first = one_line(text.split("Reply:", 1)[0])
@@ -250,13 +255,23 @@ def shown(value: Any, number_format: str) -> str:
         return "TRUE" if value else "FALSE"
     if isinstance(value, datetime):
         return value.date().isoformat() if value.time() == time() else value.isoformat(" ", "minutes")
-    if isinstance(value, date | time):
+    if isinstance(value, time):
+        return value.isoformat("auto" if value.second or "s" in number_format.lower() else "minutes")
+    if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, timedelta):
-        return str(value)
+        return _hours(value, has_seconds="s" in number_format.lower())
     if isinstance(value, int | float):
         return _figure(value, number_format or "General")
     return one_line(_with_raised(value) if isinstance(value, list) else value)
+
+
+def _hours(value: timedelta, *, has_seconds: bool) -> str:
+    """Return how long something takes in hours, as timesheets show it: "37:30" is a day and a half and more."""
+    seconds = round(abs(value.total_seconds()))
+    hours, minutes, seconds = seconds // 3600, seconds // 60 % 60, seconds % 60
+    sign = "-" if value < timedelta() else ""
+    return f"{sign}{hours}:{minutes:02}" + (f":{seconds:02}" if has_seconds or seconds else "")
 
 
 def _with_raised(runs: Sequence[Any]) -> str:
@@ -277,9 +292,36 @@ def _figure(value: float, number_format: str) -> str:
         return f"{value:.10g}" if isinstance(value, float) else str(value)
     places = len(digits[1] or "")
     grouped = "," if "," in digits[0] else ""
+    if float(value).is_integer() and (mask := _mask(value, number_format[:_FORMAT])):
+        return mask
     if "%" in plain:
         return f"{value * 100:{grouped}.{places}f}%"
     unit = _UNIT.search(pattern)
     text = f"{value:{grouped}.{places}f}{unit[1] if unit else ''}"
     sign = "-" if text.startswith("-") and currency else ""
     return f"{sign}{currency.strip()}{text.removeprefix(sign)}" if currency else text
+
+
+def _mask(value: float, number_format: str) -> str:
+    """Return a number as the mask of its format has it, "00417" or "555-123-9876"; "" of another format.
+
+    A key number without its first digits, or a telephone number without its parts, is found by nobody.
+    """
+    sections = number_format.split(";")
+    limit = _CONDITION.match(sections[0])
+    section = sections[0] if limit is None or value <= float(limit[1]) or len(sections) == 1 else sections[1]
+    mask = _LITERAL.sub(lambda match: match[1] or match[2] or "", _CONDITION.sub("", section)).strip()
+    places = mask.count("0") + mask.count("#")
+    if value < 0 or _MASK.fullmatch(mask) is None or (mask.isdigit() and places < 2):
+        return ""
+    digits = str(int(value)).zfill(mask.count("0"))
+    if len(digits) > places and not mask.isdigit():
+        return ""
+    found: list[str] = []
+    for char in reversed(mask):
+        if char not in "0#":
+            found.append(char)
+        elif digits:
+            found.append(digits[-1])
+            digits = digits[:-1]
+    return (digits + "".join(reversed(found))).lstrip("- /")
