@@ -94,7 +94,7 @@ _stemmer_lock = threading.Lock()
 
 
 def without_note_marks(text: str) -> str:
-    """Return a text without the raised marks of notes, which NFKC would make letters of their word: "640¹" is no 6401."""
+    """Return a text without the raised marks of notes, which NFKC makes letters of their word: "640¹" is no 6401."""
     return text if text.isascii() else _NOTE_MARKS.sub("", text)
 
 

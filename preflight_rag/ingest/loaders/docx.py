@@ -27,6 +27,7 @@ from preflight_rag.ingest.loaders.fields import (
 )
 from preflight_rag.ingest.loaders.files import open_archive
 from preflight_rag.ingest.loaders.nested_lists import OpenItems
+from preflight_rag.ingest.loaders.numbering import WordNumbering
 from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.ingest.loaders.xml import XMLSyntaxError, core_properties, local, parse_xml
 from preflight_rag.state.errors import UnreadableDocument
@@ -77,10 +78,10 @@ def load_docx(path: Path, max_bytes: int) -> Iterator[Document]:
             blocks = list(reader.document(root))
     except XMLSyntaxError as error:
         raise UnreadableDocument(f"{path} is no readable Word document: {error}") from error
-    yield _document(path, blocks, reader.report, properties)
+    yield _document(path, blocks, reader, properties)
 
 
-def _document(path: Path, blocks: list[tuple[str, str]], report: ReadReport, properties: dict[str, str]) -> Document:
+def _document(path: Path, blocks: list[tuple[str, str]], reader: _Reader, properties: dict[str, str]) -> Document:
     pieces: list[str] = []
     length, sections = 0, []
     title = previous = first = ""
@@ -92,7 +93,7 @@ def _document(path: Path, blocks: list[tuple[str, str]], report: ReadReport, pro
         length += len(separator) + len(block)
         if style.startswith(("heading", "title")):
             sections.append([start, block])
-            title = title or block
+            title = title or reader.unnumbered.get(block, block)
         first = first or (block if style not in ("header", "aside", "row") else "")
     first = first.split("\n", 1)[0]
     extra: dict[str, Any] = {
@@ -105,7 +106,7 @@ def _document(path: Path, blocks: list[tuple[str, str]], report: ReadReport, pro
         saved=iso_date(properties.get("created") or properties.get("modified")),
         authors=people(properties.get("creator", "")),
         metadata={**extra, **({"sections": sections} if sections else {})},
-        report=report,
+        report=reader.report,
     )
 
 
@@ -158,7 +159,11 @@ class _Reader:
         self._depth = 0
         self._caption = ""
         self._deletions = 0
+        self._struck = 0
         self._rows: dict[tuple[str, str], str] = {}
+        self.unnumbered: dict[str, str] = {}
+        """Headings and paragraphs without their automatic numbers, which no title has."""
+        self._numbering = WordNumbering(parts.root("word/numbering.xml"), parts.root("word/styles.xml"))
 
     def document(self, root: _Element) -> Iterator[tuple[str, str]]:
         """Yield `(style, text)` of each block that has text."""
@@ -174,6 +179,7 @@ class _Reader:
             yield from self._comment(number)
         for text in self._running("footer"):
             yield "aside", f"Footer: {text}"
+        self.report.leave_out_struck(self._struck)
         if self._deletions:
             many = "1 deletion" if self._deletions == 1 else f"{self._deletions} deletions"
             self.report.leave_out(f"{many} of tracked changes", "deleted in the document")
@@ -212,14 +218,17 @@ class _Reader:
                 continue
             asides = _Asides()
             text = self._tidy(self._text(child, asides))
+            label = self._numbering.label(child) if text else ""
             if any(char.isalnum() for char in text):
                 style = _style(child)
                 self._caption = text if style == "caption" or _CAPTION.match(text) else ""
-                if style == "list":
-                    yield style, f"- {items.add(_list_depth(child), text)}"
+                if style == "list" or (label and not style.startswith(("heading", "title"))):
+                    yield "list", f"{label or '-'} {items.add(_list_depth(child), text)}"
                 else:
                     items.leave()
-                    yield style, text
+                    written = f"{label} {text}" if label else text
+                    self.unnumbered[written] = text
+                    yield style, written
             yield from self._beside(asides)
 
     def _beside(self, asides: _Asides) -> Iterator[tuple[str, str]]:
@@ -329,6 +338,9 @@ class _Reader:
                 self._deletions += node.tag in _DELETED and _has_text(node)
             elif node.tag in (f"{_WORD}t", f"{_MATH}t"):
                 text = node.text or ""
+                if _is_struck(node):
+                    self._struck += bool(text.strip())
+                    continue
                 parts.append(raised_behind("".join(parts)[-4:], text) if _is_superscript(node) else text)
                 for number in self._open_comments:
                     self._anchors.setdefault(number, []).append(node.text or "")
@@ -337,7 +349,10 @@ class _Reader:
             elif (written := self._special(node, asides, is_whole=node is element)) is not None:
                 parts.append(written)
             else:
-                stack += ["\n"] if node.tag == f"{_WORD}p" and node is not element else []
+                if node.tag == f"{_WORD}p" and node is not element:
+                    stack.append("\n")
+                    label = self._numbering.label(node)
+                    parts += [f"{label} "] if label else []
                 stack.extend(reversed(node))
         return clean("".join(parts))
 
@@ -417,6 +432,14 @@ class _Reader:
 
 def _has_text(node: _Element) -> bool:
     return any(each.text and each.text.strip() for each in node.iter(f"{_WORD}t", f"{_WORD}delText"))
+
+
+def _is_struck(node: _Element) -> bool:
+    """Return whether a text is struck out: it holds no longer."""
+    run = node.getparent()
+    properties = run.find(f"{_WORD}rPr") if run is not None else None
+    marks = (f"{_WORD}strike", f"{_WORD}dstrike")
+    return properties is not None and any(_is_on(properties.find(mark), _WORD) for mark in marks)
 
 
 def _is_superscript(node: _Element) -> bool:

@@ -77,6 +77,7 @@ _LONGEST_MARK = 4
 """Characters of a link in a cell that is the mark of a note: "1", "[a]"; a guess."""
 _LONGEST_CELL = 400
 """Characters of a cell; a table with longer ones lays out a page. A guess."""
+_LETTERS = 26
 _LINKS = 0.5
 """Share of a list's letters that links may have; a guess. Menus have more."""
 _MORE_THAN_WORDS = [
@@ -118,7 +119,14 @@ def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
     is_wiki = _first(properties, "generator").startswith("MediaWiki")
     written = (_JSON_CHANGED.search(page) if is_wiki else None) or _JSON_DATE.search(page)
     report = ReadReport()
-    changed = _drop_hidden(soup) | _write_boxes(soup) | _write_terms(soup) | _write_lists(soup)
+    changed = (
+        _drop_hidden(soup)
+        | _drop_struck(soup, report)
+        | _spell_out_short_forms(soup)
+        | _write_boxes(soup)
+        | _write_terms(soup)
+        | _write_lists(soup)
+    )
     changed |= _spell_out_lists(soup) | _raise_superscripts(soup)
     has_tables = _write_tables(soup, report)
     if _describe_pictures(soup, report) or has_tables or changed:
@@ -173,12 +181,15 @@ def _parsed(page: str, report: ReadReport | None = None) -> BeautifulSoup:
         warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
         soup = BeautifulSoup(page, "lxml")
     _keep_notes(soup)
+    report = report or ReadReport()
     _drop_hidden(soup)
+    _drop_struck(soup, report)
+    _spell_out_short_forms(soup)
     _write_boxes(soup)
     _write_terms(soup)
     _write_lists(soup)
+    _number_items(soup)
     _raise_superscripts(soup)
-    report = report or ReadReport()
     _write_tables(soup, report)
     _describe_pictures(soup, report)
     return soup
@@ -217,6 +228,27 @@ def _drop_hidden(soup: BeautifulSoup) -> bool:
         if element.name not in ("html", "body") and not element.decomposed:
             element.decompose()
     return bool(hidden)
+
+
+def _drop_struck(soup: BeautifulSoup, report: ReadReport) -> bool:
+    """Take out what is struck out, which holds no longer: a depth of "7 m 6 m" is none; whether there was any."""
+    struck = [each for each in soup.find_all(["del", "s", "strike"]) if one_line(each.get_text())]
+    for each in struck:
+        if not each.decomposed:
+            each.decompose()
+    report.leave_out_struck(len(struck))
+    return bool(struck)
+
+
+def _spell_out_short_forms(soup: BeautifulSoup) -> bool:
+    """Put what a short form stands for behind it, where the page says that; whether there was any."""
+    known: set[str] = set()
+    for each in soup.find_all(["abbr", "acronym"], title=True):
+        short, whole = one_line(each.get_text()), one_line(str(each["title"]))
+        if short and whole and short not in known and whole.casefold() != short.casefold():
+            each.append(f" ({whole})")
+        known.add(short)
+    return bool(known)
 
 
 def _write_boxes(soup: BeautifulSoup) -> bool:
@@ -290,20 +322,56 @@ def _spell_out_lists(soup: BeautifulSoup) -> bool:
         if outer.decomposed or any(each.name in _NO_TEXT_AROUND for each in outer.parents):
             continue
         items = outer.find_all("li")
+        numbers = _numbers(outer)
         length = len(one_line(outer.get_text(" ")))
         links = sum(len(one_line(link.get_text(" "))) for link in outer.find_all("a"))
         if not items or links > _LINKS * length or outer.find(_MORE_THAN_WORDS):
             continue
         for item in items:
-            numbers = item.parent.find_all("li", recursive=False) if item.parent and item.parent.name == "ol" else []
-            mark = f"{next(n for n, each in enumerate(numbers, 1) if each is item)}." if numbers else "-"
-            if text := one_line("".join(_own_strings(item))):
+            mark = numbers.get(id(item), "-")
+            if text := one_line("".join(_own_strings(item, behind=True))):
                 paragraph = soup.new_tag("p")
                 paragraph.string = text if text.startswith((TICKED, NOT_TICKED, CROSSED)) else f"{mark} {text}"
                 outer.insert_before(paragraph)
         outer.decompose()
         found = True
     return found
+
+
+def _numbers(outer: Tag) -> dict[int, str]:
+    """Return the numbers of the items of a list and of those in it, as a browser counts them, by their identity."""
+    found = {}
+    for each in [outer, *outer.find_all("ol")]:
+        if each.name != "ol":
+            continue
+        items = each.find_all("li", recursive=False)
+        step = -1 if each.has_attr("reversed") else 1
+        number = _whole(each.get("start"), len(items) if step < 0 else 1)
+        for item in items:
+            number = _whole(item.get("value"), number)
+            letter = chr(96 + number) if 0 < number <= _LETTERS else ""
+            kind = str(each.get("type", "1"))
+            shown = letter if kind == "a" else letter.upper() if kind == "A" else ""
+            found[id(item)] = f"{shown or number}."
+            number += step
+    return found
+
+
+def _whole(text: object, default: int) -> int:
+    written = str(text).strip()
+    return int(written) if re.fullmatch(r"-?\d{1,6}", written) else default
+
+
+def _number_items(soup: BeautifulSoup) -> None:
+    """Put the numbers of numbered lists before their items, which no text has."""
+    for outer in soup.find_all("ol"):
+        if outer.find_parent("ol") is not None:
+            continue
+        numbers = _numbers(outer)
+        for item in outer.find_all("li"):
+            first = next(_own_strings(item), None)
+            if first is not None and id(item) in numbers:
+                first.replace_with(f"{numbers[id(item)]} {first.lstrip()}")
 
 
 def _item_above(item: Tag) -> Tag | None:
@@ -317,8 +385,8 @@ def _item_above(item: Tag) -> Tag | None:
     return outer if outer is not None and outer.name == "li" else None
 
 
-def _own_strings(item: Tag) -> Iterator[NavigableString]:
-    """Yield the texts of a list's item up to the list inside of it."""
+def _own_strings(item: Tag, *, behind: bool = False) -> Iterator[NavigableString]:
+    """Yield the texts of a list's item up to the list inside of it, on request those behind that, too."""
     from bs4.element import NavigableString, Tag
 
     stack: list[object] = list(reversed(item.contents))
@@ -326,6 +394,8 @@ def _own_strings(item: Tag) -> Iterator[NavigableString]:
         node = stack.pop()
         if isinstance(node, Tag):
             if node.name in ("ul", "ol", "table"):
+                if behind:
+                    continue
                 return
             stack += [] if node.name in _INVISIBLE else list(reversed(node.contents))
         elif type(node) is NavigableString and node.strip():

@@ -265,20 +265,26 @@ def _block(element: _Element, name: str) -> Iterator[tuple[str, str]]:
         text = _line(element)
         if text:
             yield "heading", text
-    elif name == "list-item":
-        items = list(_blocks(element))
-        for index, (kind, text) in enumerate(items):
-            yield ("item", f"- {text}") if index == 0 and kind == "paragraph" else (kind, text)
+    elif name in ("list-item", "fn"):
+        yield from _labelled(element, name)
     elif name == "def-item":
         yield "item", f"{_line(_child(element, 'term'))}: {_line(_child(element, 'def'))}"
-    elif name == "fn":
-        label = _line(_child(element, "label"))
-        for number, (kind, text) in enumerate(_blocks(element)):
-            yield kind, f"{raised(label)} {text}" if label and number == 0 else text
     elif name in ("fig", "table-wrap", "supplementary-material", "boxed-text"):
         yield from _captioned(element)
     elif name == "sec" or name != "label":
         yield from _blocks(element)
+
+
+def _labelled(element: _Element, name: str) -> Iterator[tuple[str, str]]:
+    """Yield the blocks of an item of a list, or of a note, with its label before the first."""
+    label = _line(_child(element, "label"))
+    for place, (kind, text) in enumerate(_blocks(element)):
+        if place or (name == "fn" and not label) or (name != "fn" and kind != "paragraph"):
+            yield kind, text
+        elif name == "fn":
+            yield kind, f"{raised(label)} {text}"
+        else:
+            yield "item", f"{label or '-'} {text}"
 
 
 def _captioned(element: _Element) -> Iterator[tuple[str, str]]:

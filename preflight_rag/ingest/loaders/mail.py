@@ -39,6 +39,8 @@ STUB_SHARE = 3
 _STUB = re.compile(
     r"\bbrowsers?\b|navegador|navigateur|prohlížeč|przegl|webbläsare|\bhtml\b|web version|online version", re.I
 )
+_QUOTED_FROM = re.compile(rb"^(>*)>From ", re.MULTILINE)
+"""How a mailbox writes a line of a mail that begins with "From ", which would begin the next one."""
 _SIGNATURES = ("application/pkcs7-signature", "application/x-pkcs7-signature", "application/pgp-signature")
 _ENCRYPTED = ("application/pkcs7-mime", "application/x-pkcs7-mime", "application/pgp-encrypted")
 _CALENDARS = {"text/calendar": ".ics", "text/vcard": ".vcf", "text/x-vcard": ".vcf"}
@@ -96,7 +98,7 @@ def load_mail(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]:
     try:
         seen: set[str] = set()
         for number, key in enumerate(box.iterkeys(), 1):
-            message = message_from_bytes(box.get_bytes(key), policy=default)
+            message = message_from_bytes(_QUOTED_FROM.sub(rb"\1From ", box.get_bytes(key)), policy=default)
             name = one_line(message.get("message-id", "")).strip("<>") or str(number)
             name = f"{absolute(path)}#{name if name not in seen else number}"
             seen.add(name.rsplit("#", 1)[-1])

@@ -58,8 +58,8 @@ def _blocks(cell: Mapping[str, Any], report: ReadReport) -> Iterator[str]:
 
 def _output(output: Mapping[str, Any], report: ReadReport) -> str:
     """Return what a cell printed or showed: a table's rows before the same as a picture of characters."""
-    data = output.get("data") if isinstance(output.get("data"), dict) else output
-    assert isinstance(data, dict)
+    inner = output.get("data")
+    data: Mapping[str, Any] = inner if isinstance(inner, dict) else output
     if "ename" in output:
         return f"{output['ename']}: {_COLOUR.sub('', str(output.get('evalue', '')))}"
     page = _joined(data.get("text/html"))

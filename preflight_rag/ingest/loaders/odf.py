@@ -18,6 +18,7 @@ from preflight_rag.ingest.loaders.fields import (
 )
 from preflight_rag.ingest.loaders.files import open_archive
 from preflight_rag.ingest.loaders.nested_lists import OpenItems
+from preflight_rag.ingest.loaders.numbering import Counter, OdfNumbering
 from preflight_rag.ingest.loaders.parts import Parts
 from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.ingest.loaders.sheets import add_sheet
@@ -65,12 +66,15 @@ def load_odf(path: Path, max_bytes: int) -> Iterator[Document]:
             raise EncryptedDocument(f"{path} is protected by a password", help="Save a copy without one")
         try:
             content = _with_words_for_boxes(parse_xml(archive.read("content.xml")))
+            struck = _drop_struck(content)
             styles = parse_xml(archive.read("styles.xml")) if "styles.xml" in names else None
             meta = parse_xml(archive.read("meta.xml")) if "meta.xml" in names else None
         except XMLSyntaxError as error:
             raise UnreadableDocument(f"{path} is no readable OpenDocument: {error}") from error
     body = next((each for each in content.iter() if local(each) == "body"), content)
-    parts, reader = Parts(), _Reader(_invisible(content))
+    numbering = OdfNumbering([content, styles] if styles is not None else [content])
+    parts, reader = Parts(), _Reader(_invisible(content), numbering)
+    reader.report.leave_out_struck(struck)
     kind = path.suffix.lower()
     if kind == ".ods":
         reader.add_sheets(parts, body)
@@ -84,7 +88,9 @@ def load_odf(path: Path, max_bytes: int) -> Iterator[Document]:
     yield file_document(
         path,
         text,
-        title=properties.get("title", "") or (first if title_like(first) or parts.sections else ""),
+        title=properties.get("title", "")
+        or reader.unnumbered.get(first)
+        or (first if title_like(first) or parts.sections else ""),
         saved=iso_date((properties.get("date") or properties.get("creation-date") or "")[:10]),
         authors=people(properties.get("initial-creator") or properties.get("creator") or ""),
         pages=tuple(parts.pages),
@@ -134,6 +140,34 @@ def _raise_marks(content: _Element) -> None:
             span.text = raised_behind((left or "")[-4:], span.text)
 
 
+def _drop_struck(content: _Element) -> int:
+    """Empty the stretches of text that are struck out, which hold no longer; return how many there are."""
+    styles = {
+        str(style.get(f"{_STYLE}name"))
+        for style in content.iter(f"{_STYLE}style")
+        for properties in style.iterchildren(f"{_STYLE}text-properties")
+        if _attribute(properties, "text-line-through-style") not in ("", "none")
+    }
+    struck = [each for each in content.iter(f"{_TEXT}span") if each.get(f"{_TEXT}style-name") in styles]
+    for each in struck if styles else ():
+        for child in list(each):
+            each.remove(child)
+        each.text = ""
+    return len(struck) if styles else 0
+
+
+def _begins_inside(outer: _Element, depth: int) -> bool:
+    """Return whether a list begins with an item of a deeper level than one, below a list that is not as deep.
+
+    So LibreOffice writes an inner list that is numbered otherwise than the one around it.
+    """
+    first, inside = outer, 0
+    while len(first) and local(first[0]) in ("list-item", "list", "list-header"):
+        first = first[0]
+        inside += local(first) == "list-item"
+    return 1 < inside <= depth + 1
+
+
 def _attribute(element: _Element, name: str) -> str:
     return next((str(value) for key, value in element.attrib.items() if str(key).rsplit("}", 1)[-1] == name), "")
 
@@ -155,11 +189,46 @@ def _invisible(content: _Element) -> set[str]:
     return found
 
 
+class _Lists:
+    """The list that a reader is inside of: the items around its place, and the number of the one that it has come to.
+
+    Args:
+        numbering: How the document's lists and headings are numbered.
+    """
+
+    def __init__(self, numbering: OdfNumbering) -> None:
+        self.items = OpenItems()
+        self._numbering = numbering
+        self._counter = Counter({})
+        self._label = ""
+        self._depth = 0
+
+    def enter(self, node: _Element, depth: int) -> None:
+        """Note an element that begins; those that are no list, and no item of one, change nothing."""
+        if node.tag == f"{_TEXT}list" and not depth:
+            before, self._counter = self._counter, self._numbering.counter(node)
+            if self._counter is not before and not _begins_inside(node, self._depth):
+                self.items.leave()
+        elif node.tag == f"{_TEXT}list-item":
+            self._depth = depth + 1
+            if any(local(each) in ("p", "h") for each in node):
+                start = str(node.get(f"{_TEXT}start-value", ""))
+                self._label = self._counter.next(depth, int(start) if start.isdigit() else None)
+
+    def label_of(self, node: _Element) -> str:
+        """Return the number of a paragraph or heading, which the next paragraph of its item has not."""
+        label, self._label = self._label, ""
+        return label or (self._numbering.heading(node) if node.tag == f"{_TEXT}h" else "")
+
+
 class _Reader:
     """Appends what a document holds; notes, comments, boxes and descriptions behind the paragraph that has them."""
 
-    def __init__(self, invisible: set[str]) -> None:
+    def __init__(self, invisible: set[str], numbering: OdfNumbering) -> None:
         self.report = ReadReport()
+        self._numbering = numbering
+        self.unnumbered: dict[str, str] = {}
+        """Headings without their automatic numbers, which no title has."""
         self._invisible = invisible
         self._notes = 0
         self._without_value = 0
@@ -227,40 +296,47 @@ class _Reader:
     def _add(self, parts: Parts, element: _Element) -> None:
         """Append the blocks inside an element in reading order."""
         stack: list[tuple[Any, int]] = [(each, 0) for each in reversed(element)]
-        items = OpenItems()
+        lists = _Lists(self._numbering)
         while stack:
             node, depth = stack.pop()
             if not isinstance(node.tag, str) or local(node) in (*_SKIPPED, "notes", "note"):
                 continue
             if node.tag == f"{_TABLE}table":
-                lines = table_lines(expand_spans(self._cells(node)), header_rows=_header_rows(node))
-                for line in self.report.table(lines):
-                    parts.add(line, "row")
-                for row in node.iter(f"{_TABLE}table-row"):
-                    if next(row.iterancestors(f"{_TABLE}table")) is node:
-                        self._add_beside(parts, row, _row_label(row))
+                self._add_table(parts, node)
             elif node.tag in (f"{_TEXT}h", f"{_TEXT}p"):
-                self._add_paragraph(parts, node, depth, items)
+                self._add_paragraph(parts, node, depth, lists)
                 self._add_beside(parts, node)
             else:
                 if node.tag == f"{_DRAW}frame":
                     self._describe(parts, node)
-                if node.tag == f"{_TEXT}list" and not depth:
-                    items.leave()
+                lists.enter(node, depth)
                 inner = depth + (node.tag == f"{_TEXT}list-item")
                 stack += [(each, inner) for each in reversed(node)]
 
-    @staticmethod
-    def _add_paragraph(parts: Parts, node: _Element, depth: int, items: OpenItems) -> None:
+    def _add_table(self, parts: Parts, table: _Element) -> None:
+        """Append the rows of a table, then what stands beside them."""
+        for line in self.report.table(table_lines(expand_spans(self._cells(table)), header_rows=_header_rows(table))):
+            parts.add(line, "row")
+        for row in table.iter(f"{_TABLE}table-row"):
+            if next(row.iterancestors(f"{_TABLE}table")) is table:
+                self._add_beside(parts, row, _row_label(row))
+
+    def _add_paragraph(self, parts: Parts, node: _Element, depth: int, lists: _Lists) -> None:
         """Append a heading, a paragraph, or an item of a list, with the items that it is inside of."""
+        label = lists.label_of(node)
         text = "\n".join(parted(" ".join(line.split())) for line in _text(node).split("\n")).strip()
         text = with_typed_boxes(text)
         if not any(character.isalnum() for character in text):
             return
         if node.tag == f"{_TEXT}h":
-            parts.add(text, "heading")
+            lists.items.leave()
+            written = f"{label} {text}" if label else text
+            self.unnumbered[written] = text
+            parts.add(written, "heading")
         else:
-            parts.add(f"- {items.add(depth, text)}" if depth else text, "list" if depth else "")
+            if not depth:
+                lists.items.leave()
+            parts.add(f"{label or '-'} {lists.items.add(depth, text)}" if depth else text, "list" if depth else "")
 
     def _add_beside(self, parts: Parts, element: _Element, about: str = "") -> None:
         """Append notes, comments, text boxes and descriptions of pictures inside a paragraph, or a row about something.

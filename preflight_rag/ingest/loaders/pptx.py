@@ -63,6 +63,7 @@ def load_pptx(path: Path, max_bytes: int, on_page: Pages | None = None) -> Itera
         if on_page:
             on_page(number, len(slides))
     report.count("slides", len(slides))
+    report.leave_out_struck(sum(_struck(slide) for slide in slides))
     if pictures:
         numbers = ", ".join(map(str, pictures))
         report.leave_out(f"slides that hold pictures only: {numbers}")
@@ -157,15 +158,26 @@ def _add_shape(parts: Parts, shape: Any, heading: str, report: ReadReport) -> No
 
 
 def _words(paragraph: Any) -> str:
-    """Return a paragraph's text with what stands above the line written so: "10" and a raised "8" are no 108."""
-    if not any(map(_is_above, paragraph._p.iter())):
+    """Return a paragraph's text without what is struck out, and with what stands above the line above it.
+
+    "10" and a raised "8" are no 108.
+    """
+    if not any(_is_above(each) or each.get("strike") for each in paragraph._p.iter() if local(each) == "rPr"):
         return str(paragraph.text)
     text = ""
     for each in paragraph._p:
         words = "".join(part.text or "" for part in each.iter() if local(part) == "t")
+        if any(local(part) == "rPr" and str(part.get("strike") or "noStrike") != "noStrike" for part in each):
+            continue
         is_raised = any(map(_is_above, each))
         text += " " if local(each) == "br" else raised_behind(text[-4:], words) if is_raised else words
     return text
+
+
+def _struck(slide: Slide) -> int:
+    """Return how many stretches of a slide's text are struck out."""
+    runs = (each for each in slide._element.iter() if local(each) == "rPr")
+    return sum(1 for each in runs if each.get("strike", "noStrike") != "noStrike")
 
 
 def _is_above(properties: _Element) -> bool:

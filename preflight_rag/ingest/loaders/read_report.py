@@ -57,6 +57,12 @@ class ReadReport:
     left_out: list[tuple[str, str]] = field(default_factory=list)
     less: list[str] = field(default_factory=list)
 
+    def leave_out_struck(self, many: int) -> None:
+        """Note stretches of text that are struck out, if there are any."""
+        if many:
+            counted = "1 stretch of text" if many == 1 else f"{many:,} stretches of text"
+            self.leave_out(counted, "struck out in the document")
+
     def count(self, name: str, many: int = 1) -> None:
         """Add to one of the counts."""
         if many:

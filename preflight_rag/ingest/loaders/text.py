@@ -26,7 +26,9 @@ from preflight_rag.ingest.loaders.text_tables import heading_at, with_rows
 from preflight_rag.state.errors import UnreadableDocument
 from preflight_rag.state.values import Document
 from preflight_rag.text.check_boxes import with_typed_boxes
+from preflight_rag.text.legends import raised_behind
 from preflight_rag.text.log_lines import is_code, is_log_line, is_setting
+from preflight_rag.text.tables import is_row
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 LABELLED_CHARACTERS = 300
@@ -38,6 +40,8 @@ _FRAME = re.compile(r"\s+at \S+\(|\s+File \"|\s+from \S+:\d+:in |\s+at \S+ in \S
 _RAISED = re.compile(r"(?:Caused by: )?[\w.$]{0,100}(?:Error|Exception|Exit|Interrupt|Fault|Failure)\b[^\n]{0,300}")
 """What was raised: "java.sql.SQLException: deadlock", "TimeoutError: no answer"."""
 _TITLE = re.compile(r"title:\s*", re.IGNORECASE)
+_SUPERSCRIPT = re.compile(r"([^\s`\\]{1,4})\\? ?:sup:`([^`\n]{1,40})`")
+"""What stands above the line in reStructuredText: "10\\ :sup:`8`"."""
 _FENCE = re.compile(r"^[ ]{0,3}(?:```|~~~)", re.MULTILINE)
 _IMAGE = re.compile(r"!\[((?>(?:(?!!\[)[^\]\n])*))\]\([^()\n]*+(?>(?:\([^()\n]*+\)[^()\n]*+)*)\)")
 _LINK = re.compile(r"\[([^\[\]\n]++)\]\([^()\n]*+(?>(?:\([^()\n]*+\)[^()\n]*+)*)\)")
@@ -52,10 +56,14 @@ def load_text(path: Path, max_bytes: int) -> Iterator[Document]:
     What was broken at a fixed width is joined to paragraphs again.
     """
     text = tidy(decode(read_bytes(path, max_bytes), path))
-    marked = heading_at(text.split("\n", 2), 0)
+    first = text.split("\n", 3)
+    is_framed = len(first) > 2 and first[0] == first[2]  # reStructuredText, with a line above its title
+    marked = heading_at(first, 1 if is_framed else 0)
     title = marked if len(marked) <= TITLE_CHARACTERS else ""
     title = title or _title_line([line.strip() for line in text.split("\n")])
     lines = with_rows(_with_causes([_with_boxes(line) for line in text.split("\n")]))
+    if path.suffix.lower() == ".rst":
+        lines = [line if is_row(line) else _SUPERSCRIPT.sub(_raised, line) for line in lines]
     text = tidy("\n".join(with_parents(lines)))
     lines = [line.strip() for line in text.split("\n")]
     if is_hard_wrapped(lines):
@@ -63,6 +71,10 @@ def load_text(path: Path, max_bytes: int) -> Iterator[Document]:
         blocks = [block.split("\n") for block in "\n".join(lines).split("\n\n")]
         text = "\n\n".join("\n".join(block if _is_of_lines(block) else paragraphs(block, known)) for block in blocks)
     yield file_document(path, text, title=title)
+
+
+def _raised(match: re.Match[str]) -> str:
+    return match[1] + raised_behind(match[1], match[2])
 
 
 def _with_boxes(line: str) -> str:

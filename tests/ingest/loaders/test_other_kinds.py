@@ -134,8 +134,8 @@ def test_features_of_a_map_are_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "feed",
     [
-        "<rss version='2.0'><channel><title>News</title><item><title>Pool opens</title><pubDate>Sat, 01 Jun 2024 08:00:00"
-        " GMT</pubDate><description>&lt;p&gt;Entry costs &lt;b&gt;4&lt;/b&gt; euros.&lt;/p&gt;</description>"
+        "<rss version='2.0'><channel><title>News</title><item><title>Pool opens</title><pubDate>"
+        "Sat, 01 Jun 2024 08:00:00 GMT</pubDate><description>&lt;p&gt;Entry costs &lt;b&gt;4&lt;/b&gt; euros.&lt;/p&gt;</description>"
         "<category>leisure</category></item><item><title>Bridge</title><description>Closed.</description></item>"
         "</channel></rss>",
         "<feed xmlns='http://www.w3.org/2005/Atom'><title>News</title><entry><title>Pool opens</title><updated>"
@@ -177,3 +177,34 @@ def test_values_that_yaml_takes_over_stand_with_their_own(tmp_path: Path) -> Non
     assert found[:2] == ["defaults, retries: 3", "defaults, timeout: 45s (a page)"]
     assert found[2].endswith("key: scanner | retries: 3 | timeout: 45s (a page) | port: 7411")
     assert found[3].endswith("key: plotter | retries: 3 | timeout: 90s (ink) | port: 7422")
+
+
+def test_numbered_lists_of_a_page_begin_where_it_says(tmp_path: Path) -> None:
+    found = lines(
+        tmp_path / "steps.html",
+        "<html><body><h1>Lock</h1><p>Depth <del>7 m</del> <ins>6 m</ins> at the <abbr title='Upper Lock'>UL</abbr>, so"
+        " says the UL.</p><ol start='5'><li>Call channel 12.</li><li value='9'>Wait.<ul><li>for the light</li></ul>"
+        "Then go.</li></ol><ol type='A' reversed><li>Moor</li><li>Pay</li></ol></body></html>",
+    )
+    assert "Depth 6 m at the UL (Upper Lock), so says the UL." in found
+    for line in ("5. Call channel 12.", "9. Wait.Then go.", "- Wait: for the light", "B. Moor", "A. Pay"):
+        assert line in found, found
+
+
+def test_mailbox_restores_lines_that_begin_as_a_mail_does(tmp_path: Path) -> None:
+    head = "From ann@x.example Mon Jan  8 09:00:00 2024\nFrom: Ann Bly <ann@x.example>\nSubject: Parking\n\n"
+    found = lines(tmp_path / "list.mbox", f"{head}The car park is open.\n\n>From March on it is free.\n\n")
+    assert "From March on it is free." in found
+
+
+def test_card_says_that_a_number_is_for_faxes(tmp_path: Path) -> None:
+    card = "BEGIN:VCARD\nFN:Ngozi Okafor\nTEL;TYPE=WORK,FAX:+47 55\nCATEGORIES:clinic,board\nEND:VCARD\n"
+    assert lines(tmp_path / "a.vcf", card) == [
+        "Contact: Ngozi Okafor | Phone (work, fax): +47 55 | Categories: clinic, board"
+    ]
+
+
+def test_title_of_restructured_text_may_have_a_line_above_it(tmp_path: Path) -> None:
+    (document,) = documents(tmp_path / "lake.rst", "=====\nLakes\n=====\n\nThe lake holds 3 × 10\\ :sup:`8` litres.\n")
+    assert document.title == "Lakes"
+    assert "The lake holds 3 × 10⁸ litres." in document.text
