@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 from zipfile import ZipFile
 
 from preflight_rag.ingest.loaders.drawings import chart_lines, diagram_text
+from preflight_rag.ingest.loaders.equations import equation
 from preflight_rag.ingest.loaders.fields import (
     clean,
     file_document,
     is_page_number,
     iso_date,
+    link_lines,
     one_line,
     people,
     title_like,
@@ -47,6 +49,7 @@ _COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}"
 _VML = "{urn:schemas-microsoft-com:vml}"
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+_LINK_FIELD = re.compile(r'HYPERLINK\s+"([^"]{1,500})"')
 _CAPTION = re.compile(r"(?:table|tab\.|exhibit|schedule)\s+[\dIVX]", re.IGNORECASE)
 _BREAKS = {f"{_WORD}tab": " ", f"{_WORD}br": "\n", f"{_WORD}cr": "\n", f"{_WORD}noBreakHyphen": "-"}
 _WRAPPERS = tuple(f"{_WORD}{name}" for name in ("sdt", "sdtContent", "ins", "moveTo", "smartTag", "customXml"))
@@ -116,8 +119,11 @@ class _Parts:
     def __init__(self, archive: ZipFile) -> None:
         self._archive, self.names = archive, set(archive.namelist())
         self.targets: dict[str, tuple[str, str]] = {}
+        self.links: dict[str, str] = {}
         for each in self.root("word/_rels/document.xml.rels", default=()):
-            if each.get("TargetMode") != "External":
+            if each.get("TargetMode") == "External":
+                self.links[str(each.get("Id"))] = str(each.get("Target", ""))
+            else:
                 target = posixpath.normpath(posixpath.join("word", str(each.get("Target", "")))).lstrip("/")
                 if str(each.get("Target", "")).startswith("/"):
                     target = str(each.get("Target")).lstrip("/")
@@ -160,6 +166,8 @@ class _Reader:
         self._caption = ""
         self._deletions = 0
         self._struck = 0
+        self._unseen = 0
+        self._links: list[tuple[str, str]] = []
         self._rows: dict[tuple[str, str], str] = {}
         self.unnumbered: dict[str, str] = {}
         """Headings and paragraphs without their automatic numbers, which no title has."""
@@ -177,9 +185,18 @@ class _Reader:
             left.clear()
         for number in list(self._comments):
             yield from self._comment(number)
+        for line in link_lines(self._links):
+            yield "list", line
         for text in self._running("footer"):
             yield "aside", f"Footer: {text}"
+        self._report_left_out()
+
+    def _report_left_out(self) -> None:
+        """Report what is in the document and not in its text."""
         self.report.leave_out_struck(self._struck)
+        if self._unseen:
+            many = "1 stretch of text" if self._unseen == 1 else f"{self._unseen:,} stretches of text"
+            self.report.leave_out(many, "hidden in the document")
         if self._deletions:
             many = "1 deletion" if self._deletions == 1 else f"{self._deletions} deletions"
             self.report.leave_out(f"{many} of tracked changes", "deleted in the document")
@@ -337,9 +354,7 @@ class _Reader:
             elif node.tag in _SKIPPED:
                 self._deletions += node.tag in _DELETED and _has_text(node)
             elif node.tag in (f"{_WORD}t", f"{_MATH}t"):
-                text = node.text or ""
-                if _is_struck(node):
-                    self._struck += bool(text.strip())
+                if not (text := self._shown(node)):
                     continue
                 parts.append(raised_behind("".join(parts)[-4:], text) if _is_superscript(node) else text)
                 for number in self._open_comments:
@@ -356,6 +371,17 @@ class _Reader:
                 stack.extend(reversed(node))
         return clean("".join(parts))
 
+    def _shown(self, node: _Element) -> str:
+        """Return the words of an element; "" of one that is hidden, or struck out, so that it holds no longer."""
+        text = node.text or ""
+        if _has_mark(node, "strike", "dstrike"):
+            self._struck += bool(text.strip())
+            return ""
+        if _has_mark(node, "vanish"):
+            self._unseen += bool(text.strip())
+            return ""
+        return text
+
     def _special(self, node: _Element, asides: _Asides, *, is_whole: bool) -> str | None:
         """Return the replacement of an element without words of its own; None for an element to walk through."""
         if node.tag == _BOX:
@@ -364,6 +390,8 @@ class _Reader:
         if node.tag == f"{_WORD}tbl" and not is_whole:
             asides.tables.append(node)
             return ""
+        if isinstance(node.tag, str) and node.tag.startswith(_MATH):
+            return equation(node)
         if isinstance(node.tag, str) and node.tag.startswith(_WORD):
             return self._mark(node, node.tag.removeprefix(_WORD), asides)
         return self._drawn(node, asides)
@@ -389,7 +417,17 @@ class _Reader:
             return ""  # "Click here to enter text": nobody has
         elif name == "ffData":
             return _form_field(node)
+        elif name in ("hyperlink", "instrText"):
+            self._note_link(node, name)
         return None
+
+    def _note_link(self, node: _Element, name: str) -> None:
+        """Note where a link, or the field of one, leads."""
+        if name == "hyperlink":
+            words = "".join(each.text or "" for each in node.iter(f"{_WORD}t"))
+            self._links.append((words, self._parts.links.get(str(node.get(f"{_RELATION}id")), "")))
+        elif match := _LINK_FIELD.search(node.text or ""):
+            self._links.append(("", match[1]))
 
     def _drawn(self, node: _Element, asides: _Asides) -> str | None:
         """Pictures, charts and diagrams."""
@@ -434,12 +472,11 @@ def _has_text(node: _Element) -> bool:
     return any(each.text and each.text.strip() for each in node.iter(f"{_WORD}t", f"{_WORD}delText"))
 
 
-def _is_struck(node: _Element) -> bool:
-    """Return whether a text is struck out: it holds no longer."""
+def _has_mark(node: _Element, *names: str) -> bool:
+    """Return whether one of some properties of a text's run is on, such as that it is struck out."""
     run = node.getparent()
     properties = run.find(f"{_WORD}rPr") if run is not None else None
-    marks = (f"{_WORD}strike", f"{_WORD}dstrike")
-    return properties is not None and any(_is_on(properties.find(mark), _WORD) for mark in marks)
+    return properties is not None and any(_is_on(properties.find(f"{_WORD}{name}"), _WORD) for name in names)
 
 
 def _is_superscript(node: _Element) -> bool:

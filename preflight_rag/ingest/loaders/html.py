@@ -7,12 +7,16 @@ import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from preflight_rag.ingest.loaders.encoding import decode
+from preflight_rag.ingest.loaders.equations import mathml_line
 from preflight_rag.ingest.loaders.fields import file_document, iso_date, one_line, people, tidy
 from preflight_rag.ingest.loaders.files import read_bytes
 from preflight_rag.ingest.loaders.nested_lists import DEEPEST, LONGEST_PARENT, item_with_parents
 from preflight_rag.ingest.loaders.read_report import ReadReport
+from preflight_rag.ingest.loaders.text_tables import with_rows
+from preflight_rag.ingest.loaders.xml import XMLSyntaxError, parse_xml
 from preflight_rag.state.values import Document
 from preflight_rag.text.check_boxes import CROSSED, NOT_TICKED, TICKED, words_for
 from preflight_rag.text.legends import raised, raised_behind, with_note
@@ -77,6 +81,7 @@ _LONGEST_MARK = 4
 """Characters of a link in a cell that is the mark of a note: "1", "[a]"; a guess."""
 _LONGEST_CELL = 400
 """Characters of a cell; a table with longer ones lays out a page. A guess."""
+_WRITES_TO = re.compile(r"\s*(?:mailto|tel):[^\s?]", re.IGNORECASE)
 _LETTERS = 26
 _LINKS = 0.5
 """Share of a list's letters that links may have; a guess. Menus have more."""
@@ -123,11 +128,12 @@ def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
         _drop_hidden(soup)
         | _drop_struck(soup, report)
         | _spell_out_short_forms(soup)
+        | _write_addresses(soup)
         | _write_boxes(soup)
         | _write_terms(soup)
         | _write_lists(soup)
     )
-    changed |= _spell_out_lists(soup) | _raise_superscripts(soup)
+    changed |= _write_printed_tables(soup) | _spell_out_lists(soup) | _write_equations(soup) | _raise_superscripts(soup)
     has_tables = _write_tables(soup, report)
     if _describe_pictures(soup, report) or has_tables or changed:
         page = str(soup)
@@ -185,10 +191,13 @@ def _parsed(page: str, report: ReadReport | None = None) -> BeautifulSoup:
     _drop_hidden(soup)
     _drop_struck(soup, report)
     _spell_out_short_forms(soup)
+    _write_addresses(soup)
     _write_boxes(soup)
     _write_terms(soup)
     _write_lists(soup)
     _number_items(soup)
+    _write_printed_tables(soup)
+    _write_equations(soup)
     _raise_superscripts(soup)
     _write_tables(soup, report)
     _describe_pictures(soup, report)
@@ -249,6 +258,19 @@ def _spell_out_short_forms(soup: BeautifulSoup) -> bool:
             each.append(f" ({whole})")
         known.add(short)
     return bool(known)
+
+
+def _write_addresses(soup: BeautifulSoup) -> bool:
+    """Put the address or the number that a link writes to behind its words, which do not say it."""
+    found = False
+    for link in soup.find_all("a", href=_WRITES_TO):
+        address = unquote(str(link["href"]).split(":", 1)[1].split("?")[0]).strip()
+        words = one_line(link.get_text())
+        shown = re.sub(r"[\s()/.-]", "", words) if str(link["href"]).lower().startswith("tel:") else words
+        if address and words and address.casefold() not in shown.casefold():
+            link.append(f" ({address})")
+            found = True
+    return found
 
 
 def _write_boxes(soup: BeautifulSoup) -> bool:
@@ -524,6 +546,36 @@ def _raise_superscripts(soup: BeautifulSoup) -> bool:
             found = True
     if found:
         soup.smooth()
+    return found
+
+
+def _write_printed_tables(soup: BeautifulSoup) -> bool:
+    """Put rows in the place of tables whose columns are parted by spaces in text that stands as it is typed."""
+    found = False
+    for each in soup.find_all("pre"):
+        before = each.get_text().split("\n")
+        lines = with_rows(before)
+        if lines != before and any(map(is_row, lines)):
+            for line in filter(str.strip, lines):
+                paragraph = soup.new_tag("p")
+                paragraph.string = line
+                each.insert_before(paragraph)
+            each.decompose()
+            found = True
+    return found
+
+
+def _write_equations(soup: BeautifulSoup) -> bool:
+    """Put a line in the place of each equation in MathML, whose parts alone make three quarters 34."""
+    found = False
+    for each in soup.find_all("math"):
+        try:
+            line = mathml_line(parse_xml(str(each).encode()))
+        except XMLSyntaxError:
+            continue
+        if line:
+            each.replace_with(line)
+            found = True
     return found
 
 

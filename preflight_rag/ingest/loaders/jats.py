@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from preflight_rag.ingest.loaders.equations import mathml_line
 from preflight_rag.ingest.loaders.fields import PMC_OTHER, PMC_REVIEW, checked_date, in_file, one_line
 from preflight_rag.ingest.loaders.files import read_bytes
 from preflight_rag.ingest.loaders.xml import XMLSyntaxError, local, parse_xml
@@ -230,6 +231,8 @@ def _blocks(element: _Element) -> Iterator[tuple[str, str]]:
             yield from _block(child, name)
         elif name == "sup":
             inline.append(_raised("".join(inline[-3:]), child))
+        elif name == "math":
+            inline.append(mathml_line(child))
         elif name not in _LEFT_OUT:
             yield from _flow(child, inline)
         inline.append(child.tail or "")
@@ -247,6 +250,8 @@ def _flow(element: _Element, inline: list[str]) -> Iterator[tuple[str, str]]:
             yield from _block(child, name)
         elif name == "sup":
             inline.append(_raised("".join(inline[-3:]), child))
+        elif name == "math":
+            inline.append(mathml_line(child))
         elif name not in _LEFT_OUT:
             yield from _flow(child, inline)
         inline.append(child.tail or "")
@@ -389,6 +394,8 @@ def _collect(element: _Element, parts: list[str]) -> None:
                 parts.append(" ")
             if local(child) == "sup":
                 parts.append(_raised("".join(parts[-3:]), child))
+            elif local(child) == "math":
+                parts.append(mathml_line(child))
             else:
                 _collect(child, parts)
         parts.append(child.tail or "")

@@ -12,6 +12,7 @@ from preflight_rag.ingest.loaders.fields import (
     file_document,
     is_page_number,
     iso_date,
+    link_lines,
     one_line,
     people,
     title_like,
@@ -78,8 +79,10 @@ def load_odf(path: Path, max_bytes: int) -> Iterator[Document]:
     kind = path.suffix.lower()
     if kind == ".ods":
         reader.add_sheets(parts, body)
+        reader.add_links(parts, body)
     elif kind == ".odp":
         reader.add_slides(parts, body)
+        reader.add_links(parts, body)
     else:
         reader.add_text(parts, body, styles)
     properties = {local(each): each.text for each in meta.iter() if each.text} if meta is not None else {}
@@ -271,6 +274,7 @@ class _Reader:
         for text in self._running(styles, "header"):
             parts.add(f"Header: {text}")
         self._add(parts, body)
+        self.add_links(parts, body)
         for text in self._running(styles, "footer"):
             parts.add(f"Footer: {text}")
         changes = [local(each) for region in body.iter(f"{_TEXT}changed-region") for each in region]
@@ -278,6 +282,13 @@ class _Reader:
         if deleted := changes.count("deletion"):
             many = "1 deletion" if deleted == 1 else f"{deleted} deletions"
             self.report.leave_out(f"{many} of tracked changes", "deleted in the document")
+
+    @staticmethod
+    def add_links(parts: Parts, body: _Element) -> None:
+        """Append where links lead."""
+        links = [(_text(each), _attribute(each, "href")) for each in body.iter(f"{_TEXT}a")]
+        for line in link_lines(links):
+            parts.add(line, "list")
 
     def _running(self, styles: _Element | None, kind: str) -> list[str]:
         """Headers or footers, each once; page numbers say nothing."""

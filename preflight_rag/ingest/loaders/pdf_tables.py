@@ -163,10 +163,11 @@ def raise_marks(page: PdfTextPage, text: str) -> str:
     for match in _MARKED_FIGURE.finditer(text):
         if not raw.FPDFText_GetCharBox(page, match.start(), *pointers):
             continue
-        foot, height = bottom.value, top.value - bottom.value
+        foot, height, begin = bottom.value, top.value - bottom.value, left.value
         place = match.end()
         while place > match.start() + 1 and raw.FPDFText_GetCharBox(page, place - 1, *pointers):
-            if bottom.value < foot + RAISED * height or not text[place - 1].isalnum():
+            is_turned = left.value < begin + RAISED * height  # of text that runs up a page, each stands above the last
+            if is_turned or bottom.value < foot + RAISED * height or not text[place - 1].isalnum():
                 break
             place -= 1
         mark = text[place : match.end()]

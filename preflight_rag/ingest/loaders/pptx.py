@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from zipfile import ZipFile
 
 from preflight_rag.ingest.loaders.drawings import diagram_text
-from preflight_rag.ingest.loaders.fields import clean, file_document, iso_date, one_line, people
+from preflight_rag.ingest.loaders.fields import clean, file_document, iso_date, link_lines, one_line, people
 from preflight_rag.ingest.loaders.files import Pages, open_archive, open_file
 from preflight_rag.ingest.loaders.nested_lists import OpenItems
+from preflight_rag.ingest.loaders.numbering import Counter, Level
 from preflight_rag.ingest.loaders.parts import Parts
 from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.ingest.loaders.xml import core_properties, local, parse_xml
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from pptx.slide import Slide
     from pptx.table import Table
 
+_NUMBERS = (
+    *(("alphaLc", "lowerLetter"), ("alphaUc", "upperLetter"), ("romanLc", "lowerRoman"), ("romanUc", "upperRoman")),
+)
+"""How PowerPoint's kinds of numbers begin, and what they are."""
 _DEEPEST = 20
 """Groups of shapes within each other that are followed; a guess."""
 
@@ -64,6 +69,8 @@ def load_pptx(path: Path, max_bytes: int, on_page: Pages | None = None) -> Itera
             on_page(number, len(slides))
     report.count("slides", len(slides))
     report.leave_out_struck(sum(_struck(slide) for slide in slides))
+    for line in link_lines(_links(slides)):
+        parts.add(line, "list")
     if pictures:
         numbers = ", ".join(map(str, pictures))
         report.leave_out(f"slides that hold pictures only: {numbers}")
@@ -147,14 +154,37 @@ def _add_shape(parts: Parts, shape: Any, heading: str, report: ReadReport) -> No
         for line in _table(shape.table, heading) if shape.has_table else _chart(shape.chart, heading):
             parts.add(line, "row")
     elif shape.has_text_frame:
-        items = OpenItems()
-        lines = [
-            items.add(paragraph.level, with_typed_boxes(text))
-            for paragraph in shape.text_frame.paragraphs
-            if (text := one_line(clean(_words(paragraph))))
-        ]
-        for line in lines:
-            parts.add(f"- {line}" if len(lines) > 1 else line, "list" if len(lines) > 1 else "")
+        items, counters = OpenItems(), dict[int, Counter]()
+        lines = []
+        for paragraph in shape.text_frame.paragraphs:
+            if text := one_line(clean(_words(paragraph))):
+                label = _number(paragraph, counters)
+                lines.append((label, items.add(paragraph.level, with_typed_boxes(text))))
+        for label, line in lines:
+            listed = len(lines) > 1
+            parts.add(f"{label or '-'} {line}" if listed else line, "list" if listed else "")
+
+
+def _number(paragraph: Any, counters: dict[int, Counter]) -> str:
+    """Count a paragraph of a numbered list, and return its number; "" where it has none.
+
+    Args:
+        paragraph: A paragraph of a text.
+        counters: The numbers that the text has come to, by level; a paragraph without one ends its level's list.
+    """
+    level = paragraph.level
+    for inner in [each for each in counters if each > level]:
+        del counters[inner]
+    mark = next((each for each in paragraph._p.iter() if local(each) == "buAutoNum"), None)
+    if mark is None:
+        counters.pop(level, None)
+        return ""
+    kind = str(mark.get("type") or "arabicPeriod")
+    start = str(mark.get("startAt") or "1")
+    name = next((name for begin, name in _NUMBERS if kind.startswith(begin)), "decimal")
+    pattern = "(%1)" if kind.endswith("ParenBoth") else "%1)" if kind.endswith("ParenR") else "%1."
+    counter = counters.setdefault(level, Counter({0: Level(name, pattern, int(start) if start.isdigit() else 1)}))
+    return counter.next(0)
 
 
 def _words(paragraph: Any) -> str:
@@ -172,6 +202,16 @@ def _words(paragraph: Any) -> str:
         is_raised = any(map(_is_above, each))
         text += " " if local(each) == "br" else raised_behind(text[-4:], words) if is_raised else words
     return text
+
+
+def _links(slides: list[Slide]) -> Iterator[tuple[str, str]]:
+    """Yield the words and the targets of links in texts."""
+    for slide in slides:
+        for shape in _shapes(slide.shapes, 0):
+            for paragraph in shape.text_frame.paragraphs if getattr(shape, "has_text_frame", False) else ():
+                for run in paragraph.runs:
+                    if run._r.rPr is not None and run._r.rPr.hlinkClick is not None:
+                        yield run.text, run.hyperlink.address or ""
 
 
 def _struck(slide: Slide) -> int:

@@ -20,10 +20,11 @@ from preflight_rag.ingest.loaders.files import read_bytes, suffix_of
 from preflight_rag.ingest.loaders.rows import json_lines
 from preflight_rag.ingest.loaders.text import load_text
 from preflight_rag.state.values import Document
+from preflight_rag.text.words import unicode_text
 
 _COMMENT = re.compile(r"\s*[#;]+\s?(.*)")
 _KEY = re.compile(
-    r"\s*(?:- +)*[\"']?([^\s\"'#;=:\[\]{}][^\"'#=:\[\]{}]{0,80}?)[\"']?\s*[=:](?:\s|$)"  # port: 8443, rate = 5
+    r"\s*(?:- +)*[\"']?([^\s\"'#;=:\[\]{}][^\"'#=:\[\]{}]{0,80}?)[\"']?\s*(?:=|:(?=\s|$))"  # port: 8443, rate=5
     r"|\s*\[+([^\[\]]+)\]+"  # [server]
 )
 _BEHIND_VALUE = re.compile(r"(?:^|\s)#\s?([^\"'#]+)$")
@@ -62,9 +63,15 @@ def _parse(text: str, suffix: str) -> Any:
             return _yaml(text)
         if suffix == ".toml":
             return tomllib.loads(text, parse_float=str)
-        return _ini(text)
+        return _ini(_without_escapes(text) if suffix == ".properties" else text)
     except (ValueError, RecursionError, configparser.Error):
         return None
+
+
+def _without_escapes(text: str) -> str:
+    """Return Java's properties with their letters, of which others than Latin ones are numbers, and lines in one."""
+    text = re.sub(r"(?<!\\)((?:\\\\)*)\\\r?\n[ \t]*", r"\1", text)
+    return unicode_text(re.sub(r"\\u([0-9a-fA-F]{4})", lambda match: chr(int(match[1], 16)), text))
 
 
 def _yaml(text: str) -> Any:

@@ -15,10 +15,12 @@ from preflight_rag.ingest.loaders.fields import (
     file_document,
     iso_date,
     json_values,
+    link_lines,
     people,
     tidy,
 )
 from preflight_rag.ingest.loaders.files import read_bytes
+from preflight_rag.ingest.loaders.html import readable_text
 from preflight_rag.ingest.loaders.layout import is_hard_wrapped, paragraphs, vocabulary
 from preflight_rag.ingest.loaders.nested_lists import with_parents
 from preflight_rag.ingest.loaders.read_report import ReadReport
@@ -45,6 +47,8 @@ _SUPERSCRIPT = re.compile(r"([^\s`\\]{1,4})\\? ?:sup:`([^`\n]{1,40})`")
 _FENCE = re.compile(r"^[ ]{0,3}(?:```|~~~)", re.MULTILINE)
 _IMAGE = re.compile(r"!\[((?>(?:(?!!\[)[^\]\n])*))\]\([^()\n]*+(?>(?:\([^()\n]*+\)[^()\n]*+)*)\)")
 _LINK = re.compile(r"\[([^\[\]\n]++)\]\([^()\n]*+(?>(?:\([^()\n]*+\)[^()\n]*+)*)\)")
+_TARGET = re.compile(r"(?<!!)\[([^\[\]\n]++)\]\(<?([^()\s<>]++)")
+"""A link with where it leads, in Markdown: "[the form](https://x.example/form)"."""
 _HEADING = re.compile(
     r"^#{1,6}[ \t]++(.+?)(?>(?:(?<![ \t])[ \t]++#*+|(?<![ \t#])#++)?)$|^(\S[^\n]*+)\n(?:=+|-{3,})[ \t]*$", re.MULTILINE
 )
@@ -123,8 +127,10 @@ def load_markdown(path: Path, max_bytes: int) -> Iterator[Document]:
 def markdown_document(path: Path, raw: str, report: ReadReport | None = None) -> Document:
     """Return a text in Markdown as the document of a file."""
     properties, body = _front_matter(raw)
-    parts = enumerate(_fenced_parts(body))
-    text = tidy("".join(part if index % 2 else _with_tables(_prose(part)) for index, part in parts))
+    parts = _fenced_parts(body)
+    links = [match.groups() for part in parts[::2] for match in _TARGET.finditer(_without_comments(part))]
+    text = tidy("".join(part if index % 2 else _with_tables(_prose(part)) for index, part in enumerate(parts)))
+    text = "\n".join([text, *([""] if links else []), *link_lines(links)]).rstrip()
     sections = [[match.start(), match[1] or match[2]] for match in _headings(text)]
     return file_document(
         path,
@@ -166,8 +172,19 @@ def _fenced_parts(text: str) -> list[str]:
 
 
 def _prose(part: str) -> str:
-    """Markdown outside code without link targets, images and comments, its check boxes in words."""
-    return with_typed_boxes(_LINK.sub(r"\1", _IMAGE.sub(r"\1", _without_comments(part))))
+    """Markdown outside code without link targets, images and comments, its check boxes in words, HTML's tables read."""
+    return with_typed_boxes(_LINK.sub(r"\1", _IMAGE.sub(r"\1", _with_html_tables(_without_comments(part)))))
+
+
+def _with_html_tables(text: str) -> str:
+    """Markdown with the rows of its tables that are written in HTML."""
+    kept, at = [], 0
+    lowered = text.lower()
+    while (start := lowered.find("<table", at)) >= 0 and (end := lowered.find("</table>", start)) >= 0:
+        end += len("</table>")
+        kept += [text[at:start], f"\n\n{readable_text(text[start:end])}\n\n"]
+        at = end
+    return "".join(kept) + text[at:]
 
 
 def _with_tables(part: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 from zipfile import ZipFile
 
-from preflight_rag.ingest.loaders.fields import file_document, iso_date, one_line, people
+from preflight_rag.ingest.loaders.fields import file_document, iso_date, link_lines, one_line, people
 from preflight_rag.ingest.loaders.files import open_archive, open_file
 from preflight_rag.ingest.loaders.formulas import WITHOUT_VALUE, Place, computed
 from preflight_rag.ingest.loaders.parts import Parts
@@ -41,6 +41,11 @@ _CONDITION = re.compile(r"\[<=?(\d{1,12})\]")
 _LITERAL = re.compile(r'"([^"]*)"|\\(.)')
 _MASK = re.compile(r"0{2,}|[(+]?[0#]{1,}(?:[-() /]{1,2}[0#]{1,}){1,5}")
 """A format that fills digits into a mask: "00000", "000-00-0000"; "# ?/?" is a fraction, "0.00" a decimal."""
+_CODE = re.compile(r"&\[\w+\]|&\"[^\"]{0,60}\"|&K[0-9A-F]{6}|&\d{1,2}|&[A-Z]")
+"""What a header has computed when it is printed, and how it looks: "&P", "&[Page]", "&\"Arial,Bold\""."""
+_CODE_WORDS = re.compile(r"\b(?:page|of|seite|von|sheet)\b", re.IGNORECASE)
+_COMPUTED_ON_OPENING = re.compile(rb'fullCalcOnLoad="(?:1|true)"')
+_ZERO = re.compile(rb"</f>\s*<v>0</v>")
 _SUPERSCRIPT = b'"superscript"'
 _DIGITS = re.compile(r"(?<![#0?,])[#0?,]*[#0?](?:\.([0#?]+))?")
 
@@ -61,7 +66,7 @@ def load_xlsx(path: Path, max_bytes: int) -> Iterator[Document]:
         values: dict[Place, str] = {}
         if beside.has_formulas and not streamed:
             with _opened(path, data_only=False, read_only=False) as written:
-                values = _values(written, _formulas(written, book), beside.report)
+                values = _values(written, _formulas(written, book, beside), beside.report)
         elif beside.has_formulas:
             beside.report.less.append("some formulas have no stored value; open and save the file to have them")
         yield _document(path, book, properties, beside, values)
@@ -92,10 +97,21 @@ class _Beside:
     """What a workbook has beside its cells: words of drawings, and who wrote which threaded comment."""
 
     has_formulas: bool = False
+    """Whether some formula has no stored value."""
+    has_zeros: bool = False
+    """Whether the stored value of some formula is 0."""
     has_superscripts: bool = False
+    is_computed_on_opening: bool = False
+    """Whether the workbook says that its formulas have to be computed, whose values are 0 until then (XlsxWriter)."""
     lines: list[str] = field(default_factory=list)
     writers: dict[str, str] = field(default_factory=dict)
     report: ReadReport = field(default_factory=ReadReport)
+
+    def look_at(self, sheet: bytes) -> None:
+        """Note what a sheet's XML has that is read in another way."""
+        self.has_formulas = self.has_formulas or WITHOUT_VALUE.search(sheet) is not None
+        self.has_zeros = self.has_zeros or _ZERO.search(sheet) is not None
+        self.has_superscripts = self.has_superscripts or _SUPERSCRIPT in sheet
 
 
 def _beside(archive: ZipFile) -> _Beside:
@@ -103,12 +119,12 @@ def _beside(archive: ZipFile) -> _Beside:
     people: dict[str, str] = {}
     threads: list[tuple[str, str]] = []
     for name in archive.namelist():
-        if name == "xl/sharedStrings.xml":
+        if name == "xl/workbook.xml":
+            found.is_computed_on_opening = _COMPUTED_ON_OPENING.search(archive.read(name)) is not None
+        elif name == "xl/sharedStrings.xml":
             found.has_superscripts = found.has_superscripts or _SUPERSCRIPT in archive.read(name)
         elif name.startswith("xl/worksheets/") and name.endswith(".xml"):
-            sheet = archive.read(name)
-            found.has_formulas = found.has_formulas or WITHOUT_VALUE.search(sheet) is not None
-            found.has_superscripts = found.has_superscripts or _SUPERSCRIPT in sheet
+            found.look_at(archive.read(name))
         elif name.startswith("xl/embeddings/"):
             found.report.leave_out(
                 f"embedded file {PurePosixPath(name).name}", "files inside of workbooks are not read"
@@ -122,6 +138,7 @@ def _beside(archive: ZipFile) -> _Beside:
                     threads.append((words, str(each.get("personId"))))
                 elif local(each) in ("pic", "sp"):
                     _add_shape(each, found)
+    found.has_formulas = found.has_formulas or (found.has_zeros and found.is_computed_on_opening)
     found.writers = {words: people.get(person, "") for words, person in threads}
     return found
 
@@ -138,8 +155,9 @@ def _add_shape(shape: _Element, found: _Beside) -> None:
         found.lines += [f"Picture: {described}"] if described else []
 
 
-def _formulas(written: Workbook, book: Workbook) -> dict[Place, str]:
-    """Return the formulas of visible sheets that have no stored value."""
+def _formulas(written: Workbook, book: Workbook, beside: _Beside) -> dict[Place, str]:
+    """Return the formulas of visible sheets that have no stored value, or a 0 that their program did not compute."""
+    missing = (None, 0) if beside.is_computed_on_opening else (None,)
     found: dict[Place, str] = {}
     for sheet in book.worksheets:
         if sheet.sheet_state != "visible":
@@ -148,7 +166,7 @@ def _formulas(written: Workbook, book: Workbook) -> dict[Place, str]:
             for cell in row:
                 formula = getattr(cell.value, "text", cell.value)
                 is_formula = cell.data_type == "f" and isinstance(formula, str)
-                if is_formula and sheet.cell(cell.row, cell.column).value is None:
+                if is_formula and sheet.cell(cell.row, cell.column).value in missing:
                     found[sheet.title, cell.row, cell.column] = formula
     return found
 
@@ -184,6 +202,8 @@ def _document(
             hidden.append(sheet.title)
             continue
         add_sheet(parts, number, one_line(sheet.title), _grid(sheet, values))
+        for line in (*_running(sheet), *_links(sheet)):
+            parts.add(line, "list")
         for line in _comments(sheet, beside.writers):
             report.count("comments")
             parts.add(line)
@@ -203,6 +223,25 @@ def _document(
         if_empty="holds no text in a visible sheet",
         report=report,
     )
+
+
+def _links(sheet: Any) -> list[str]:
+    """Return where the links of a sheet's cells lead; a workbook that is read a row at a time does not say it."""
+    cells = (cell for row in sheet.iter_rows() for cell in row) if hasattr(sheet, "merged_cells") else ()
+    return link_lines((str(cell.value or ""), cell.hyperlink.target or "") for cell in cells if cell.hyperlink)
+
+
+def _running(sheet: Any) -> Iterator[str]:
+    """Yield what a sheet prints above and below each page, without numbers of pages and names of files."""
+    for kind, labels in (("Header", ("oddHeader", "firstHeader")), ("Footer", ("oddFooter", "firstFooter"))):
+        seen: set[str] = set()
+        for name in labels:
+            for side in ("left", "center", "right"):
+                written = getattr(getattr(getattr(sheet, name, None), side, None), "text", None)
+                text = one_line(_CODE.sub(" ", str(written or "")))
+                if any(char.isalpha() for char in _CODE_WORDS.sub("", text)) and text not in seen:
+                    seen.add(text)
+                    yield f"{kind}: {text}"
 
 
 def _comments(sheet: Any, writers: Mapping[str, str]) -> Iterator[str]:

@@ -135,7 +135,8 @@ def test_features_of_a_map_are_rows(tmp_path: Path) -> None:
     "feed",
     [
         "<rss version='2.0'><channel><title>News</title><item><title>Pool opens</title><pubDate>"
-        "Sat, 01 Jun 2024 08:00:00 GMT</pubDate><description>&lt;p&gt;Entry costs &lt;b&gt;4&lt;/b&gt; euros.&lt;/p&gt;</description>"
+        "Sat, 01 Jun 2024 08:00:00 GMT</pubDate>"
+        "<description>&lt;p&gt;Entry costs &lt;b&gt;4&lt;/b&gt; euros.&lt;/p&gt;</description>"
         "<category>leisure</category></item><item><title>Bridge</title><description>Closed.</description></item>"
         "</channel></rss>",
         "<feed xmlns='http://www.w3.org/2005/Atom'><title>News</title><entry><title>Pool opens</title><updated>"

@@ -1,0 +1,159 @@
+"""What files say in other ways than in letters: equations, formulas to be computed, links, headers, numbers, marks.
+
+The equations of `made_files/kinds` are by pandoc 2.17, orders.xlsx is by XlsxWriter 3.2, which stores 0 for each
+formula and has the program that opens the file compute them; mill.pdf, by fpdf2, has a stamp that is turned by 90°.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from preflight_rag.ingest.loaders import load
+from preflight_rag.ingest.loaders.read_report import READ_REPORT
+from preflight_rag.state.values import Document
+
+MADE = Path(__file__).parents[2] / "made_files" / "kinds"
+
+
+def read(path: Path) -> Document:
+    document = next(iter(load(path)))
+    assert isinstance(document, Document)
+    return document
+
+
+@pytest.mark.parametrize("kind", ["docx", "html", "epub", "xml"])
+def test_equation_says_what_is_above_and_what_below(kind: str) -> None:
+    text = read(MADE / f"equations.{kind}").text.replace(" ", "")
+    assert "Threequartersare3/4andx²+√(a+b)=(a+1)/(2(b−c))" in text
+    assert "∑_(i=1)" in text
+    assert "i¹⁰" in text
+
+
+def test_formulas_that_a_program_left_to_others_are_computed() -> None:
+    document = read(MADE / "orders.xlsx")
+    assert "Customer: Bell | Qty: 10 | Price: 1.2 | Total: 12" in document.text
+    assert "Order: Sum | Total: 51.7" in document.text
+    assert document.metadata[READ_REPORT]["counts"]["formulas"] == 4
+
+
+def test_zero_that_excel_computed_stays(tmp_path: Path) -> None:
+    from xlsxwriter import Workbook
+
+    with Workbook(tmp_path / "a.xlsx") as book:
+        sheet = book.add_worksheet()
+        sheet.write_row(0, 0, ["Item", "Left"])
+        sheet.write(1, 0, "Chairs")
+        sheet.write_formula(1, 1, "=5-5")
+    assert "Chairs: 0" in read(tmp_path / "a.xlsx").text
+
+
+def test_header_and_footer_of_a_sheet_are_read_without_page_numbers() -> None:
+    lines = read(MADE / "orders.xlsx").text.split("\n")
+    assert "Header: Bakery orders May" in lines
+    assert "Footer: Confidential until June" in lines
+
+
+def test_stamp_that_runs_up_a_page_has_no_raised_figures() -> None:
+    assert "Stamp: received 4 July 2024" in read(MADE / "mill.pdf").text
+
+
+@pytest.mark.parametrize("kind", ["xlsx", "ods"])
+def test_link_of_a_cell_says_where_it_leads(kind: str) -> None:
+    assert "Link on “Contract with the bank”: https://bank.example/contract-77" in read(MADE / f"budget.{kind}").text
+
+
+def test_links_of_markdown_stand_behind_its_text(tmp_path: Path) -> None:
+    path = tmp_path / "sauna.md"
+    path.write_text(
+        "# Sauna\n\nSee [the form](https://sauna.example/book?id=77), [rules](rules.md), https://sauna.example.\n\n"
+        "<!-- [old](https://old.example) -->\n\n<table><tr><th>Card</th><th>Price</th></tr><tr><td>Ten visits</td>"
+        "<td>60</td></tr></table>\n"
+    )
+    assert read(path).text == (
+        "# Sauna\n\nSee the form, rules, https://sauna.example.\n\nCard: Ten visits | Price: 60\n\n"
+        "Link on “the form”: https://sauna.example/book?id=77"
+    )
+
+
+def test_hidden_words_and_targets_of_links_in_word(tmp_path: Path) -> None:
+    from docx import Document as Word
+    from docx.opc.constants import RELATIONSHIP_TYPE
+    from docx.oxml import parse_xml
+    from docx.oxml.ns import nsdecls
+
+    word = Word()
+    paragraph = word.add_paragraph("The oven closes at ")
+    paragraph.add_run("secret ").font.hidden = True
+    paragraph.add_run("19:40, see ")
+    link = word.part.relate_to("https://baker.example/form", RELATIONSHIP_TYPE.HYPERLINK, is_external=True)
+    paragraph._p.append(
+        parse_xml(f'<w:hyperlink {nsdecls("w", "r")} r:id="{link}"><w:r><w:t>the form</w:t></w:r></w:hyperlink>')
+    )
+    word.save(str(tmp_path / "oven.docx"))
+    document = read(tmp_path / "oven.docx")
+    assert document.text == "The oven closes at 19:40, see the form\n\nLink on “the form”: https://baker.example/form"
+    assert {"what": "1 stretch of text", "why": "hidden in the document"} in document.metadata[READ_REPORT]["left_out"]
+
+
+def test_numbers_and_links_of_slides(tmp_path: Path) -> None:
+    from pptx import Presentation
+
+    deck = Presentation()
+    page = deck.slides.add_slide(deck.slide_layouts[1])
+    page.shapes.title.text = "Steps"
+    frame = page.placeholders[1].text_frame
+    frame.text = "Moor"
+    for text in ("Pay", "Leave"):
+        frame.add_paragraph().text = text
+    for paragraph in frame.paragraphs[:2]:
+        mark = paragraph._p.get_or_add_pPr().makeelement(
+            "{http://schemas.openxmlformats.org/drawingml/2006/main}buAutoNum",
+            {"type": "alphaLcParenR", "startAt": "3"},
+        )
+        paragraph._p.get_or_add_pPr().append(mark)
+    run = frame.paragraphs[2].add_run()
+    run.text = " at last"
+    run.hyperlink.address = "https://dues.example"
+    deck.save(str(tmp_path / "dues.pptx"))
+    text = read(tmp_path / "dues.pptx").text
+    assert "c) Moor\nd) Pay\n- Leave at last" in text
+    assert "Link on “at last”: https://dues.example" in text
+
+
+def test_address_that_a_link_writes_to_stands_behind_its_words(tmp_path: Path) -> None:
+    path = tmp_path / "bikes.html"
+    path.write_text(
+        "<html><body><h1>Bikes</h1><p>Call <a href='tel:+4712345'>our desk</a> or <a href='tel:+4712345'>+47 123 45</a>,"
+        " write to <a href='mailto:hire%40bikes.example?subject=x'>us</a>.</p><pre>STATION  BIKES\nquay        12\n"
+        "mill         7</pre></body></html>"
+    )
+    text = read(path).text
+    assert "Call our desk (+4712345) or +47 123 45, write to us (hire@bikes.example)." in text
+    assert "STATION: quay | BIKES: 12" in text
+
+
+def test_mail_whose_page_has_a_table_that_its_text_lacks(tmp_path: Path) -> None:
+    path = tmp_path / "van.eml"
+    path.write_text(
+        "From: Eva Lund <eva@x.example>\nSubject: Move\nMIME-Version: 1.0\n"
+        'Content-Type: multipart/alternative; boundary="a"\n\n--a\nContent-Type: text/plain\n\n'
+        "The van is booked for the move of the office, see below.\n--a\nContent-Type: text/html\n\n"
+        "<p>The van is booked for the move of the office, see below.</p><table><tr><th>Day</th><th>Van</th>"
+        "<th>Driver</th></tr><tr><td>6 May</td><td>VW-22</td><td>Pavel Ruzic</td></tr></table>\n--a--\n"
+    )
+    assert "Day: 6 May | Van: VW-22 | Driver: Pavel Ruzic" in read(path).text
+
+
+def test_java_properties_are_read_with_their_letters_and_lines(tmp_path: Path) -> None:
+    path = tmp_path / "app.properties"
+    path.write_text(
+        "# mail\nmail.host=smtp.x.example\nretry = 5\ngreeting=Gr\\u00fc\\u00dfe\nlong=first \\\n   second\n"
+    )
+    assert read(path).text.split("\n") == [
+        "mail.host: smtp.x.example (mail)",
+        "retry: 5",
+        "greeting: Grüße",
+        "long: first second",
+    ]
