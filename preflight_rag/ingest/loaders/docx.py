@@ -401,10 +401,8 @@ class _Reader:
         number = str(node.get(f"{_WORD}id"))
         if name in ("footnoteReference", "endnoteReference"):
             asides.notes.append((name.removesuffix("Reference"), number))
-        elif name == "commentRangeStart":
-            self._open_comments.add(number)
-        elif name == "commentRangeEnd":
-            self._open_comments.discard(number)
+        elif name in ("commentRangeStart", "commentRangeEnd"):
+            (self._open_comments.add if name.endswith("Start") else self._open_comments.discard)(number)
         elif name == "commentReference":
             asides.comments.append(number)
         elif name in ("ins", "moveTo"):

@@ -108,7 +108,7 @@ class _Beside:
     report: ReadReport = field(default_factory=ReadReport)
 
     def look_at(self, sheet: bytes) -> None:
-        """Note what a sheet's XML has that is read in another way."""
+        """Note what the XML of a sheet, or of the texts of all, has that is read in another way."""
         self.has_formulas = self.has_formulas or WITHOUT_VALUE.search(sheet) is not None
         self.has_zeros = self.has_zeros or _ZERO.search(sheet) is not None
         self.has_superscripts = self.has_superscripts or _SUPERSCRIPT in sheet
@@ -121,9 +121,7 @@ def _beside(archive: ZipFile) -> _Beside:
     for name in archive.namelist():
         if name == "xl/workbook.xml":
             found.is_computed_on_opening = _COMPUTED_ON_OPENING.search(archive.read(name)) is not None
-        elif name == "xl/sharedStrings.xml":
-            found.has_superscripts = found.has_superscripts or _SUPERSCRIPT in archive.read(name)
-        elif name.startswith("xl/worksheets/") and name.endswith(".xml"):
+        elif name.startswith(("xl/worksheets/", "xl/sharedStrings")) and name.endswith(".xml"):
             found.look_at(archive.read(name))
         elif name.startswith("xl/embeddings/"):
             found.report.leave_out(
