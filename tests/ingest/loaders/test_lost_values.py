@@ -126,8 +126,8 @@ def test_address_that_a_link_writes_to_stands_behind_its_words(tmp_path: Path) -
     path = tmp_path / "bikes.html"
     path.write_text(
         "<html><body><h1>Bikes</h1><p>Call <a href='tel:+4712345'>our desk</a> or <a href='tel:+4712345'>"
-        "+47 123 45</a>, write to <a href='mailto:hire%40bikes.example?subject=x'>us</a>.</p><pre>STATION  BIKES\nquay        12\n"
-        "mill         7</pre></body></html>"
+        "+47 123 45</a>, write to <a href='mailto:hire%40bikes.example?subject=x'>us</a>.</p>"
+        "<pre>STATION  BIKES\nquay        12\nmill         7</pre></body></html>"
     )
     text = read(path).text
     assert "Call our desk (+4712345) or +47 123 45, write to us (hire@bikes.example)." in text
