@@ -42,7 +42,7 @@ NOTE = "Note"
 _NOTE, _NOTE_END = "\ue002", "\ue003"
 """Stand around the text of a note in a cell, as loaders write it; private characters are nobody's."""
 _A_NOTE = re.compile(f"{_NOTE}([^{_NOTE}{_NOTE_END}\n]*){_NOTE_END}")
-_CODE = r"(?:[^\W_]{1,5}|[^\W\d_](?:[./][^\W\d_]){1,2}\.?)"
+_CODE = r"(?:-9{2,4}(?!\d)|[^\W_]{1,5}|[^\W\d_](?:[./][^\W\d_]){1,2}\.?)"
 _SYMBOL = r"[^\w\s.,;:(){}|/\\\"'“”‘’„‚«»$€£¥%&@<>=\[\]`^]{1,3}"
 _KEY = rf"(?:{_CODE}|{_SYMBOL})"
 _KEYS = rf"{_KEY}(?:, ?{_KEY}){{0,3}}"
@@ -116,6 +116,8 @@ _NOT_CODES = frozenset(
 """Words in capitals that are seldom a code in front of other words."""
 _ARTICLES = frozenset("AaIioOeEyYà")
 """Words of one letter in English, French, Italian and Spanish: in front of other words they are seldom a mark."""
+_NO_READING = re.compile(r"-9{2,4}")
+"""What instruments write where there is no value."""
 _PLACEHOLDERS = frozenset({"tbd", "tba", "tbc", "nil", "abs"})
 _WORD = re.compile(r"[^\W\d_]{2}")
 _CELLS = re.compile(r"(?:\s[$€£]?\s?[–—-]){2}")
@@ -385,6 +387,8 @@ def _is_code(key: str) -> bool:
     """Return whether a text is short enough, or written so, that it can be a code: "S", "NT", "n/a", "A1", "●"."""
     if not any(map(str.isalnum, key)):
         return len(key) <= 3
+    if _NO_READING.fullmatch(key):
+        return True
     letters = key.replace("/", "").replace(".", "")
     if not letters.isascii() and any(char in RAISED_LETTERS for char in letters):
         return False

@@ -218,6 +218,7 @@ def _lines(rows: Sequence[Sequence[str]]) -> list[str]:
     found = []
     for row in rows:
         cells = [one_line(cell) for cell in row if cell.strip()]
+        cells[:1] = [cells[0].removeprefix("# ")] if cells else []  # a comment of an instrument's file
         if len(cells) == _PAIR:
             found.append(f"{cells[0].rstrip(' :')}: {cells[1]}")
         elif cells:
