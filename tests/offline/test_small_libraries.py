@@ -38,6 +38,12 @@ COUNCIL = """WEBVTT
 00:09.000 --> 00:12.000
 <v Anna Roth>The county pays 40,000 euros.
 """
+SAUNA = """# Sauna rules
+
+The sauna is heated for 90 minutes.
+
+Entry costs 7 euros. See [the booking form](https://sauna.example/book?id=77).
+"""
 BRANCHES = {"north": (410, 12, "rent"), "south": (275, 19, "repairs"), "east": (333, 7, "heating")}
 
 
@@ -45,6 +51,7 @@ BRANCHES = {"north": (410, 12, "rent"), "south": (275, 19, "repairs"), "east": (
 def ask(tmp_path_factory):
     apps = {}
     texts = {"huts": {"huts.md": HUTS}, "foundry": {"alloys.txt": FOUNDRY}, "council": {"council.vtt": COUNCIL}}
+    texts["sauna"] = {"sauna.md": SAUNA}
     texts["branches"] = {
         f"report-{name}.md": f"# Report of the {name} branch\n\nThe {name} branch sold {sold} bicycles in 2023. "
         f"It employs {staff} people. Its largest cost was {cost}.\n"
@@ -123,3 +130,10 @@ def test_who_asks_the_same_question_is_no_answer(ask):
     answer = ask("council", "Who pays for the detour?")
     assert answer.outcome != "answered"
     assert "Karl" not in answer.answer.split("\n")[0]
+
+
+def test_address_of_a_link_is_shown_where_it_is_asked_for_alone(ask):
+    assert "https://sauna.example/book" in ask("sauna", "What is the address of the booking form?").answer
+    first = ask("sauna", "How much does the sauna entry cost?").answer
+    assert "Entry costs 7 euros" in first
+    assert "https://" not in first.split("[1]")[0]
