@@ -76,7 +76,7 @@ def load_odf(path: Path, max_bytes: int) -> Iterator[Document]:
     numbering = OdfNumbering([content, styles] if styles is not None else [content])
     parts, reader = Parts(), _Reader(_invisible(content), numbering)
     reader.report.leave_out_struck(struck)
-    kind = path.suffix.lower()
+    kind = path.suffix.lower().replace(".ot", ".od")  # of a template
     if kind == ".ods":
         reader.add_sheets(parts, body)
         reader.add_links(parts, body)

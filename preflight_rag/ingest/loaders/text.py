@@ -44,9 +44,16 @@ _RAISED = re.compile(r"(?:Caused by: )?[\w.$]{0,100}(?:Error|Exception|Exit|Inte
 _TITLE = re.compile(r"title:\s*", re.IGNORECASE)
 _SUPERSCRIPT = re.compile(r"([^\s`\\]{1,4})\\? ?:sup:`([^`\n]{1,40})`")
 """What stands above the line in reStructuredText: "10\\ :sup:`8`"."""
+_ORG_TITLE = re.compile(r"^#\+title:[ \t]*(\S[^\n]*)\n?", re.IGNORECASE | re.MULTILINE)
+_ORG_HEADING = re.compile(r"^(\*{1,6}) (?=\S)", re.MULTILINE)
+_ORG_RULE = re.compile(r"^[ \t]*\|-[-+]*\|?[ \t]*$", re.MULTILINE)
+_ORG_LINK = re.compile(r"\[\[([^\[\]\n]{1,500})\](?:\[([^\[\]\n]{1,200})\])?\]")
+_ORG_BLOCK = re.compile(r"^[ \t]*#\+(?:begin|end)_(?:src|example)[^\n]*$", re.IGNORECASE | re.MULTILINE)
 _FENCE = re.compile(r"^[ ]{0,3}(?:```|~~~)", re.MULTILINE)
 _IMAGE = re.compile(r"!\[((?>(?:(?!!\[)[^\]\n])*))\]\([^()\n]*+(?>(?:\([^()\n]*+\)[^()\n]*+)*)\)")
 _LINK = re.compile(r"\[([^\[\]\n]++)\]\([^()\n]*+(?>(?:\([^()\n]*+\)[^()\n]*+)*)\)")
+_DEFINITION = re.compile(r"^(?![#>|*+\s-]|\d+[.)])(\S[^\n:|]{0,80}?)[ \t]*\n\n?:[ \t]{1,4}(?=\S)", re.MULTILINE)
+"""A term above its definition, as pandoc has it: "Bollard", and ": A post to tie ships to." below it."""
 _TARGET = re.compile(r"(?<!!)\[([^\[\]\n]++)\]\(<?([^()\s<>]++)")
 """A link with where it leads, in Markdown: "[the form](https://x.example/form)"."""
 _HEADING = re.compile(
@@ -60,6 +67,9 @@ def load_text(path: Path, max_bytes: int) -> Iterator[Document]:
     What was broken at a fixed width is joined to paragraphs again.
     """
     text = tidy(decode(read_bytes(path, max_bytes), path))
+    if path.suffix.lower() == ".org":
+        yield markdown_document(path, _from_org(text))
+        return
     first = text.split("\n", 3)
     is_framed = len(first) > 2 and first[0] == first[2]  # reStructuredText, with a line above its title
     marked = heading_at(first, 1 if is_framed else 0)
@@ -75,6 +85,16 @@ def load_text(path: Path, max_bytes: int) -> Iterator[Document]:
         blocks = [block.split("\n") for block in "\n".join(lines).split("\n\n")]
         text = "\n\n".join("\n".join(block if _is_of_lines(block) else paragraphs(block, known)) for block in blocks)
     yield file_document(path, text, title=title)
+
+
+def _from_org(text: str) -> str:
+    """Return a text of Emacs's Org mode as Markdown: its title, headings, tables and links."""
+    title = _ORG_TITLE.search(text)
+    text = _ORG_HEADING.sub(lambda match: "#" * len(match[1]) + " ", _ORG_TITLE.sub("", text))
+    text = _ORG_RULE.sub(lambda match: match[0].replace("+", "|"), text)
+    text = _ORG_LINK.sub(lambda match: f"[{match[2] or match[1]}]({match[1]})", text)
+    text = _ORG_BLOCK.sub("```", text)
+    return f"# {title[1]}\n\n{text.strip()}" if title else text
 
 
 def _raised(match: re.Match[str]) -> str:
@@ -173,6 +193,7 @@ def _fenced_parts(text: str) -> list[str]:
 
 def _prose(part: str) -> str:
     """Markdown outside code without link targets, images and comments, its check boxes in words, HTML's tables read."""
+    part = _DEFINITION.sub(r"\1: ", part)
     return with_typed_boxes(_LINK.sub(r"\1", _IMAGE.sub(r"\1", _with_html_tables(_without_comments(part)))))
 
 

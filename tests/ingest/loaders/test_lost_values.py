@@ -157,3 +157,49 @@ def test_java_properties_are_read_with_their_letters_and_lines(tmp_path: Path) -
         "greeting: Grüße",
         "long: first second",
     ]
+
+
+def test_rows_of_a_pivot_table_say_their_group() -> None:
+    text = read(MADE / "pivot.xlsx").text  # by openpyxl 3.1
+    assert "Region: North | Product: Coffee | Units: 30 | Revenue: 900" in text
+    assert "Region: South | Product: Coffee | Units: 5 | Revenue: 150" in text
+    assert "Region: Grand total | Units: 55 | Revenue: 1450" in text
+
+
+def test_tables_below_each_other_without_a_blank_row_have_their_own_headers() -> None:
+    text = read(MADE / "pivot.xlsx").text
+    for row in ("Staff. | Name: Ida | Room: 12", "Name: Ole | Room: 14", "Key: K2 | Holder: Ole | Since: 2023"):
+        assert row in text
+
+
+def test_missing_label_of_a_plain_table_is_not_filled(tmp_path: Path) -> None:
+    from openpyxl import Workbook
+
+    book = Workbook()
+    for row in (["Owner", "Boat", "Berth"], ["Ida", "Tern", 4], [None, "Gull", 7], ["Ole", "Auk", 9]):
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    assert "\nBoat: Gull | Berth: 7" in read(tmp_path / "a.xlsx").text
+
+
+def test_definitions_and_org_mode(tmp_path: Path) -> None:
+    (tmp_path / "words.md").write_text("# Words\n\nBollard\n:   A post to tie ships to.\n\nText.\n:) no definition\n")
+    assert "Bollard: A post to tie ships to.\n\nText.\n:) no" in read(tmp_path / "words.md").text
+    (tmp_path / "plan.org").write_text(
+        "#+TITLE: Garden\n* Beds\nSee [[https://seeds.example][the seeds]].\n| Bed | Plants |\n|-----+--------|\n"
+        "| A   |     14 |\n"
+    )
+    plan = read(tmp_path / "plan.org")
+    assert plan.title == "Garden"
+    for part in ("# Beds", "Bed: A | Plants: 14", "See the seeds.", "Link on “the seeds”: https://seeds.example"):
+        assert part in plan.text
+
+
+@pytest.mark.parametrize(
+    ("made", "kind"),
+    [("clauses.docx", "docm"), ("clauses.docx", "dotx"), ("clauses.odt", "ott"), ("budget.xlsx", "xltx")],
+)
+def test_templates_and_documents_with_macros_are_read_as_others(tmp_path: Path, made: str, kind: str) -> None:
+    path = tmp_path / f"a.{kind}"
+    path.write_bytes((MADE / made).read_bytes())
+    assert read(path).text == read(MADE / made).text
