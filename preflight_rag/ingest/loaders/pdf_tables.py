@@ -435,6 +435,25 @@ def _is_period(text: str) -> bool:
     )
 
 
+def _left_of_groups(segments: Sequence[_Segment], columns: Sequence[tuple[float, float]]) -> dict[_Segment, list[int]]:
+    """Return the columns of years at the left edge of equally many columns each; {} where they stand otherwise.
+
+    The first one may end before the first figure begins, as in sheets, which print figures at the right of their cells.
+    """
+    size, rest = divmod(len(columns), len(segments))
+    if rest or size < 2 or len(segments) < 2 or segments[0].right > columns[0][0] + 1:
+        return {}
+    if not all(_YEARS.fullmatch(segment.text) for segment in segments):
+        return {}
+    found = {}
+    for number, segment in enumerate(segments):
+        before = columns[number * size - 1][1] if number else 0.0
+        if not before - 1 <= segment.left <= columns[number * size][1]:
+            return {}
+        found[segment] = list(range(number * size + 1, (number + 1) * size + 1))
+    return found
+
+
 def _spanned(segments: Sequence[_Segment], columns: Sequence[tuple[float, float]]) -> dict[_Segment, list[int]]:
     """Return numbers of the columns that each part of a header's line stands over.
 
@@ -449,6 +468,8 @@ def _spanned(segments: Sequence[_Segment], columns: Sequence[tuple[float, float]
         if all(end <= left + 1 and left <= own for left, end, own in zip(begins, ends, ends[1:], strict=False)):
             places: list[list[int]] = [[] for _ in range(labels)] + [[number] for number in range(1, len(columns) + 1)]
             return dict(zip(segments, places, strict=True))
+    if groups_of := _left_of_groups(segments, columns):
+        return groups_of
     over = [segment for segment in segments if segment.right > columns[0][0]]
     size, rest = divmod(len(columns), len(over)) if over else (0, 1)
     if not rest:

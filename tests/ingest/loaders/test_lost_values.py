@@ -203,3 +203,20 @@ def test_templates_and_documents_with_macros_are_read_as_others(tmp_path: Path, 
     path = tmp_path / f"a.{kind}"
     path.write_bytes((MADE / made).read_bytes())
     assert read(path).text == read(MADE / made).text
+
+
+def test_years_at_the_left_of_their_quarters_in_a_printed_sheet(tmp_path: Path) -> None:
+    from fpdf import FPDF
+
+    pdf = FPDF()
+    pdf.add_page()
+    pdf.set_font("Helvetica", size=11)
+    rows = [(["Region", "2023", "2024"], (35, 44, 44), "L"), (["", "Q1", "Q2", "Q1", "Q2"], (35, 22, 22, 22, 22), "L")]
+    rows += [([name, *figures.split()], (35, 22, 22, 22, 22), "R") for name, figures in (
+        ("North", "12 15 18 21"), ("South", "7 8 9 10"), ("West", "33 34 35 36"))]  # fmt: skip
+    for cells, widths, align in rows:
+        for place, (cell, width) in enumerate(zip(cells, widths, strict=True)):
+            pdf.cell(width, 7, cell, align="L" if place == 0 else align)
+        pdf.ln()
+    pdf.output(str(tmp_path / "a.pdf"))
+    assert "Region: North | 2023 Q1: 12 | 2023 Q2: 15 | 2024 Q1: 18 | 2024 Q2: 21" in read(tmp_path / "a.pdf").text
