@@ -393,7 +393,7 @@ def _header(lines: Sequence[_Line], first: int, columns: Sequence[tuple[float, f
             break
         if any(_OF_PAGE.fullmatch(segment.text) for segment in line.segments):
             break
-        for segment, places in reversed(_spanned(line.segments, columns).items()):
+        for segment, places in reversed(_spanned(line.segments, columns, lines[first].segments[0].left).items()):
             for place in places or [0]:
                 parts[place].insert(0, segment.text)
         top = number
@@ -440,13 +440,15 @@ def _left_of_groups(segments: Sequence[_Segment], columns: Sequence[tuple[float,
 
     The first one may end before the first figure begins, as in sheets, which print figures at the right of their cells.
     """
-    size, rest = divmod(len(columns), len(segments))
-    if rest or size < 2 or len(segments) < 2 or segments[0].right > columns[0][0] + 1:
+    years = [segment for segment in segments if _YEARS.fullmatch(segment.text)]
+    labels = [segment for segment in segments if segment not in years]
+    size, rest = divmod(len(columns), len(years)) if years else (0, 1)
+    if rest or size < 2 or len(years) < 2 or years[0].right > columns[0][0] + 1:
         return {}
-    if not all(_YEARS.fullmatch(segment.text) for segment in segments):
+    if any(segment.right > years[0].left for segment in labels):
         return {}
-    found = {}
-    for number, segment in enumerate(segments):
+    found: dict[_Segment, list[int]] = {segment: [] for segment in labels}
+    for number, segment in enumerate(years):
         before = columns[number * size - 1][1] if number else 0.0
         if not before - 1 <= segment.left <= columns[number * size][1]:
             return {}
@@ -454,17 +456,25 @@ def _left_of_groups(segments: Sequence[_Segment], columns: Sequence[tuple[float,
     return found
 
 
-def _spanned(segments: Sequence[_Segment], columns: Sequence[tuple[float, float]]) -> dict[_Segment, list[int]]:
+def _spanned(
+    segments: Sequence[_Segment], columns: Sequence[tuple[float, float]], edge: float
+) -> dict[_Segment, list[int]]:
     """Return numbers of the columns that each part of a header's line stands over.
 
     Parts that stand in the middle of equally many columns each name these, even those that they do not reach. One part
     for the labels and one for each column, each begun before its column ends and behind the one before, are in order:
     a spreadsheet prints names at the left of its cells and figures at the right, where the next name is nearer.
+
+    Args:
+        segments: The parts of the line.
+        columns: The stretches in which figures stand.
+        edge: Where the labels of the table's rows begin; a name of a column begins behind it.
     """
     labels = len(segments) - len(columns)
-    if labels > 0 and segments[labels - 1].right <= columns[0][0]:
+    has_labels = labels > 0 and segments[labels - 1].right <= columns[0][0]
+    if has_labels or (labels == 0 and segments[0].left > edge + TITLE):
         begins = [segment.left for segment in segments[labels:]]
-        ends = [segments[labels - 1].right, *(right for _, right in columns)]
+        ends = [segments[labels - 1].right if has_labels else edge, *(right for _, right in columns)]
         if all(end <= left + 1 and left <= own for left, end, own in zip(begins, ends, ends[1:], strict=False)):
             places: list[list[int]] = [[] for _ in range(labels)] + [[number] for number in range(1, len(columns) + 1)]
             return dict(zip(segments, places, strict=True))
