@@ -215,8 +215,8 @@ class _Comments:
         if not isinstance(value, dict | list):
             return value
         if id(value) not in self._known:
-            is_list = isinstance(value, list)
-            self._known[id(value)] = [self._beside(each) for each in value] if is_list else self._beside_values(value)
+            found = self._beside_values(value) if isinstance(value, dict) else [self._beside(each) for each in value]
+            self._known[id(value)] = found
         return self._known[id(value)]
 
     def _beside_values(self, value: dict[str, Any]) -> dict[str, Any]:

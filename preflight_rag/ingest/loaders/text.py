@@ -148,7 +148,7 @@ def markdown_document(path: Path, raw: str, report: ReadReport | None = None) ->
     """Return a text in Markdown as the document of a file."""
     properties, body = _front_matter(raw)
     parts = _fenced_parts(body)
-    links = [match.groups() for part in parts[::2] for match in _TARGET.finditer(_without_comments(part))]
+    links = [(match[1], match[2]) for part in parts[::2] for match in _TARGET.finditer(_without_comments(part))]
     text = tidy("".join(part if index % 2 else _with_tables(_prose(part)) for index, part in enumerate(parts)))
     text = "\n".join([text, *([""] if links else []), *link_lines(links)]).rstrip()
     sections = [[match.start(), match[1] or match[2]] for match in _headings(text)]
