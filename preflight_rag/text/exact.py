@@ -110,10 +110,9 @@ def exact_pattern(text: str) -> re.Pattern[str]:
     """
     if text.startswith(_CLAUSE_SIGN):
         number = re.escape(text.removeprefix(_CLAUSE_SIGN))
-        return re.compile(
-            rf"^[ \t#*]*(?:§ ?)?{number}[.):]?(?=[ \t]+[^\d\s]|$)|(?:\b{_PARTS_OF_TEXTS} |§ ?){number}(?![\d.]*\d)",
-            re.IGNORECASE | re.MULTILINE,
-        )
+        begins = rf"^[ \t#*]*(?:§ ?)?{number}[.):]?(?=[ \t]+[^\d\s]|$)"
+        named = rf"(?:\b{_PARTS_OF_TEXTS} |§ ?){number}(?![\d.]*\d)"
+        return re.compile(f"{begins}|{named}", re.IGNORECASE | re.MULTILINE)
     return re.compile(rf"(?<![\w@])(?<!\w[.\-/:@]){re.escape(text)}(?!\w)(?![.\-/:@]\w)", re.IGNORECASE)
 
 

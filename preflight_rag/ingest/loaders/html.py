@@ -81,7 +81,7 @@ _LONGEST_MARK = 4
 """Characters of a link in a cell that is the mark of a note: "1", "[a]"; a guess."""
 _LONGEST_CELL = 400
 """Characters of a cell; a table with longer ones lays out a page. A guess."""
-_WRITES_TO = re.compile(r"\s*(?:mailto|tel):[^\s?]", re.IGNORECASE)
+_WRITES_TO = re.compile(r"^(?:mailto|tel):[^\s?]", re.IGNORECASE)
 _LETTERS = 26
 _LINKS = 0.5
 """Share of a list's letters that links may have; a guess. Menus have more."""
