@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import ZipFile
 
+from preflight_rag.ingest.loaders.attachments import embedded_documents
 from preflight_rag.ingest.loaders.drawings import chart_lines, diagram_text
 from preflight_rag.ingest.loaders.equations import equation
 from preflight_rag.ingest.loaders.fields import (
@@ -63,7 +64,7 @@ _LONGEST_ANCHOR = 80
 
 
 def load_docx(path: Path, max_bytes: int) -> Iterator[Document]:
-    """Yield the document as one; `metadata["sections"]` holds the headings.
+    """Yield the document as one, then the files inside of it; `metadata["sections"]` holds the headings.
 
     Raises:
         EncryptedDocument: It is protected by a password, or an old `.doc` under a new name.
@@ -79,9 +80,12 @@ def load_docx(path: Path, max_bytes: int) -> Iterator[Document]:
             reader = _Reader(_Parts(archive))
             properties = core_properties(archive)
             blocks = list(reader.document(root))
+            about = properties.get("title", "")
+            embedded = embedded_documents(path, archive, "word", about, reader.report, max_bytes)
     except XMLSyntaxError as error:
         raise UnreadableDocument(f"{path} is no readable Word document: {error}") from error
     yield _document(path, blocks, reader, properties)
+    yield from embedded
 
 
 def _document(path: Path, blocks: list[tuple[str, str]], reader: _Reader, properties: dict[str, str]) -> Document:
@@ -200,11 +204,6 @@ class _Reader:
         if self._deletions:
             many = "1 deletion" if self._deletions == 1 else f"{self._deletions} deletions"
             self.report.leave_out(f"{many} of tracked changes", "deleted in the document")
-        for name in sorted(self._parts.names):
-            if name.startswith("word/embeddings/"):
-                self.report.leave_out(
-                    f"embedded file {posixpath.basename(name)}", "files inside of Word documents are not read"
-                )
 
     def _by_id(self, part: str, tag: str) -> dict[str, _Element]:
         found = {}

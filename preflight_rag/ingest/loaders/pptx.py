@@ -8,6 +8,7 @@ from posixpath import join, normpath
 from typing import TYPE_CHECKING, Any
 from zipfile import ZipFile
 
+from preflight_rag.ingest.loaders.attachments import embedded_documents
 from preflight_rag.ingest.loaders.drawings import diagram_text
 from preflight_rag.ingest.loaders.fields import clean, file_document, iso_date, link_lines, one_line, people
 from preflight_rag.ingest.loaders.files import Pages, open_archive, open_file
@@ -37,7 +38,7 @@ _DEEPEST = 20
 
 
 def load_pptx(path: Path, max_bytes: int, on_page: Pages | None = None) -> Iterator[Document]:
-    """Yield the presentation as one document; titles of slides are its headings.
+    """Yield the presentation as one document, then the files inside of it; titles of slides are its headings.
 
     Raises:
         EncryptedDocument: It is protected by a password.
@@ -47,6 +48,8 @@ def load_pptx(path: Path, max_bytes: int, on_page: Pages | None = None) -> Itera
     with open_archive(path, max_bytes, "PowerPoint presentation") as archive:
         properties = core_properties(archive)
         comments = _comments(archive)
+        parts, pictures, report = Parts(), list[int](), ReadReport()
+        embedded = embedded_documents(path, archive, "ppt", properties.get("title", ""), report, max_bytes)
     from pptx import Presentation
 
     try:
@@ -56,7 +59,6 @@ def load_pptx(path: Path, max_bytes: int, on_page: Pages | None = None) -> Itera
         raise UnreadableDocument(
             f"{path} is no readable PowerPoint presentation: {type(error).__name__}: {error}"
         ) from error
-    parts, pictures, report = Parts(), [], ReadReport()
     for number, slide in enumerate(slides, 1):
         before = parts.length
         _add_slide(parts, number, slide, report)
@@ -86,6 +88,7 @@ def load_pptx(path: Path, max_bytes: int, on_page: Pages | None = None) -> Itera
         metadata=parts.metadata(),
         report=report,
     )
+    yield from embedded
 
 
 def _comments(archive: ZipFile) -> dict[str, list[str]]:

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import ZipFile
 
+from preflight_rag.ingest.loaders.attachments import embedded_documents
 from preflight_rag.ingest.loaders.fields import file_document, iso_date, link_lines, one_line, people
 from preflight_rag.ingest.loaders.files import open_archive, open_file
 from preflight_rag.ingest.loaders.formulas import WITHOUT_VALUE, Place, computed
@@ -51,7 +52,7 @@ _DIGITS = re.compile(r"(?<![#0?,])[#0?,]*[#0?](?:\.([0#?]+))?")
 
 
 def load_xlsx(path: Path, max_bytes: int) -> Iterator[Document]:
-    """Yield the workbook as one document; figures are written as their number format shows them.
+    """Yield the workbook as one document, figures as their number format shows them, then the files inside of it.
 
     Raises:
         EncryptedDocument: It is protected by a password.
@@ -62,6 +63,7 @@ def load_xlsx(path: Path, max_bytes: int) -> Iterator[Document]:
         streamed = sum(part.file_size for part in archive.infolist()) > STREAMED_BYTES
         properties = core_properties(archive)
         beside = _beside(archive)
+        embedded = embedded_documents(path, archive, "xl", properties.get("title", ""), beside.report, max_bytes)
     with _opened(path, data_only=True, read_only=streamed, rich_text=beside.has_superscripts) as book:
         values: dict[Place, str] = {}
         if beside.has_formulas and not streamed:
@@ -70,6 +72,7 @@ def load_xlsx(path: Path, max_bytes: int) -> Iterator[Document]:
         elif beside.has_formulas:
             beside.report.less.append("some formulas have no stored value; open and save the file to have them")
         yield _document(path, book, properties, beside, values)
+    yield from embedded
 
 
 @contextmanager
@@ -123,10 +126,6 @@ def _beside(archive: ZipFile) -> _Beside:
             found.is_computed_on_opening = _COMPUTED_ON_OPENING.search(archive.read(name)) is not None
         elif name.startswith(("xl/worksheets/", "xl/sharedStrings")) and name.endswith(".xml"):
             found.look_at(archive.read(name))
-        elif name.startswith("xl/embeddings/"):
-            found.report.leave_out(
-                f"embedded file {PurePosixPath(name).name}", "files inside of workbooks are not read"
-            )
         elif name.startswith(("xl/persons/", "xl/threadedComments/", "xl/drawings/drawing")) and name.endswith(".xml"):
             for each in parse_xml(archive.read(name)).iter():
                 if local(each) == "person":

@@ -220,3 +220,43 @@ def test_years_at_the_left_of_their_quarters_in_a_printed_sheet(tmp_path: Path) 
         pdf.ln()
     pdf.output(str(tmp_path / "a.pdf"))
     assert "Region: North | 2023 Q1: 12 | 2023 Q2: 15 | 2024 Q1: 18 | 2024 Q2: 21" in read(tmp_path / "a.pdf").text
+
+
+def test_workbook_inside_of_slides_is_a_document_of_its_own(tmp_path: Path) -> None:
+    from pptx import Presentation
+    from pptx.chart.data import CategoryChartData
+    from pptx.enum.chart import XL_CHART_TYPE
+    from pptx.enum.shapes import PROG_ID
+    from pptx.util import Inches
+
+    deck = Presentation()
+    page = deck.slides.add_slide(deck.slide_layouts[5])
+    page.shapes.title.text = "Orders"
+    page.shapes.add_ole_object(str(MADE / "orders.xlsx"), PROG_ID.XLSX, Inches(1), Inches(1))
+    data = CategoryChartData()
+    data.categories = ["2021"]
+    data.add_series("Ships", (310,))
+    page.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, Inches(1), Inches(3), Inches(4), Inches(3), data)
+    deck.save(str(tmp_path / "deck.pptx"))
+    slides, inside = load(tmp_path / "deck.pptx")  # the figures of the chart are no further file
+    assert isinstance(slides, Document)
+    assert isinstance(inside, Document)
+    assert slides.metadata[READ_REPORT]["counts"]["attachments"] == 1
+    assert inside.id.startswith(f"{tmp_path / 'deck.pptx'}/")
+    assert "Customer: Bell | Qty: 10 | Price: 1.2 | Total: 12" in inside.text
+
+
+@pytest.mark.parametrize(("name", "folder"), [("clauses.docx", "word"), ("budget.xlsx", "xl")])
+def test_files_inside_of_office_documents_are_read_or_reported(tmp_path: Path, name: str, folder: str) -> None:
+    import zipfile
+
+    path = tmp_path / name
+    path.write_bytes((MADE / name).read_bytes())
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.write(MADE / "orders.xlsx", f"{folder}/embeddings/Sheet1.xlsx")
+        archive.writestr(f"{folder}/embeddings/oleObject1.bin", b"\xd0\xcf\x11\xe0 another program's")
+    outer, inside = load(path)
+    assert isinstance(outer, Document)
+    assert isinstance(inside, Document)
+    assert "Order: Sum | Total: 51.7" in inside.text
+    assert [each["what"] for each in outer.metadata[READ_REPORT]["left_out"]] == ["embedded file oleObject1.bin"]
