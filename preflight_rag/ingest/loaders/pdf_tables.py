@@ -7,8 +7,10 @@ pdfplumber and camelot were tried on filings first; see docs/documents.md.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import median
@@ -38,6 +40,10 @@ and characters of such a name."""
 OVERLAP = 0.1
 """By how many heights of a letter a figure begins before the text in front of it ends where it is another cell's; a
 guess above what letters that are set close to each other share."""
+MOST_ANGLES = 60
+"""Characters of a page whose direction is looked at; a guess, as is the next."""
+MOST_TURNED = 0.8
+"""Share of them that run up or down a page that is turned."""
 RAISED = 0.2
 """By how many heights of a figure a mark stands above its foot; a guess."""
 STEP = 3.0
@@ -210,12 +216,13 @@ def _words(page: PdfTextPage, text: str) -> Iterator[_Line]:
     box = [ctypes.c_double() for _ in range(4)]
     pointers = [ctypes.byref(value) for value in box]
     read = raw.FPDFText_GetCharBox
+    turn = _turn(page, text)
     for found in _PRINTED.finditer(text):
         places = list(range(*found.span()))
         boxes = []
         for place in places:
             if read(page, place, *pointers):
-                boxes.append([value.value for value in box])  # left, right, bottom, top
+                boxes.append(turn([value.value for value in box]))  # left, right, bottom, top
         if not boxes:
             continue
         left, right = min(item[0] for item in boxes), max(item[1] for item in boxes)
@@ -229,6 +236,24 @@ def _words(page: PdfTextPage, text: str) -> Iterator[_Line]:
             word, left, places = word[cut:], boxes[cut][0], places[cut:]
             right = max(item[1] for item in boxes[cut:])
         yield _Line([_Segment(word, left, right)], (bottom + top) / 2, height, set(places))
+
+
+def _turn(page: PdfTextPage, text: str) -> Callable[[list[float]], list[float]]:
+    """Return a function that turns the boxes of characters as the page is turned to be read.
+
+    Wide tables are printed along the long side of a page, where the text of a whole page runs up or down.
+    """
+    from pypdfium2 import raw
+
+    step = max(1, len(text) // MOST_ANGLES)
+    places = [place for place in range(0, len(text), step) if not text[place].isspace()]
+    angles = Counter(round(raw.FPDFText_GetCharAngle(page, place) * 2 / math.pi) % 4 for place in places)
+    angle, count = angles.most_common(1)[0] if angles else (0, 0)
+    if count < MOST_TURNED * len(places) or angle not in (1, 3):
+        return lambda box: box
+    if angle == 3:  # PDFium's angles are those of a clock's hand
+        return lambda box: [box[2], box[3], -box[1], -box[0]]
+    return lambda box: [-box[3], -box[2], box[0], box[1]]
 
 
 def _cut_cell(word: str, boxes: Sequence[Sequence[float]], height: float) -> int:

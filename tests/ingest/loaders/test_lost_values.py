@@ -260,3 +260,21 @@ def test_files_inside_of_office_documents_are_read_or_reported(tmp_path: Path, n
     assert isinstance(inside, Document)
     assert "Order: Sum | Total: 51.7" in inside.text
     assert [each["what"] for each in outer.metadata[READ_REPORT]["left_out"]] == ["embedded file oleObject1.bin"]
+
+
+@pytest.mark.parametrize("angle", [0, 90, 270])
+def test_table_along_the_long_side_of_a_page_has_its_columns(tmp_path: Path, angle: int) -> None:
+    from fpdf import FPDF
+
+    pdf = FPDF()
+    pdf.add_page()
+    pdf.set_font("Helvetica", size=11)
+    rows = (("Stall", "2022", "2023"), ("Bakery", "240", "260"), ("Cheese", "210", "225"), ("Fish", "190", "188"))
+    with pdf.rotation(angle, x=105, y=148):
+        for down, row in enumerate(rows):
+            for right, cell in enumerate(row):
+                pdf.text(70 + right * 40, 120 + down * 8, cell)
+    pdf.output(str(tmp_path / "a.pdf"))
+    text = read(tmp_path / "a.pdf").text
+    for line in ("Bakery | 2022: 240 | 2023: 260", "Cheese | 2022: 210 | 2023: 225", "Fish | 2022: 190 | 2023: 188"):
+        assert line in text
