@@ -198,9 +198,7 @@ class _Reader:
     def _report_left_out(self) -> None:
         """Report what is in the document and not in its text."""
         self.report.leave_out_struck(self._struck)
-        if self._unseen:
-            many = "1 stretch of text" if self._unseen == 1 else f"{self._unseen:,} stretches of text"
-            self.report.leave_out(many, "hidden in the document")
+        self.report.leave_out_hidden(self._unseen)
         if self._deletions:
             many = "1 deletion" if self._deletions == 1 else f"{self._deletions} deletions"
             self.report.leave_out(f"{many} of tracked changes", "deleted in the document")

@@ -530,18 +530,26 @@ def _write_tables(soup: BeautifulSoup, report: ReadReport) -> bool:
     return found
 
 
+def _stands_above(tag: Tag) -> bool:
+    """Return whether an element is shown above the line: a superscript, or a reference to a note of a book."""
+    if tag.name == "sup":
+        return True
+    kinds = f"{tag.get('epub:type', '')} {tag.get('role', '')}" if tag.name == "a" else ""
+    return "noteref" in kinds and tag.find("sup") is None
+
+
 def _raise_superscripts(soup: BeautifulSoup) -> bool:
     """Write what stands above the line of a text above it: "10<sup>8</sup>" is no 108; whether there was any.
 
     Marks in tables are those of their notes, which `_raise_marks` writes.
     """
     found = False
-    for mark in soup.find_all("sup"):
-        before = mark.previous_sibling
+    for mark in soup.find_all(_stands_above):
+        before = mark.find_previous(string=True)
         if before is None or mark.find_parent("table") is not None:
             continue
         text = mark.get_text()
-        if (written := raised_behind(before.get_text()[-4:], text)) != text:
+        if (written := raised_behind(str(before)[-4:], text)) != text:
             mark.replace_with(written)
             found = True
     if found:

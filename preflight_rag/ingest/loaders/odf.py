@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zipfile import ZipFile
 
+from preflight_rag.ingest.loaders.equations import mathml_line
 from preflight_rag.ingest.loaders.fields import (
     clean,
     file_document,
@@ -67,7 +69,9 @@ def load_odf(path: Path, max_bytes: int) -> Iterator[Document]:
             raise EncryptedDocument(f"{path} is protected by a password", help="Save a copy without one")
         try:
             content = _with_words_for_boxes(parse_xml(archive.read("content.xml")))
-            struck = _drop_struck(content)
+            struck = _drop_marked(content, "text-line-through-style")
+            unseen = _drop_marked(content, "display")
+            _write_equations(content, archive)
             styles = parse_xml(archive.read("styles.xml")) if "styles.xml" in names else None
             meta = parse_xml(archive.read("meta.xml")) if "meta.xml" in names else None
         except XMLSyntaxError as error:
@@ -76,6 +80,7 @@ def load_odf(path: Path, max_bytes: int) -> Iterator[Document]:
     numbering = OdfNumbering([content, styles] if styles is not None else [content])
     parts, reader = Parts(), _Reader(_invisible(content), numbering)
     reader.report.leave_out_struck(struck)
+    reader.report.leave_out_hidden(unseen)
     kind = path.suffix.lower().replace(".ot", ".od")  # of a template
     if kind == ".ods":
         reader.add_sheets(parts, body)
@@ -143,20 +148,38 @@ def _raise_marks(content: _Element) -> None:
             span.text = raised_behind((left or "")[-4:], span.text)
 
 
-def _drop_struck(content: _Element) -> int:
-    """Empty the stretches of text that are struck out, which hold no longer; return how many there are."""
+def _drop_marked(content: _Element, name: str) -> int:
+    """Empty the stretches of text that are struck out, which hold no longer, or hidden; return how many there are.
+
+    Args:
+        content: The root of content.xml.
+        name: What a style says of text: "text-line-through-style", or "display", which is "none" of hidden text.
+    """
+    shown = "" if name == "display" else "none"
     styles = {
         str(style.get(f"{_STYLE}name"))
         for style in content.iter(f"{_STYLE}style")
         for properties in style.iterchildren(f"{_STYLE}text-properties")
-        if _attribute(properties, "text-line-through-style") not in ("", "none")
+        if _attribute(properties, name) not in ("", "true", shown)
     }
-    struck = [each for each in content.iter(f"{_TEXT}span") if each.get(f"{_TEXT}style-name") in styles]
-    for each in struck if styles else ():
+    marked = [each for each in content.iter(f"{_TEXT}span") if each.get(f"{_TEXT}style-name") in styles]
+    for each in marked if styles else ():
         for child in list(each):
             each.remove(child)
         each.text = ""
-    return len(struck) if styles else 0
+    return len(marked) if styles else 0
+
+
+def _write_equations(content: _Element, archive: ZipFile) -> None:
+    """Put a line in the place of each equation, which is a file of its own in the archive."""
+    names = set(archive.namelist())
+    for frame in list(content.iter(f"{_DRAW}frame")):
+        for each in frame.iterchildren(f"{_DRAW}object"):
+            place = f"{_attribute(each, 'href').removeprefix('./').rstrip('/')}/content.xml"
+            root = parse_xml(archive.read(place)) if place in names else None
+            if root is not None and local(root) == "math" and (line := mathml_line(root)):
+                _put_words(frame, f" {line} ")
+                break
 
 
 def _begins_inside(outer: _Element, depth: int) -> bool:
@@ -265,6 +288,7 @@ class _Reader:
             for notes in page.iterchildren(f"{_PRESENTATION}notes"):
                 frames = [each for each in notes.iter(f"{_TEXT}p") if each.getparent() is not None]
                 words = " ".join(" ".join(_text(each).split()) for each in frames).strip()
+                words = words.replace("<number>", "").strip()
                 if any(char.isalnum() for char in words) and not is_page_number(words):
                     parts.add(f"Notes: {words}")
                     self.report.count("speaker_notes")
@@ -331,6 +355,9 @@ class _Reader:
         for row in table.iter(f"{_TABLE}table-row"):
             if next(row.iterancestors(f"{_TABLE}table")) is table:
                 self._add_beside(parts, row, _row_label(row))
+        for inner in table.iterdescendants(f"{_TABLE}table"):
+            if next(inner.iterancestors(f"{_TABLE}table")) is table:
+                self._add_table(parts, inner)
 
     def _add_paragraph(self, parts: Parts, node: _Element, depth: int, lists: _Lists) -> None:
         """Append a heading, a paragraph, or an item of a list, with the items that it is inside of."""
@@ -398,6 +425,8 @@ class _Reader:
         """Return rows of `(text, columns, rows)`, as far as they are filled."""
         rows: list[list[tuple[str, int, int]]] = []
         for row in table.iter(f"{_TABLE}table-row"):
+            if next(row.iterancestors(f"{_TABLE}table")) is not table:
+                continue  # of a table inside of a cell
             cells: list[tuple[str, int, int]] = []
             for cell in row.iterchildren(f"{_TABLE}table-cell"):
                 text = _date_of(cell) or " ".join(_text(cell).split())
@@ -455,6 +484,8 @@ def _text(element: _Element) -> str:
             continue
         elif node.tag in _BREAKS:
             pieces.append(_BREAKS[node.tag])
+        elif node.tag == f"{_TABLE}table" and node is not element:  # inside of a cell, and read behind the table
+            continue
         else:
             if node.tag == f"{_TEXT}p" and node is not element:
                 stack.append("\n")

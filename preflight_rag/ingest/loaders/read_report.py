@@ -63,6 +63,13 @@ class ReadReport:
             counted = "1 stretch of text" if many == 1 else f"{many:,} stretches of text"
             self.leave_out(counted, "struck out in the document")
 
+    def leave_out_hidden(self, many: int) -> None:
+        """Note stretches of text that are hidden, if there are any."""
+        if many:
+            self.leave_out(
+                "1 stretch of text" if many == 1 else f"{many:,} stretches of text", "hidden in the document"
+            )
+
     def count(self, name: str, many: int = 1) -> None:
         """Add to one of the counts."""
         if many:

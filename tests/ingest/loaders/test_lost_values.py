@@ -23,7 +23,7 @@ def read(path: Path) -> Document:
     return document
 
 
-@pytest.mark.parametrize("kind", ["docx", "html", "epub", "xml"])
+@pytest.mark.parametrize("kind", ["docx", "html", "epub", "xml", "odt"])
 def test_equation_says_what_is_above_and_what_below(kind: str) -> None:
     text = read(MADE / f"equations.{kind}").text.replace(" ", "")
     assert "Threequartersare3/4andx²+√(a+b)=(a+1)/(2(b−c))" in text
@@ -278,3 +278,18 @@ def test_table_along_the_long_side_of_a_page_has_its_columns(tmp_path: Path, ang
     text = read(tmp_path / "a.pdf").text
     for line in ("Bakery | 2022: 240 | 2023: 260", "Cheese | 2022: 210 | 2023: 225", "Fish | 2022: 190 | 2023: 188"):
         assert line in text
+
+
+def test_text_by_libreoffice_with_a_table_in_a_cell_and_hidden_words() -> None:
+    document = read(MADE / "order-lo.odt")
+    lines = document.text.split("\n")
+    assert "Day: Friday | Loaves: 65" in lines
+    assert not [line for line in lines if "Monday 40" in line]
+    assert "The oven door closes at 19:40." in lines
+    assert {"what": "1 stretch of text", "why": "hidden in the document"} in document.metadata[READ_REPORT]["left_out"]
+
+
+def test_mark_of_a_note_in_a_book_is_no_part_of_its_word() -> None:
+    text = read(MADE / "organ.epub").text  # by pandoc
+    assert "The organ has 1,204 pipes¹, of which 88 are of wood." in text
+    assert "Counted in 1998." in text
