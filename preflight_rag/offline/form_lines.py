@@ -163,7 +163,9 @@ def _lines(text: str) -> Iterator[tuple[str, frozenset[str]]]:
 
 def _is_field(line: str) -> bool:
     text = line.strip()
-    if not text or len(text) > LONGEST_FIELD or text.startswith("#") or TARGET_LINE.match(text):
+    if not text or len(text) > LONGEST_FIELD or text.startswith("#") or text.endswith("?"):
+        return False
+    if TARGET_LINE.match(text):
         return False
     return is_row(text) or (len(text.split()) <= MOST_WORDS and (":" in text or not _SENTENCE.search(text)))
 

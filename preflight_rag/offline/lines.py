@@ -147,8 +147,8 @@ def exact_sentences(question: str, sources: Sequence[Source]) -> list[tuple[int,
         spans = sentence_spans(source.text)
         for place, span in enumerate(spans):
             sentence = source.text[slice(*span)]
-            count = count_held(sentence, strings)
-            if count:
+            count = 0.0 if sentence.rstrip().endswith("?") else count_held(sentence, strings)
+            if count:  # a document that asks the same answers nothing
                 clause = _clause(source.text, spans[place:], strings)
                 quote = clause or source.text[slice(*trim_quote(source.text, *span, wanted))]
                 (titles if is_title(sentence, source.title) else found).append((count, PassageLine(source.n, quote)))
