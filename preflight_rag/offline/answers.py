@@ -198,6 +198,8 @@ class JudgedAnswers:
 
     def _fits(self, answer: PassageAnswer) -> bool:
         fits = self._fit.may_claim(answer.source.n, answer.quote) and not counts_another(self._question, answer)
+        # A document that asks the same answers nothing: "Karl Simm said: Who pays for the detour?".
+        fits = fits and not answer.quote.endswith(("?", "？"))
         fits = fits and not is_of_another(self._question, answer)
         fits = fits and not is_about_another(self._question, answer, self._office)
         fits = fits and not is_of_another_time(self._question, answer.source, answer.quote)

@@ -24,6 +24,7 @@ from preflight_rag.text.asked_years import gives_year, of_another_year
 from preflight_rag.text.check_boxes import has_box
 from preflight_rag.text.citations import quoted
 from preflight_rag.text.headers import NOT_ANSWERED
+from preflight_rag.text.links import TARGET_LINE
 from preflight_rag.text.negation import DENIAL
 from preflight_rag.text.offices import other_spelling
 from preflight_rag.text.overlap import compared_words
@@ -178,7 +179,7 @@ class SentenceReader:
         chosen = sorted(order[:most], key=lambda i: (sentences[i].n, i))
         vectors = _unit(
             self.embedder.encode_passages(
-                [(encodable(sentences[i].title), encodable(sentences[i].text)) for i in chosen]
+                [(encodable(sentences[i].title), encodable(_without_target(sentences[i].text))) for i in chosen]
             )
         )
         cosines = (vectors @ _unit(self.embedder.encode_query(encodable(question)))).tolist()
@@ -281,9 +282,16 @@ def sentences_of(sources: Sequence[Source]) -> list[Sentence]:
         ]
         title_terms = frozenset(title)
         found += [
-            Sentence(source.n, quote, source.title, frozenset(words(quote)), title_terms) for quote in stating or own
+            Sentence(source.n, quote, source.title, frozenset(words(_without_target(quote))), title_terms)
+            for quote in stating or own
         ]
     return found
+
+
+def _without_target(quote: str) -> str:
+    """Return a quote without the address that a link leads to, whose words are no statement."""
+    link = TARGET_LINE.match(quote)
+    return link[1] if link else quote
 
 
 def _is_short_statement(quote: str) -> bool:

@@ -16,6 +16,7 @@ from itertools import chain
 from pathlib import PurePath
 
 from preflight_rag.state.reading import Source
+from preflight_rag.text.links import TARGET_LINE
 from preflight_rag.text.negation import polarity
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.tables import is_row, parse_row
@@ -167,7 +168,9 @@ def _lines(text: str) -> Iterator[tuple[str, frozenset[str]]]:
 
 def _is_field(line: str) -> bool:
     text = line.strip()
-    if not text or len(text) > LONGEST_FIELD or text.startswith("#"):
+    if not text or len(text) > LONGEST_FIELD or text.startswith("#") or text.endswith("?"):
+        return False
+    if TARGET_LINE.match(text):
         return False
     return is_row(text) or (len(text.split()) <= MOST_WORDS and (":" in text or not _SENTENCE.search(text)))
 

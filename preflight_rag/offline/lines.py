@@ -15,9 +15,9 @@ from itertools import chain
 
 from preflight_rag.state.reading import Source
 from preflight_rag.text.abbreviations import asked_abbreviation
-from preflight_rag.text.exact import count_held, exact_strings, holds, is_definite, others_like
+from preflight_rag.text.exact import count_held, exact_strings, holds, is_clause, is_definite, others_like
 from preflight_rag.text.log_lines import ERROR_WORDS, asks_errors, error_lines, is_log_line, is_setting, level_of_record
-from preflight_rag.text.names import only_subject
+from preflight_rag.text.names import only_subject, surface_names
 from preflight_rag.text.quotes import is_title, trim_quote
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.tables import is_row, parse_row
@@ -25,6 +25,8 @@ from preflight_rag.text.words import words
 
 MOST_LINES = 10
 """Rows and lines that are shown; a guess."""
+LONGEST_CLAUSE = 500
+"""Characters of a clause that is shown as a whole; a guess."""
 MOST_SENTENCES = 3
 _LONGEST = 600
 """Characters of a line that is shown whole; a guess, as of other quotes."""
@@ -109,7 +111,17 @@ def named_lines(question: str, sources: Sequence[Source]) -> list[tuple[int, str
         found = [(1.0 + len(asked & set(words(line.text))), line) for line in lines if (line.n, line.text) in errors]
         if found:
             return _best(found)
-    return _best([(_named_cells(question, line.text), line) for line in lines])
+    named = _best([(_named_cells(question, line.text), line) for line in lines])
+    about = _about_names(question, lines) if named else []
+    # "Caretaker: Fax" has a word of the question as a cell, and is not about the person that the question names.
+    return _best([(1 + _named_cells(question, line.text), line) for line in about]) or named
+
+
+def _about_names(question: str, lines: Sequence[PassageLine]) -> list[PassageLine]:
+    """Return the rows with a name of several words that a question has: "Ngozi Okafor" in "Dr. Ngozi Okafor"."""
+    names = [" ".join(name) for name in surface_names(question) if len(name) > 1]
+    rows = [line for line in lines if is_row(line.text)] if names else []
+    return [line for line in rows if any(f" {name} " in _alike(line.text) for name in names)]
 
 
 def asks_for_lines(question: str) -> bool:
@@ -132,13 +144,31 @@ def exact_sentences(question: str, sources: Sequence[Source]) -> list[tuple[int,
     found: list[tuple[float, PassageLine]] = []
     titles: list[tuple[float, PassageLine]] = []
     for source in sources:
-        for span in sentence_spans(source.text):
+        spans = sentence_spans(source.text)
+        for place, span in enumerate(spans):
             sentence = source.text[slice(*span)]
-            count = count_held(sentence, strings)
-            if count:
-                quote = source.text[slice(*trim_quote(source.text, *span, wanted))]
+            count = 0.0 if sentence.rstrip().endswith("?") else count_held(sentence, strings)
+            if count:  # a document that asks the same answers nothing
+                clause = _clause(source.text, spans[place:], strings)
+                quote = clause or source.text[slice(*trim_quote(source.text, *span, wanted))]
                 (titles if is_title(sentence, source.title) else found).append((count, PassageLine(source.n, quote)))
     return _best(found or titles)[:MOST_SENTENCES]
+
+
+def _clause(text: str, spans: Sequence[tuple[int, int]], strings: Sequence[str]) -> str:
+    """Return a clause that a question names by its number, from its first line up to the next; "" for other strings.
+
+    Its number often stands before a heading, or before a line with what follows below.
+    """
+    (start, end), *following = spans
+    number = next((each for each in strings if is_clause(each) and holds(text[start:end], each)), "")
+    if not number:
+        return ""
+    for begin, stop in following:
+        if stop - start > LONGEST_CLAUSE or others_like(number).search(text[begin:stop]):
+            break
+        end = stop
+    return text[start:end]
 
 
 def _all(source: Source) -> str:

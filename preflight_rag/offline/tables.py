@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from calendar import day_name
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from itertools import chain
 
 from preflight_rag.offline.cell_checks import STATISTIC, YEAR, CellNames, asked_of, may_be_claimed
 from preflight_rag.state.reading import Source
+from preflight_rag.text.dates import MONTH, MONTHS
 from preflight_rag.text.tables import Cell, TableRow, has_no_value, parse_row
 from preflight_rag.text.values import Kind, asked_kind
 from preflight_rag.text.words import words
@@ -51,7 +53,7 @@ _ALIKE = {"percentag": "%", "percent": "%", "proport": "%", "pct": "%", "averag"
 _ASKING = frozenset(
     words(
         "many much value figure table row column say show report list tell amount total give according number take fall"
-        " fell have get make need reach contain sell pay cost come last hold stand lie"
+        " fell have get make need reach contain sell pay cost come last hold stand lie use"
     )
 )
 """Words that ask, and name nothing, unless a row or a column has them."""
@@ -68,6 +70,16 @@ _NO_AMOUNT = re.compile(
     r"%|illion|thousand|\b(?:per|percent|percentage|shares?|number|rate|ratio|margin|employees|stores)\b", re.IGNORECASE
 )
 """Units that a table's scale ("in thousands", "in millions") does not apply to, or that state a scale themselves."""
+_DAY = re.compile(
+    r"\b(?:(?P<iso_year>\d{4})-(?P<iso_month>\d\d)-(?P<iso_day>\d\d)"
+    rf"|(?P<day>\d{{1,2}})(?:st|nd|rd|th)? (?:of )?(?P<month>{MONTH}),? (?P<year>\d{{4}})"
+    rf"|(?P<first_month>{MONTH}) (?P<second_day>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<last_year>\d{{4}}))\b",
+    re.IGNORECASE,
+)
+"""A whole day: "2024-04-04", "4 April 2024", "April 4th, 2024"; "April 2024" is none."""
+_SHORT_DAY = re.compile(r"\b(?:[Mm]on|[Tt]ues?|[Ww]ed|[Tt]hu(?:rs?)?|[Ff]ri|Sat|Sun)\b")
+"""Days of the week as tables have them; "sat" and "sun" are other words."""
+_WEEKDAYS = {name[:3]: name for name in map(str.casefold, day_name)}
 _EXTREME = re.compile(
     r"\b(?:highest|lowest|largest|smallest|greatest|fewest|most|least|maximum|minimum|biggest|best|worst|longest"
     r"|shortest|oldest|youngest|average of|sum of|how many (?:rows|columns)|difference|change(?:d|s)? (?:from|between)"
@@ -141,7 +153,8 @@ def table_answer(question: str, sources: Sequence[Source]) -> TableAnswer | None
     kind = asked_kind(question)
     if kind == "verdict" or _EXTREME.search(question):
         return None
-    asked = _terms(question)
+    with_days = _DAY.sub(lambda match: f" {_day_term(match)} ", question)
+    asked = _terms(with_days)
     lines = list(_lines(sources, _long_forms(sources, asked)))
     known = frozenset[str]().union(*(line.all for line in lines))
     asked |= {letter.lower() for letter in _LETTER.findall(question) if letter.lower() in known}
@@ -152,7 +165,7 @@ def table_answer(question: str, sources: Sequence[Source]) -> TableAnswer | None
     counted = _terms(match[1]) & asked if (match := _COUNTED.search(question)) else frozenset[str]()
     for term in counted:
         weights[term] *= COUNTED
-    wanted = asked_of(question, asked, counted)
+    wanted = asked_of(with_days, asked, counted)
     candidates = sorted(
         (
             found
@@ -266,9 +279,21 @@ def _lines(sources: Sequence[Source], long_forms: Mapping[str, frozenset[str]]) 
 
 def _terms(text: str) -> frozenset[str]:
     found = {_ALIKE.get(term, term) for term in words(text)} | set(YEAR.findall(text))
+    found |= {day for match in _DAY.finditer(text) if (day := _day_term(match))}
+    short = {match.casefold() for match in _SHORT_DAY.findall(text)}
+    found = (found - short) | {_WEEKDAYS[each[:3]] for each in short}
     # An arm may be called DO or AN, which are no words of content elsewhere.
     found |= {code.lower() for code in _CODE.findall(text)}
     return frozenset(found | {"%"} if "%" in text else found)
+
+
+def _day_term(match: re.Match[str]) -> str:
+    """Return the term of a day, however it is written: "4 April 2024" and "2024-04-04" are one."""
+    parts = match.groupdict()
+    year = parts["iso_year"] or parts["year"] or parts["last_year"]
+    month = parts["iso_month"] or MONTHS.index((parts["month"] or parts["first_month"] or "")[:3].casefold()) + 1
+    day = parts["iso_day"] or parts["day"] or parts["second_day"]
+    return f"day{int(year):04}{int(month):02}{int(day):02}"
 
 
 def _weights(asked: frozenset[str], lines: Sequence[_Line]) -> dict[str, float]:

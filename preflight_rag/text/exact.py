@@ -18,6 +18,13 @@ _CALLED = re.compile(
     re.IGNORECASE,
 )
 """A number used as a name: "job 9871" and "error 404", not "2 jobs"."""
+_PARTS_OF_TEXTS = r"(?:sub-?)?(?:clauses?|sections?|articles?|paragraphs?|regulations?)"
+_CLAUSE = re.compile(
+    rf"(?:\b{_PARTS_OF_TEXTS} |§{{1,2}} ?)(\d{{1,3}}(?:\.\d{{1,3}}){{1,4}})(?![\d.]*\d|%)", re.IGNORECASE
+)
+"""The number of a clause: "clause 4.2", "§ 12.1.3", "section 2.2"; not "article 5"."""
+_CLAUSE_SIGN = "§ "
+"""Stands before the number of a clause, which is no amount: "2.2" at the beginning of a line, not "2.2 million"."""
 _NUMBERED = re.compile(r"(?<!\w)#(\d{1,20})\b")
 _LONG_NUMBER = re.compile(r"\d{6,40}")
 _VERSION = re.compile(r"[vV]?\d{1,6}(?:\.\d{1,6}){2,4}(?:[-+][\w.]{1,30})?|[vV]\d{1,6}(?:\.\d{1,6}){1,3}")
@@ -38,6 +45,7 @@ _RUN = re.compile(r"[A-Za-z]+|\d+")
 _FILE = re.compile(
     r"\.(?:pdf|docx?|xlsx?|pptx?|txt|md|csv|tsv|jsonl?|html?|xml|log|eml|rtf|od[tsp]|epub|rst|adoc)$", re.I
 )
+_OTHER_CLAUSE = re.compile(r"^[ \t#*]*\d{1,3}(?:\.\d{1,3}){0,4}[.):]?[ \t]+(?=[^\d\s])", re.MULTILINE)
 LONG_DIGITS, FEW_LETTERS = 4, 2
 """Least digits of a code that is not a common name such as IL-6; and most letters of a common name with one digit less,
 e.g. I-131, also written as 131I. Guesses."""
@@ -56,6 +64,7 @@ def exact_strings(question: str) -> tuple[str, ...]:
         for match in pattern.finditer(question)
     ]
     found += [(match.start(1), match[1]) for pattern in (_CALLED, _NUMBERED) for match in pattern.finditer(question)]
+    found += [(match.start(1), _CLAUSE_SIGN + match[1]) for match in _CLAUSE.finditer(question)]
     taken = [(start, start + len(text)) for start, text in found]
     alone = len(question.split()) == 1
     for match in re.finditer(r"\S+", question):
@@ -83,6 +92,11 @@ def _is_exact(word: str, *, alone: bool) -> bool:
     return any(map(str.isupper, word)) or (len(letters) <= 4 and len(digits) >= 2)
 
 
+def is_clause(exact: str) -> bool:
+    """Return whether an exact string is the number of a clause or a section."""
+    return exact.startswith(_CLAUSE_SIGN)
+
+
 def is_doi(text: str) -> bool:
     """Return whether a string is a DOI, which belongs to a document's metadata rather than its text."""
     return _DOI.fullmatch(text) is not None
@@ -90,7 +104,15 @@ def is_doi(text: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def exact_pattern(text: str) -> re.Pattern[str]:
-    """Return a pattern that matches a string letter by letter, in any case, but not inside longer strings."""
+    """Return a pattern that matches a string letter by letter, in any case, but not inside longer strings.
+
+    The number of a clause has to begin a line, or to stand behind a word for a clause.
+    """
+    if text.startswith(_CLAUSE_SIGN):
+        number = re.escape(text.removeprefix(_CLAUSE_SIGN))
+        begins = rf"^[ \t#*]*(?:§ ?)?{number}[.):]?(?=[ \t]+[^\d\s]|$)"
+        named = rf"(?:\b{_PARTS_OF_TEXTS} |§ ?){number}(?![\d.]*\d)"
+        return re.compile(f"{begins}|{named}", re.IGNORECASE | re.MULTILINE)
     return re.compile(rf"(?<![\w@])(?<!\w[.\-/:@]){re.escape(text)}(?!\w)(?![.\-/:@]\w)", re.IGNORECASE)
 
 
@@ -100,7 +122,7 @@ def alike_pattern(text: str) -> re.Pattern[str]:
 
     It also matches if more text follows after a hyphen.
     """
-    if "@" in text or "/" in text or _VERSION.fullmatch(text):
+    if "@" in text or "/" in text or text.startswith(_CLAUSE_SIGN) or _VERSION.fullmatch(text):
         return exact_pattern(text)
     runs = _RUN.findall(text)
     return re.compile(rf"(?<![^\W_]){'[-_./:#+ ]?'.join(map(re.escape, runs))}(?![^\W_])", re.IGNORECASE)
@@ -119,6 +141,8 @@ def count_held(text: str, strings: Iterable[str]) -> float:
 def spellings(exact: str) -> list[str]:
     """Return the phrases by which a string is looked up in an index: with and without punctuation, and as its parts."""
     runs = _RUN.findall(exact)
+    if exact.startswith(_CLAUSE_SIGN):
+        return [exact.removeprefix(_CLAUSE_SIGN), " ".join(runs)]
     return list(dict.fromkeys((exact, "".join(runs), " ".join(runs))))
 
 
@@ -126,6 +150,8 @@ def others_like(exact: str) -> re.Pattern[str]:
     """Return a pattern for strings of the same form: other addresses, other versions, other letters and digits."""
     if "@" in exact:
         return _ADDRESS
+    if exact.startswith(_CLAUSE_SIGN):
+        return _OTHER_CLAUSE
     if _HEX.fullmatch(exact):
         return _HEX
     runs = re.findall(r"[A-Za-z]+|\d+|[^A-Za-z\d]+", exact)
@@ -139,6 +165,8 @@ def is_definite(exact: str, texts: Sequence[str]) -> bool:
     It does if it has four or more digits, is an address or a constant, or if the texts contain others of its form:
     PU-09 beside PU-07 and PU-08. IL-6 alone may be written as a word.
     """
+    if exact.startswith(_CLAUSE_SIGN):  # a printed document may have lost its numbers
+        return any(holds(text, exact) for text in texts)
     digits, letters = sum(map(str.isdigit, exact)), sum(map(str.isalpha, exact))
     is_long = digits >= LONG_DIGITS or (digits == LONG_DIGITS - 1 and letters > FEW_LETTERS)
     if is_long or "@" in exact or "_" in exact or _VERSION.fullmatch(exact) or _HEX.fullmatch(exact):

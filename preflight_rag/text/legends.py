@@ -24,6 +24,7 @@ from preflight_rag.text.tables import (
     names_legend,
     parse_row,
 )
+from preflight_rag.text.words import RAISED_LETTERS
 
 LONGEST_MEANING = 120
 """Characters of what a mark means; longer ones are remarks, which stay where they stand. A guess, as all below."""
@@ -41,12 +42,14 @@ NOTE = "Note"
 _NOTE, _NOTE_END = "\ue002", "\ue003"
 """Stand around the text of a note in a cell, as loaders write it; private characters are nobody's."""
 _A_NOTE = re.compile(f"{_NOTE}([^{_NOTE}{_NOTE_END}\n]*){_NOTE_END}")
-_CODE = r"(?:[^\W_]{1,5}|[^\W\d_](?:[./][^\W\d_]){1,2}\.?)"
+_CODE = r"(?:-9{2,4}(?!\d)|[^\W_]{1,5}|[^\W\d_](?:[./][^\W\d_]){1,2}\.?)"
 _SYMBOL = r"[^\w\s.,;:(){}|/\\\"'“”‘’„‚«»$€£¥%&@<>=\[\]`^]{1,3}"
 _KEY = rf"(?:{_CODE}|{_SYMBOL})"
 _KEYS = rf"{_KEY}(?:, ?{_KEY}){{0,3}}"
-RAISED_LETTERS = "⁰¹²³⁴⁵⁶⁷⁸⁹ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ"
 _TO_RAISED = dict(zip("0123456789abcdefghijklmnoprstuvwxyz", RAISED_LETTERS, strict=True))
+_TO_RAISED |= dict(zip("+-−–,", "⁺⁻⁻⁻,", strict=True))
+_EXPONENT = re.compile(r"[-−–]?\d{1,2}")
+_CITED = re.compile(r"\d{1,3}(?:, ?\d{1,3}){0,9}")
 _WRAPPED = (
     rf"<sup>\s?\(?(?P<html>{_KEYS})\)?\s?</sup>|\\? ?:sup:`(?P<rst>{_KEYS})`|\[(?P<note>\^[^\W_]{{1,20}})\]"
     rf"|\[(?P<square>{_KEYS})\]_?|\^\(?(?P<caret>{_KEYS})\)?\^?|\((?P<round>{_KEYS})\)"
@@ -113,6 +116,8 @@ _NOT_CODES = frozenset(
 """Words in capitals that are seldom a code in front of other words."""
 _ARTICLES = frozenset("AaIioOeEyYà")
 """Words of one letter in English, French, Italian and Spanish: in front of other words they are seldom a mark."""
+_NO_READING = re.compile(r"-9{2,4}")
+"""What instruments write where there is no value."""
 _PLACEHOLDERS = frozenset({"tbd", "tba", "tbc", "nil", "abs"})
 _WORD = re.compile(r"[^\W\d_]{2}")
 _CELLS = re.compile(r"(?:\s[$€£]?\s?[–—-]){2}")
@@ -209,12 +214,13 @@ def _with_notes(line: str) -> str:
 def raised_behind(before: str, text: str) -> str:
     """Return a superscript behind a text: above the line behind a figure or a word, where "6401" and "locka" say else.
 
-    A unit stays as it is, "m2", and so do the letters of "1st".
+    A unit stays as it is, "m2", and so do the letters of "1st"; "10⁻³" and "loss¹,²" are no 10-3 and no word.
     """
     mark = text.strip()
-    is_number = mark.isdigit() and len(mark) <= 2
-    is_letter = len(mark) == 1 and mark.isascii() and mark.islower() and not before[-1:].isdigit()
-    return raised(mark) if (is_number or is_letter) and _TAKES_MARK.search(before) else text
+    is_behind_figure = before[-1:].isdigit()
+    is_number = (_EXPONENT if is_behind_figure else _CITED).fullmatch(mark) is not None
+    is_letter = len(mark) == 1 and mark.isascii() and mark.islower() and not is_behind_figure
+    return raised(mark.replace(" ", "")) if (is_number or is_letter) and _TAKES_MARK.search(before) else text
 
 
 def raised(text: str) -> str:
@@ -381,6 +387,8 @@ def _is_code(key: str) -> bool:
     """Return whether a text is short enough, or written so, that it can be a code: "S", "NT", "n/a", "A1", "●"."""
     if not any(map(str.isalnum, key)):
         return len(key) <= 3
+    if _NO_READING.fullmatch(key):
+        return True
     letters = key.replace("/", "").replace(".", "")
     if not letters.isascii() and any(char in RAISED_LETTERS for char in letters):
         return False

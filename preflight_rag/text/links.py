@@ -15,6 +15,8 @@ _DOI = re.compile(r"(?:https?://(?:dx\.)?doi\.org/|doi:\s*)?(10\.\d{4,9}/[!-~]{1
 _PMCID = re.compile(r"(?:PMCID:?\s*)?(?:PMC)?(\d{1,9})", re.IGNORECASE)
 _PMID = re.compile(r"(?:PMID:?\s*)?(\d{1,9})", re.IGNORECASE)
 _NAMED = re.compile(r"PM(?:C|ID)", re.IGNORECASE)
+TARGET_LINE = re.compile(r"(Link on “[^”\n]{1,200}”): \S+$")
+"""Where a link in a text leads, as loaders write it behind the text: "Link on “the form”: https://x.example/form"."""
 _LONGEST = 2000
 """Most characters of an address, as many as all browsers accept."""
 

@@ -20,7 +20,7 @@ from typing import Literal, TypeVar
 from preflight_rag.text.dates import MONTHS
 from preflight_rag.text.names import NAME
 from preflight_rag.text.negation import DENIAL
-from preflight_rag.text.words import words
+from preflight_rag.text.words import without_note_marks, words
 
 T = TypeVar("T")
 Kind = Literal["date", "number", "verdict", "name"]
@@ -398,7 +398,7 @@ def _with_digits(text: str) -> str:
     def written(match: re.Match[str]) -> str:
         return f"{int(match['d'])} {MONTHS[int(match['m']) - 1].capitalize()} {match['y']}"
 
-    text = _FIGURE_DATE.sub(r"\2", _ISO_DATE.sub(written, unicodedata.normalize("NFKC", text)))
+    text = _FIGURE_DATE.sub(r"\2", _ISO_DATE.sub(written, unicodedata.normalize("NFKC", without_note_marks(text))))
     money = bool(_CURRENCY.search(text))
 
     def spelled(match: re.Match[str]) -> str:

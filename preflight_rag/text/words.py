@@ -61,6 +61,12 @@ _GREEK = dict(
         strict=True,
     )
 )
+RAISED_LETTERS = "⁰¹²³⁴⁵⁶⁷⁸⁹ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ"
+_NOTE_MARKS = re.compile(
+    rf"(?:(?:(?<=[^\W\d_]{{3}})|(?<=\d)|(?<=[)%]))[{RAISED_LETTERS}]|(?<=[^\W\d_])[{RAISED_LETTERS[10:]}])"
+    rf"[{RAISED_LETTERS}]{{0,2}}(?:,[{RAISED_LETTERS}]){{0,5}}(?!\w)"
+)
+"""Marks of notes behind a word or a figure: "locksᵃ", "640¹"; the "²" of "m²" is part of its unit."""
 _APOSTROPHE = re.compile("['’]")
 _MICRO = re.compile("μ(?=[A-Za-z])")
 _ACRONYMS = frozenset({"WHO", "US", "IT", "ALL"})
@@ -87,10 +93,15 @@ STOP_WORDS = frozenset(
 _stemmer_lock = threading.Lock()
 
 
+def without_note_marks(text: str) -> str:
+    """Return a text without the raised marks of notes, which NFKC makes letters of their word: "640¹" is no 6401."""
+    return text if text.isascii() else _NOTE_MARKS.sub("", text)
+
+
 def words(text: str) -> list[str]:
     """Return the index terms of `text` in order, repetitions kept; the same text always gives the same terms."""
     is_ascii = text.isascii()
-    normal = text if is_ascii else _MICRO.sub("u", unicodedata.normalize("NFKC", text))
+    normal = text if is_ascii else _MICRO.sub("u", unicodedata.normalize("NFKC", without_note_marks(text)))
     shouted = not any(map(str.islower, normal))
     terms: list[str] = []
     for acronym, number, word in (_ASCII_TOKEN if is_ascii else _TOKEN).findall(normal):

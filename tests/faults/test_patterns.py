@@ -44,6 +44,10 @@ EXAMPLES = {
     ("text/exact.py", "f\"(?<![^\\\\W_]){'[-_./:#+ ]?'.join(map(re.escape, runs))}(?![^\\\\W_])\""): (
         r"(?<![^\W_])GX[-_./:#+ ]?2290(?![^\W_])"
     ),
+    ("text/exact.py", "f'{begins}|{named}'"): (
+        r"^[ \t#*]*(?:§ ?)?4\.2[.):]?(?=[ \t]+[^\d\s]|$)|(?:\b(?:sub-?)?(?:claus"
+        r"es?|sections?|articles?|paragraphs?|regulations?) |§ ?)4\.2(?![\d.]*\d)"
+    ),
     ("text/exact.py", "f'(?<![\\\\w-]){shape}(?![\\\\w-])'"): (r"(?<![\w-])PU-\d{2}(?![\w-])"),
     ("text/exact.py", "f'(?<![\\\\w@])(?<!\\\\w[.\\\\-/:@]){re.escape(text)}(?!\\\\w)(?![.\\\\-/:@]\\\\w)'"): (
         r"(?<![\w@])(?<!\w[.\-/:@])GX\-2290(?!\w)(?![.\-/:@]\w)"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from preflight_rag.offline.lines import exact_sentences, named_lines, narrowed
 from preflight_rag.state.reading import Source
 
@@ -59,3 +61,37 @@ def test_the_sentence_around_a_string_is_trimmed_to_it_and_a_title_is_no_quote()
     assert (n, others) == (1, [])
     assert "GX-2290 weighs 4 kg" in quote
     assert len(quote) <= 600
+
+
+FAXES = "Caretaker: Fax | Phone: (555) 777-8888\nCaretaker: Desk | Phone: 555-7788"
+PEOPLE = "Contact: Dr. Ngozi Okafor | Phone (work, fax): +47 55\nContact: Lea Vik | Phone (work, fax): +47 66"
+
+
+def test_row_about_the_person_goes_before_one_with_another_word_of_the_question():
+    sources = [Source(1, "p", "keys", FAXES), Source(2, "q", "people", PEOPLE)]
+    assert named_lines("What is the fax number of Ngozi Okafor?", sources) == [(2, PEOPLE.split("\n")[0])]
+    assert named_lines("What is the number of the fax?", sources) == [(1, FAXES.split("\n")[0])]
+
+
+LEASE = """2.1 The rent is 900 crowns.
+
+2.2 Late payment is charged:
+
+(a) 8 percent in the first month,
+
+(b) 12 percent after that.
+
+2.3 Notice
+
+Notice is three months, or 2.2 million crowns."""
+
+
+@pytest.mark.parametrize(
+    ("question", "clause"),
+    [
+        ("What does clause 2.2 say?", LEASE[LEASE.index("2.2") : LEASE.index("\n\n2.3")]),
+        ("What is in § 2.3?", LEASE[LEASE.index("2.3") :]),
+    ],
+)
+def test_clause_is_shown_from_its_number_to_the_next(question, clause):
+    assert exact_sentences(question, [Source(1, "p", "Lease", LEASE)]) == [(1, clause)]

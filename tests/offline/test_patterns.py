@@ -28,6 +28,7 @@ from preflight_rag.offline import (
 from preflight_rag.text.negation import DENIAL
 
 EXAMPLES = [
+    (tables, "_DAY", "rain on April 4th, 2024", "rain in April 2024"),
     (cell_checks, "_PART_OF_YEAR", "Three months ended June 30, 2022", "Twelve months ended June 30, 2022"),
     (cell_checks, "_QUALIFIERS", "Income before income taxes", "Income taxes"),
     (empty_cells, "_ASKED", "Which tickets have no owner yet", "Which tickets have an owner"),

@@ -27,13 +27,31 @@ The Monday ferry carries cars. The Tuesday ferry carries cars. The Sunday ferry 
 
 Tram line 4 stops at the castle. Tram line 9 stops at the castle. Tram line 6 does not stop at the castle.
 """
+COUNCIL = """WEBVTT
+
+00:00.000 --> 00:05.000
+<v Anna Roth>The bridge will be closed from 3 to 9 June.
+
+00:05.000 --> 00:09.000
+<v Karl Simm>Who pays for the detour?
+
+00:09.000 --> 00:12.000
+<v Anna Roth>The county pays 40,000 euros.
+"""
+SAUNA = """# Sauna rules
+
+The sauna is heated for 90 minutes.
+
+Entry costs 7 euros. See [the booking form](https://sauna.example/book?id=77).
+"""
 BRANCHES = {"north": (410, 12, "rent"), "south": (275, 19, "repairs"), "east": (333, 7, "heating")}
 
 
 @pytest.fixture(scope="module")
 def ask(tmp_path_factory):
     apps = {}
-    texts = {"huts": {"huts.md": HUTS}, "foundry": {"alloys.txt": FOUNDRY}}
+    texts = {"huts": {"huts.md": HUTS}, "foundry": {"alloys.txt": FOUNDRY}, "council": {"council.vtt": COUNCIL}}
+    texts["sauna"] = {"sauna.md": SAUNA}
     texts["branches"] = {
         f"report-{name}.md": f"# Report of the {name} branch\n\nThe {name} branch sold {sold} bicycles in 2023. "
         f"It employs {staff} people. Its largest cost was {cost}.\n"
@@ -106,3 +124,16 @@ def test_rows_that_a_question_names_leave_room_for_the_sentence_that_answers(tmp
     assert "Block: ILI+IHG" in quotes[0]
     assert VERDICT in quotes
     assert answer.short_answer is None
+
+
+def test_who_asks_the_same_question_is_no_answer(ask):
+    answer = ask("council", "Who pays for the detour?")
+    assert answer.outcome != "answered"
+    assert "Karl" not in answer.answer.split("\n")[0]
+
+
+def test_address_of_a_link_is_shown_where_it_is_asked_for_alone(ask):
+    assert "https://sauna.example/book" in ask("sauna", "What is the address of the booking form?").answer
+    first = ask("sauna", "How much does the sauna entry cost?").answer
+    assert "Entry costs 7 euros" in first
+    assert "https://" not in first.split("[1]")[0]

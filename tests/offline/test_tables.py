@@ -156,3 +156,35 @@ def test_the_letter_of_a_group_names_its_column_behind_which_a_footnote_stands()
     found = table_answer("How much magnesium did water C contain?", [Source(1, "p", "Mineral water", rows)])
     assert found is not None
     assert (found.cell, found.column) == ("84", "C3")
+
+
+RAIN = "date: 2024-04-01 | rain: 3.2\ndate: 2024-04-04 | rain: 12.8\ndate: 2024-05-04 | rain: 0.4"
+HOURS = "Day: Mon | Men: 17–19 | Women: 19–21\nDay: Tue | Men: closed | Women: 18–22"
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "cell"),
+    [
+        ("How much rain fell on 4 April 2024?", RAIN, "12.8"),
+        ("What was the rain on April 4, 2024?", RAIN, "12.8"),
+        ("What was the rain on 2024-05-04?", RAIN, "0.4"),
+        ("When can women use the sauna on Tuesday?", HOURS, "18–22"),
+        ("When are men in the sauna on Monday?", HOURS, "17–19"),
+    ],
+)
+def test_day_names_its_row_however_it_is_written(question: str, text: str, cell: str) -> None:
+    found = table_answer(question, [Source(1, "p", "Sauna and rain", text)])
+    assert found is not None
+    assert found.cell == cell
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("What was the rain on 5 April 2024?", RAIN),
+        ("What was the rain on 4 April 2023?", RAIN),
+        ("When can women use the sauna on Wednesday?", HOURS),
+    ],
+)
+def test_day_that_no_row_has_names_none(question: str, text: str) -> None:
+    assert table_answer(question, [Source(1, "p", "Sauna and rain", text)]) is None

@@ -18,6 +18,9 @@ from preflight_rag.text.exact import count_held, exact_strings, holds, is_defini
         ("Which paper is 10.1038/s41586-020-2649-2?", ("10.1038/s41586-020-2649-2",)),
         ("What happened to job 9871 and ticket #12?", ("9871", "12")),
         ("9871", ("9871",)),
+        ("What does clause 4.2 say?", ("§ 4.2",)),
+        ("What is in §12.1.3 of the lease?", ("§ 12.1.3",)),
+        ("Did section 2.2% grow?", ()),
         ("When is ERR_BUS_PARITY raised?", ("ERR_BUS_PARITY",)),
         ("Where does 192.168.40.7 stand?", ("192.168.40.7",)),
         ("What are ADCY5-related disorders?", ("ADCY5",)),
@@ -56,3 +59,14 @@ def test_a_string_names_one_thing_by_its_digits_or_beside_others_like_it() -> No
     assert is_definite("PU-09", ["The limit of PU-08 is 10 bar."])
     assert not is_definite("IL-6", ["Interleukin-6 rose in PU-08."])
     assert not is_definite("I-131", ["It was treated with 131I."])
+
+
+@pytest.mark.parametrize(
+    ("text", "is_there"),
+    [
+        *(("4.2 The rent is due.", True), ("Text.\n4.2. Rent", True), ("as Section 4.2 says", True), ("§4.2", True)),
+        *(("It cost 4.2 million.", False), ("4.2 5.1 6.0", False), ("4.21 Rent", False), ("see 14.2", False)),
+    ],
+)
+def test_number_of_a_clause_is_no_amount(text, is_there):
+    assert holds(text, "§ 4.2") is is_there

@@ -37,6 +37,8 @@ def explained(*lines: str) -> list[str]:
         ("42*", "An asterisk (*) indicates provisional figures.", "42 (An asterisk (*) indicates provisional figures)"),
         ("42 a", "- a: provisional figure", "42 (a: provisional figure)"),
         ("42 a", "**a**: provisional figure", "42 (a: provisional figure)"),
+        ("-99", "-99 means no reading", "-99 (no reading)"),
+        ("-9999", "-9999 = gauge broken, -99 = not read", "-9999 (gauge broken)"),
     ],
 )
 def test_a_cell_says_what_its_mark_means(cell, legend, written):

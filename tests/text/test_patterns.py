@@ -100,6 +100,8 @@ EXAMPLES = [
     (exact, "_CODE", "GX-2290", "gate-valve"),
     (exact, "_NO_CODE", "10mg", "cable"),
     (exact, "_FILE", "report-south.md", "2.4.1"),
+    (words, "_NOTE_MARKS", "640¹", "5 m²"),
+    (exact, "_CLAUSE", "What is in section 4.2?", "section 4.2% of it"),
     (legends, "_WRAPPED_CELL", "812<sup>a</sup>", "812 (a note)"),
     (legends, "_AT_END", "812^a^", "Hall (north wing)"),
     (legends, "_AT_END", "1.9 [1]", "1.9"),

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+from zipfile import ZipFile
 
 from preflight_rag.ingest.loaders import load_bytes
 from preflight_rag.ingest.loaders.fields import absolute
 from preflight_rag.ingest.loaders.files import SUFFIXES, suffix_of
 from preflight_rag.state.errors import DocumentError, EmptyDocument
 from preflight_rag.state.values import Document
+
+if TYPE_CHECKING:
+    from preflight_rag.ingest.loaders.read_report import ReadReport
 
 MOST_ATTACHMENTS = 200
 """Of one file; a guess at what no person sends."""
@@ -43,6 +48,39 @@ def attached_documents(
         metadata = {**each.metadata, "attached_to": about, "path": absolute(path)}
         named.append(each.model_copy(update={"id": id, "title": title, "source": id, "metadata": metadata}))
     return named
+
+
+def embedded_documents(
+    path: Path, archive: ZipFile, folder: str, about: str, report: ReadReport, max_bytes: int
+) -> list[Document]:
+    """Return the documents of the files that an office document embeds; those of charts are read with their charts.
+
+    Args:
+        path: The office document.
+        archive: Its archive.
+        folder: Where its parts are: "word", "ppt" or "xl".
+        about: Its title; "" for its name.
+        report: What is read and left out is noted there.
+        max_bytes: Largest size, after decompression, that is read.
+    """
+    names = archive.namelist()
+    charts = b"".join(archive.read(each) for each in names if each.startswith(f"{folder}/charts/_rels/"))
+    documents: list[Document] = []
+    taken: set[str] = set()
+    for name in sorted(names):
+        file = PurePosixPath(name).name
+        if not name.startswith(f"{folder}/embeddings/") or f"embeddings/{file}".encode() in charts:
+            continue
+        if len(taken) == MOST_ATTACHMENTS:
+            report.leave_out("more embedded files", f"of one document {MOST_ATTACHMENTS} are read")
+            break
+        place = Path(absolute(path)) / own_name(file, taken)
+        try:
+            documents += attached_documents(path, place, archive.read(name), about or path.name, max_bytes)
+            report.count("attachments")
+        except DocumentError as error:
+            report.leave_out(f"embedded file {place.name}", why_left_out(place, error))
+    return documents
 
 
 def why_left_out(place: Path, error: DocumentError) -> str:

@@ -48,8 +48,15 @@ _CARD_FIELDS = {
     "ADR": "Address",
     "URL": "Web page",
     "BDAY": "Birthday",
+    "ANNIVERSARY": "Anniversary",
+    "LANG": "Language",
+    "IMPP": "Messages",
+    "RELATED": "Related",
+    "MEMBER": "Member",
+    "CATEGORIES": "Categories",
     "NOTE": "Notes",
 }
+_DAYS_OF_CARDS = ("BDAY", "ANNIVERSARY")
 _PLACES = ("work", "home", "cell", "mobile", "fax", "pager")
 """What a number or an address is for, as far as a person is shown it."""
 _RULE_PARTS = ("FREQ", "INTERVAL", "COUNT", "UNTIL", "BYDAY", "BYMONTHDAY", "BYMONTH", "WKST")
@@ -168,6 +175,9 @@ def _entry_cells(kind: str, entry: Entry) -> list[tuple[str, str]]:
         ("Organizer", "; ".join(map(_person, entry.get("ORGANIZER", ())))),
         ("Invited", ", ".join(people)),
         ("Status", "" if status == "confirmed" else status),
+        ("Done", f"{done} %" if (done := _first(entry, "PERCENT-COMPLETE")) else ""),
+        ("Priority", _first(entry, "PRIORITY").removeprefix("0")),
+        ("Link", _first(entry, "URL")),
         ("Completed", _time(_first(entry, "COMPLETED"))),
         ("Categories", ", ".join(each.text for each in entry.get("CATEGORIES", ()))),
         ("Notes", " ".join(each.text for each in (*entry.get("DESCRIPTION", ()), *entry.get("COMMENT", ())))),
@@ -182,8 +192,9 @@ def _card_cells(entry: Entry) -> list[tuple[str, str]]:
     for field_name, label in _CARD_FIELDS.items():
         for each in entry.get(field_name, ()):
             words = re.findall(r"\w+", ",".join([each.parameters.get("TYPE", ""), *each.parameters]).lower())
-            place = next((known for known in _PLACES if known in words), "")
-            text = _time(each.text) if field_name == "BDAY" else ", ".join(each.parts)
+            place = ", ".join(known for known in _PLACES if known in words)
+            text = _time(each.text) if field_name in _DAYS_OF_CARDS else ", ".join(each.parts)
+            text = text.replace(",", ", ") if field_name == "CATEGORIES" else text
             cells.setdefault(f"{label} ({place})" if place else label, []).append(text.removeprefix("tel:"))
     return [(label, ", ".join(filter(None, texts))) for label, texts in cells.items()]
 

@@ -15,18 +15,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import ZipFile
 
+from preflight_rag.ingest.loaders.attachments import embedded_documents
 from preflight_rag.ingest.loaders.drawings import chart_lines, diagram_text
+from preflight_rag.ingest.loaders.equations import equation
 from preflight_rag.ingest.loaders.fields import (
     clean,
     file_document,
     is_page_number,
     iso_date,
+    link_lines,
     one_line,
     people,
     title_like,
 )
 from preflight_rag.ingest.loaders.files import open_archive
 from preflight_rag.ingest.loaders.nested_lists import OpenItems
+from preflight_rag.ingest.loaders.numbering import WordNumbering
 from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.ingest.loaders.xml import XMLSyntaxError, core_properties, local, parse_xml
 from preflight_rag.state.errors import UnreadableDocument
@@ -46,6 +50,7 @@ _COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}"
 _VML = "{urn:schemas-microsoft-com:vml}"
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+_LINK_FIELD = re.compile(r'HYPERLINK\s+"([^"]{1,500})"')
 _CAPTION = re.compile(r"(?:table|tab\.|exhibit|schedule)\s+[\dIVX]", re.IGNORECASE)
 _BREAKS = {f"{_WORD}tab": " ", f"{_WORD}br": "\n", f"{_WORD}cr": "\n", f"{_WORD}noBreakHyphen": "-"}
 _WRAPPERS = tuple(f"{_WORD}{name}" for name in ("sdt", "sdtContent", "ins", "moveTo", "smartTag", "customXml"))
@@ -59,7 +64,7 @@ _LONGEST_ANCHOR = 80
 
 
 def load_docx(path: Path, max_bytes: int) -> Iterator[Document]:
-    """Yield the document as one; `metadata["sections"]` holds the headings.
+    """Yield the document as one, then the files inside of it; `metadata["sections"]` holds the headings.
 
     Raises:
         EncryptedDocument: It is protected by a password, or an old `.doc` under a new name.
@@ -75,12 +80,15 @@ def load_docx(path: Path, max_bytes: int) -> Iterator[Document]:
             reader = _Reader(_Parts(archive))
             properties = core_properties(archive)
             blocks = list(reader.document(root))
+            about = properties.get("title", "")
+            embedded = embedded_documents(path, archive, "word", about, reader.report, max_bytes)
     except XMLSyntaxError as error:
         raise UnreadableDocument(f"{path} is no readable Word document: {error}") from error
-    yield _document(path, blocks, reader.report, properties)
+    yield _document(path, blocks, reader, properties)
+    yield from embedded
 
 
-def _document(path: Path, blocks: list[tuple[str, str]], report: ReadReport, properties: dict[str, str]) -> Document:
+def _document(path: Path, blocks: list[tuple[str, str]], reader: _Reader, properties: dict[str, str]) -> Document:
     pieces: list[str] = []
     length, sections = 0, []
     title = previous = first = ""
@@ -92,7 +100,7 @@ def _document(path: Path, blocks: list[tuple[str, str]], report: ReadReport, pro
         length += len(separator) + len(block)
         if style.startswith(("heading", "title")):
             sections.append([start, block])
-            title = title or block
+            title = title or reader.unnumbered.get(block, block)
         first = first or (block if style not in ("header", "aside", "row") else "")
     first = first.split("\n", 1)[0]
     extra: dict[str, Any] = {
@@ -105,7 +113,7 @@ def _document(path: Path, blocks: list[tuple[str, str]], report: ReadReport, pro
         saved=iso_date(properties.get("created") or properties.get("modified")),
         authors=people(properties.get("creator", "")),
         metadata={**extra, **({"sections": sections} if sections else {})},
-        report=report,
+        report=reader.report,
     )
 
 
@@ -115,8 +123,11 @@ class _Parts:
     def __init__(self, archive: ZipFile) -> None:
         self._archive, self.names = archive, set(archive.namelist())
         self.targets: dict[str, tuple[str, str]] = {}
+        self.links: dict[str, str] = {}
         for each in self.root("word/_rels/document.xml.rels", default=()):
-            if each.get("TargetMode") != "External":
+            if each.get("TargetMode") == "External":
+                self.links[str(each.get("Id"))] = str(each.get("Target", ""))
+            else:
                 target = posixpath.normpath(posixpath.join("word", str(each.get("Target", "")))).lstrip("/")
                 if str(each.get("Target", "")).startswith("/"):
                     target = str(each.get("Target")).lstrip("/")
@@ -158,7 +169,13 @@ class _Reader:
         self._depth = 0
         self._caption = ""
         self._deletions = 0
+        self._struck = 0
+        self._unseen = 0
+        self._links: list[tuple[str, str]] = []
         self._rows: dict[tuple[str, str], str] = {}
+        self.unnumbered: dict[str, str] = {}
+        """Headings and paragraphs without their automatic numbers, which no title has."""
+        self._numbering = WordNumbering(parts.root("word/numbering.xml"), parts.root("word/styles.xml"))
 
     def document(self, root: _Element) -> Iterator[tuple[str, str]]:
         """Yield `(style, text)` of each block that has text."""
@@ -172,16 +189,19 @@ class _Reader:
             left.clear()
         for number in list(self._comments):
             yield from self._comment(number)
+        for line in link_lines(self._links):
+            yield "list", line
         for text in self._running("footer"):
             yield "aside", f"Footer: {text}"
+        self._report_left_out()
+
+    def _report_left_out(self) -> None:
+        """Report what is in the document and not in its text."""
+        self.report.leave_out_struck(self._struck)
+        self.report.leave_out_hidden(self._unseen)
         if self._deletions:
             many = "1 deletion" if self._deletions == 1 else f"{self._deletions} deletions"
             self.report.leave_out(f"{many} of tracked changes", "deleted in the document")
-        for name in sorted(self._parts.names):
-            if name.startswith("word/embeddings/"):
-                self.report.leave_out(
-                    f"embedded file {posixpath.basename(name)}", "files inside of Word documents are not read"
-                )
 
     def _by_id(self, part: str, tag: str) -> dict[str, _Element]:
         found = {}
@@ -212,14 +232,17 @@ class _Reader:
                 continue
             asides = _Asides()
             text = self._tidy(self._text(child, asides))
+            label = self._numbering.label(child) if text else ""
             if any(char.isalnum() for char in text):
                 style = _style(child)
                 self._caption = text if style == "caption" or _CAPTION.match(text) else ""
-                if style == "list":
-                    yield style, f"- {items.add(_list_depth(child), text)}"
+                if style == "list" or (label and not style.startswith(("heading", "title"))):
+                    yield "list", f"{label or '-'} {items.add(_list_depth(child), text)}"
                 else:
                     items.leave()
-                    yield style, text
+                    written = f"{label} {text}" if label else text
+                    self.unnumbered[written] = text
+                    yield style, written
             yield from self._beside(asides)
 
     def _beside(self, asides: _Asides) -> Iterator[tuple[str, str]]:
@@ -328,7 +351,8 @@ class _Reader:
             elif node.tag in _SKIPPED:
                 self._deletions += node.tag in _DELETED and _has_text(node)
             elif node.tag in (f"{_WORD}t", f"{_MATH}t"):
-                text = node.text or ""
+                if not (text := self._shown(node)):
+                    continue
                 parts.append(raised_behind("".join(parts)[-4:], text) if _is_superscript(node) else text)
                 for number in self._open_comments:
                     self._anchors.setdefault(number, []).append(node.text or "")
@@ -337,9 +361,23 @@ class _Reader:
             elif (written := self._special(node, asides, is_whole=node is element)) is not None:
                 parts.append(written)
             else:
-                stack += ["\n"] if node.tag == f"{_WORD}p" and node is not element else []
+                if node.tag == f"{_WORD}p" and node is not element:
+                    stack.append("\n")
+                    label = self._numbering.label(node)
+                    parts += [f"{label} "] if label else []
                 stack.extend(reversed(node))
         return clean("".join(parts))
+
+    def _shown(self, node: _Element) -> str:
+        """Return the words of an element; "" of one that is hidden, or struck out, so that it holds no longer."""
+        text = node.text or ""
+        if _has_mark(node, "strike", "dstrike"):
+            self._struck += bool(text.strip())
+            return ""
+        if _has_mark(node, "vanish"):
+            self._unseen += bool(text.strip())
+            return ""
+        return text
 
     def _special(self, node: _Element, asides: _Asides, *, is_whole: bool) -> str | None:
         """Return the replacement of an element without words of its own; None for an element to walk through."""
@@ -349,6 +387,8 @@ class _Reader:
         if node.tag == f"{_WORD}tbl" and not is_whole:
             asides.tables.append(node)
             return ""
+        if isinstance(node.tag, str) and node.tag.startswith(_MATH):
+            return equation(node)
         if isinstance(node.tag, str) and node.tag.startswith(_WORD):
             return self._mark(node, node.tag.removeprefix(_WORD), asides)
         return self._drawn(node, asides)
@@ -358,10 +398,8 @@ class _Reader:
         number = str(node.get(f"{_WORD}id"))
         if name in ("footnoteReference", "endnoteReference"):
             asides.notes.append((name.removesuffix("Reference"), number))
-        elif name == "commentRangeStart":
-            self._open_comments.add(number)
-        elif name == "commentRangeEnd":
-            self._open_comments.discard(number)
+        elif name in ("commentRangeStart", "commentRangeEnd"):
+            (self._open_comments.add if name.endswith("Start") else self._open_comments.discard)(number)
         elif name == "commentReference":
             asides.comments.append(number)
         elif name in ("ins", "moveTo"):
@@ -374,7 +412,17 @@ class _Reader:
             return ""  # "Click here to enter text": nobody has
         elif name == "ffData":
             return _form_field(node)
+        elif name in ("hyperlink", "instrText"):
+            self._note_link(node, name)
         return None
+
+    def _note_link(self, node: _Element, name: str) -> None:
+        """Note where a link, or the field of one, leads."""
+        if name == "hyperlink":
+            words = "".join(each.text or "" for each in node.iter(f"{_WORD}t"))
+            self._links.append((words, self._parts.links.get(str(node.get(f"{_RELATION}id")), "")))
+        elif match := _LINK_FIELD.search(node.text or ""):
+            self._links.append(("", match[1]))
 
     def _drawn(self, node: _Element, asides: _Asides) -> str | None:
         """Pictures, charts and diagrams."""
@@ -417,6 +465,13 @@ class _Reader:
 
 def _has_text(node: _Element) -> bool:
     return any(each.text and each.text.strip() for each in node.iter(f"{_WORD}t", f"{_WORD}delText"))
+
+
+def _has_mark(node: _Element, *names: str) -> bool:
+    """Return whether one of some properties of a text's run is on, such as that it is struck out."""
+    run = node.getparent()
+    properties = run.find(f"{_WORD}rPr") if run is not None else None
+    return properties is not None and any(_is_on(properties.find(f"{_WORD}{name}"), _WORD) for name in names)
 
 
 def _is_superscript(node: _Element) -> bool:

@@ -46,6 +46,10 @@ _FORMATS = ("%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y", "%Y %b %d", "%Y %B
 
 TITLE_CHARACTERS = 150
 """A longer line is no title; a guess."""
+MOST_LINKS = 500
+"""Links of a document whose targets are read; this number and the next are guesses."""
+_LONGEST_ADDRESS = 500
+_ADDRESS = re.compile(r"(?:https?|ftps?|mailto|tel|file|sip):[^\s]", re.IGNORECASE)
 MOST_ERRORS = 5
 """Kinds of errors in cells that a report names; a guess."""
 DATE_FIELDS = ("date", "published", "publication_date", "pub_date", "pubdate", "year")
@@ -188,6 +192,22 @@ def title_like(line: str) -> bool:
 def absolute(path: Path) -> str:
     """Return the path as a document id: absolute, links not followed; bytes that are no UTF-8 are escaped."""
     return os.fsencode(os.path.abspath(path)).decode("utf-8", "backslashreplace")
+
+
+def link_lines(links: Iterable[tuple[str, str]]) -> list[str]:
+    """Return a line for each `(words, target)` of links that lead out of a document, where the words do not say it.
+
+    They stand behind the text: its sentences stay as they are, and an address is found by its letters and by its words.
+    """
+    lines: dict[str, None] = {}
+    for words, target in links:
+        shown, address = one_line(words), one_line(target)
+        plain = address.removeprefix("mailto:")
+        if not _ADDRESS.match(address) or len(address) > _LONGEST_ADDRESS or plain.rstrip("/") in shown:
+            continue
+        short = shown if len(shown) <= TITLE_CHARACTERS else shown[:TITLE_CHARACTERS].rsplit(" ", 1)[0] + " …"
+        lines[f"Link on “{short}”: {plain}" if short else f"Link: {plain}"] = None
+    return list(lines)[:MOST_LINKS]
 
 
 def file_document(

@@ -28,23 +28,25 @@ from preflight_rag.state.errors import (
 
 LOADERS = {
     "calendar_file": (".ics", ".vcf"),
-    "docx": (".docx",),
+    "docx": (".docm", ".docx", ".dotm", ".dotx"),
     "epub": (".epub",),
     "html": (".htm", ".html", ".xhtml"),
-    "json_file": (".json",),
+    "json_file": (".geojson", ".json"),
     "jsonl": (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz"),
     "mail": (".eml", ".mbox", ".msg"),
     "markdown": (".markdown", ".md"),
-    "odf": (".odp", ".ods", ".odt"),
+    "notebook": (".ipynb",),
+    "odf": (".odp", ".ods", ".odt", ".otp", ".ots", ".ott"),
     "pdf": (".pdf",),
-    "pptx": (".pptx",),
+    "pptx": (".pptm", ".pptx"),
     "rtf": (".rtf",),
     "settings": (".cfg", ".conf", ".ini", ".properties", ".toml", ".yaml", ".yml"),
-    "table": (".csv", ".tsv"),
-    "text": (".adoc", ".asciidoc", ".log", ".rst", ".text", ".txt"),
+    "subtitles": (".srt", ".vtt"),
+    "table": (".csv", ".tab", ".tsv"),
+    "text": (".adoc", ".asciidoc", ".log", ".org", ".rst", ".text", ".txt"),
     "xls": (".xls",),
-    "xlsx": (".xlsm", ".xlsx"),
-    "xml": (".nxml", ".nxml.gz", ".xml", ".xml.gz"),
+    "xlsx": (".xlsm", ".xlsx", ".xltm", ".xltx"),
+    "xml": (".atom", ".gpx", ".kml", ".nxml", ".nxml.gz", ".rss", ".xml", ".xml.gz"),
 }
 """Loader to the endings of the files that it reads: module `name` with `load_name`, but Markdown's is in `text`."""
 SUFFIXES = tuple(sorted(suffix for suffixes in LOADERS.values() for suffix in suffixes))
@@ -55,11 +57,14 @@ ONE_DOCUMENT = tuple(
 """Endings of files that hold one document each; others may hold any number."""
 OFFICE = {
     ".msg": "oxmsg",
+    ".pptm": "pptx",
     ".pptx": "pptx",
     ".rtf": "striprtf",
     ".xls": "xlrd",
     ".xlsm": "openpyxl",
     ".xlsx": "openpyxl",
+    ".xltm": "openpyxl",
+    ".xltx": "openpyxl",
 }
 """Endings whose loaders need a module of the extra `office`."""
 PAGED = frozenset({"pdf", "pptx"})

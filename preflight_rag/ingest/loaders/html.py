@@ -7,15 +7,19 @@ import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from preflight_rag.ingest.loaders.encoding import decode
+from preflight_rag.ingest.loaders.equations import mathml_line
 from preflight_rag.ingest.loaders.fields import file_document, iso_date, one_line, people, tidy
 from preflight_rag.ingest.loaders.files import read_bytes
 from preflight_rag.ingest.loaders.nested_lists import DEEPEST, LONGEST_PARENT, item_with_parents
 from preflight_rag.ingest.loaders.read_report import ReadReport
+from preflight_rag.ingest.loaders.text_tables import with_rows
+from preflight_rag.ingest.loaders.xml import XMLSyntaxError, parse_xml
 from preflight_rag.state.values import Document
 from preflight_rag.text.check_boxes import CROSSED, NOT_TICKED, TICKED, words_for
-from preflight_rag.text.legends import raised, with_note
+from preflight_rag.text.legends import raised, raised_behind, with_note
 from preflight_rag.text.tables import BAR, expand_spans, is_row, table_lines
 
 if TYPE_CHECKING:
@@ -77,6 +81,8 @@ _LONGEST_MARK = 4
 """Characters of a link in a cell that is the mark of a note: "1", "[a]"; a guess."""
 _LONGEST_CELL = 400
 """Characters of a cell; a table with longer ones lays out a page. A guess."""
+_WRITES_TO = re.compile(r"^(?:mailto|tel):[^\s?]", re.IGNORECASE)
+_LETTERS = 26
 _LINKS = 0.5
 """Share of a list's letters that links may have; a guess. Menus have more."""
 _MORE_THAN_WORDS = [
@@ -121,8 +127,16 @@ def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
     is_wiki = _first(properties, "generator").startswith("MediaWiki")
     written = (_JSON_CHANGED.search(page) if is_wiki else None) or _JSON_DATE.search(page)
     report = ReadReport()
-    changed = _drop_hidden(soup) | _write_boxes(soup) | _write_terms(soup) | _write_lists(soup)
-    changed |= _spell_out_lists(soup)
+    changed = (
+        _drop_hidden(soup)
+        | _drop_struck(soup, report)
+        | _spell_out_short_forms(soup)
+        | _write_addresses(soup)
+        | _write_boxes(soup)
+        | _write_terms(soup)
+        | _write_lists(soup)
+    )
+    changed |= _write_printed_tables(soup) | _spell_out_lists(soup) | _write_equations(soup) | _raise_superscripts(soup)
     has_tables = _write_tables(soup, report)
     if _describe_pictures(soup, report) or has_tables or changed:
         page = str(soup)
@@ -192,11 +206,18 @@ def _parsed(page: str, report: ReadReport | None = None) -> BeautifulSoup:
         warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
         soup = BeautifulSoup(page, "lxml")
     _keep_notes(soup)
+    report = report or ReadReport()
     _drop_hidden(soup)
+    _drop_struck(soup, report)
+    _spell_out_short_forms(soup)
+    _write_addresses(soup)
     _write_boxes(soup)
     _write_terms(soup)
     _write_lists(soup)
-    report = report or ReadReport()
+    _number_items(soup)
+    _write_printed_tables(soup)
+    _write_equations(soup)
+    _raise_superscripts(soup)
     _write_tables(soup, report)
     _describe_pictures(soup, report)
     return soup
@@ -235,6 +256,40 @@ def _drop_hidden(soup: BeautifulSoup) -> bool:
         if element.name not in ("html", "body") and not element.decomposed:
             element.decompose()
     return bool(hidden)
+
+
+def _drop_struck(soup: BeautifulSoup, report: ReadReport) -> bool:
+    """Take out what is struck out, which holds no longer: a depth of "7 m 6 m" is none; whether there was any."""
+    struck = [each for each in soup.find_all(["del", "s", "strike"]) if one_line(each.get_text())]
+    for each in struck:
+        if not each.decomposed:
+            each.decompose()
+    report.leave_out_struck(len(struck))
+    return bool(struck)
+
+
+def _spell_out_short_forms(soup: BeautifulSoup) -> bool:
+    """Put what a short form stands for behind it, where the page says that; whether there was any."""
+    known: set[str] = set()
+    for each in soup.find_all(["abbr", "acronym"], title=True):
+        short, whole = one_line(each.get_text()), one_line(str(each["title"]))
+        if short and whole and short not in known and whole.casefold() != short.casefold():
+            each.append(f" ({whole})")
+        known.add(short)
+    return bool(known)
+
+
+def _write_addresses(soup: BeautifulSoup) -> bool:
+    """Put the address or the number that a link writes to behind its words, which do not say it."""
+    found = False
+    for link in soup.find_all("a", href=_WRITES_TO):
+        address = unquote(str(link["href"]).split(":", 1)[1].split("?")[0]).strip()
+        words = one_line(link.get_text())
+        shown = re.sub(r"[\s()/.-]", "", words) if str(link["href"]).lower().startswith("tel:") else words
+        if address and words and address.casefold() not in shown.casefold():
+            link.append(f" ({address})")
+            found = True
+    return found
 
 
 def _write_boxes(soup: BeautifulSoup) -> bool:
@@ -308,20 +363,56 @@ def _spell_out_lists(soup: BeautifulSoup) -> bool:
         if outer.decomposed or any(each.name in _NO_TEXT_AROUND for each in outer.parents):
             continue
         items = outer.find_all("li")
+        numbers = _numbers(outer)
         length = len(one_line(outer.get_text(" ")))
         links = sum(len(one_line(link.get_text(" "))) for link in outer.find_all("a"))
         if not items or links > _LINKS * length or outer.find(_MORE_THAN_WORDS):
             continue
         for item in items:
-            numbers = item.parent.find_all("li", recursive=False) if item.parent and item.parent.name == "ol" else []
-            mark = f"{next(n for n, each in enumerate(numbers, 1) if each is item)}." if numbers else "-"
-            if text := one_line("".join(_own_strings(item))):
+            mark = numbers.get(id(item), "-")
+            if text := one_line("".join(_own_strings(item, behind=True))):
                 paragraph = soup.new_tag("p")
                 paragraph.string = text if text.startswith((TICKED, NOT_TICKED, CROSSED)) else f"{mark} {text}"
                 outer.insert_before(paragraph)
         outer.decompose()
         found = True
     return found
+
+
+def _numbers(outer: Tag) -> dict[int, str]:
+    """Return the numbers of the items of a list and of those in it, as a browser counts them, by their identity."""
+    found = {}
+    for each in [outer, *outer.find_all("ol")]:
+        if each.name != "ol":
+            continue
+        items = each.find_all("li", recursive=False)
+        step = -1 if each.has_attr("reversed") else 1
+        number = _whole(each.get("start"), len(items) if step < 0 else 1)
+        for item in items:
+            number = _whole(item.get("value"), number)
+            letter = chr(96 + number) if 0 < number <= _LETTERS else ""
+            kind = str(each.get("type", "1"))
+            shown = letter if kind == "a" else letter.upper() if kind == "A" else ""
+            found[id(item)] = f"{shown or number}."
+            number += step
+    return found
+
+
+def _whole(text: object, default: int) -> int:
+    written = str(text).strip()
+    return int(written) if re.fullmatch(r"-?\d{1,6}", written) else default
+
+
+def _number_items(soup: BeautifulSoup) -> None:
+    """Put the numbers of numbered lists before their items, which no text has."""
+    for outer in soup.find_all("ol"):
+        if outer.find_parent("ol") is not None:
+            continue
+        numbers = _numbers(outer)
+        for item in outer.find_all("li"):
+            first = next(_own_strings(item), None)
+            if first is not None and id(item) in numbers:
+                first.replace_with(f"{numbers[id(item)]} {first.lstrip()}")
 
 
 def _item_above(item: Tag) -> Tag | None:
@@ -335,8 +426,8 @@ def _item_above(item: Tag) -> Tag | None:
     return outer if outer is not None and outer.name == "li" else None
 
 
-def _own_strings(item: Tag) -> Iterator[NavigableString]:
-    """Yield the texts of a list's item up to the list inside of it."""
+def _own_strings(item: Tag, *, behind: bool = False) -> Iterator[NavigableString]:
+    """Yield the texts of a list's item up to the list inside of it, on request those behind that, too."""
     from bs4.element import NavigableString, Tag
 
     stack: list[object] = list(reversed(item.contents))
@@ -344,6 +435,8 @@ def _own_strings(item: Tag) -> Iterator[NavigableString]:
         node = stack.pop()
         if isinstance(node, Tag):
             if node.name in ("ul", "ol", "table"):
+                if behind:
+                    continue
                 return
             stack += [] if node.name in _INVISIBLE else list(reversed(node.contents))
         elif type(node) is NavigableString and node.strip():
@@ -453,6 +546,63 @@ def _write_tables(soup: BeautifulSoup, report: ReadReport) -> bool:
         # What laid out the page must not become a table around the rows.
         for element in (table, *table.find_all(["tbody", "thead", "tr", "td", "th"])):
             element.name = "div"
+    return found
+
+
+def _stands_above(tag: Tag) -> bool:
+    """Return whether an element is shown above the line: a superscript, or a reference to a note of a book."""
+    if tag.name == "sup":
+        return True
+    kinds = f"{tag.get('epub:type', '')} {tag.get('role', '')}" if tag.name == "a" else ""
+    return "noteref" in kinds and tag.find("sup") is None
+
+
+def _raise_superscripts(soup: BeautifulSoup) -> bool:
+    """Write what stands above the line of a text above it: "10<sup>8</sup>" is no 108; whether there was any.
+
+    Marks in tables are those of their notes, which `_raise_marks` writes.
+    """
+    found = False
+    for mark in soup.find_all(_stands_above):
+        before = mark.find_previous(string=True)
+        if before is None or mark.find_parent("table") is not None:
+            continue
+        text = mark.get_text()
+        if (written := raised_behind(str(before)[-4:], text)) != text:
+            mark.replace_with(written)
+            found = True
+    if found:
+        soup.smooth()
+    return found
+
+
+def _write_printed_tables(soup: BeautifulSoup) -> bool:
+    """Put rows in the place of tables whose columns are parted by spaces in text that stands as it is typed."""
+    found = False
+    for each in soup.find_all("pre"):
+        before = each.get_text().split("\n")
+        lines = with_rows(before)
+        if lines != before and any(map(is_row, lines)):
+            for line in filter(str.strip, lines):
+                paragraph = soup.new_tag("p")
+                paragraph.string = line
+                each.insert_before(paragraph)
+            each.decompose()
+            found = True
+    return found
+
+
+def _write_equations(soup: BeautifulSoup) -> bool:
+    """Put a line in the place of each equation in MathML, whose parts alone make three quarters 34."""
+    found = False
+    for each in soup.find_all("math"):
+        try:
+            line = mathml_line(parse_xml(str(each).encode()))
+        except XMLSyntaxError:
+            continue
+        if line:
+            each.replace_with(line)
+            found = True
     return found
 
 

@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from preflight_rag.ingest.loaders.equations import mathml_line
 from preflight_rag.ingest.loaders.fields import PMC_OTHER, PMC_REVIEW, checked_date, in_file, one_line
 from preflight_rag.ingest.loaders.files import read_bytes
 from preflight_rag.ingest.loaders.xml import XMLSyntaxError, local, parse_xml
+from preflight_rag.ingest.loaders.xml_tree import load_xml_tree
 from preflight_rag.state.errors import DocumentError, EmptyDocument, UnreadableDocument
 from preflight_rag.state.values import Document
+from preflight_rag.text.legends import raised, raised_behind, with_legends, with_note
 from preflight_rag.text.retractions import is_retracted, marked_title
 from preflight_rag.text.tables import INDENT, expand_spans, table_lines
 
@@ -36,7 +39,11 @@ _RETRACTED_BY = "retraction-forward"
 _REVIEW_TYPES = ("review-article", "systematic-review")
 _REVIEW_HEADING = re.compile(r"(?:(?:systematic|mini|invited|clinical)[ -]?)?reviews?(?: articles?)?$", re.IGNORECASE)
 _INDENTED = re.compile("\\s*[\u00a0\u2002-\u200a]")
-_NOTE_MARK = re.compile(r"\s*+(?:[a-z*†‡§¶#]\s*+(?>(?:,\s*+)?)){1,3}")
+_NOTE_MARK = re.compile(r"(?:[a-z]|\d{1,2})(?:, ?(?:[a-z]|\d{1,2})){0,5}")
+"""A superscript that is the mark of notes where its table has such notes: "a", "a,b", "1"."""
+_JATS_PART = re.compile(rb"<(?:\w+:)?(?:front|body|back|pmc-articleset)[\s>]")
+_NOTES = ("table-fn", "fn")
+"""Kinds of references that lead to a note."""
 _DATE_ORDER = ("epub", "pub", "ppub", "epub-ppub", "collection", "pmc-release", "")
 
 
@@ -48,11 +55,20 @@ def load_jats(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]:
     Raises:
         UnreadableDocument: It is not well-formed.
     """
-    items = list(read_jats(read_bytes(path, max_bytes), place=str(path)))
+    data = read_bytes(path, max_bytes)
+    if not _is_jats(data):
+        yield from load_xml_tree(path, max_bytes)
+        return
+    items = list(read_jats(data, place=str(path)))
     for number, item in enumerate(items, 1):
         if isinstance(item, Document):
             item = in_file(item, path, part=(item.source or number) if len(items) > 1 else None)
         yield item
+
+
+def _is_jats(data: bytes) -> bool:
+    """Return whether a file has the parts of a JATS article; DocBook's article has no front and no body."""
+    return _JATS_PART.search(data) is not None
 
 
 def read_jats(
@@ -88,6 +104,8 @@ def _document(place: str, article: _Element, full_text: Literal["always", "revie
     pmcid = f"PMC{pmcid}" if pmcid.isdigit() else pmcid
     source = pmcid or (f"PMID {ids['pmid']}" if ids.get("pmid") else "")
     text, sections = _assembled(list(_article_blocks(article, meta, whole)))
+    explained = with_legends(text)
+    text, sections = explained.text, [[explained.moved(offset), name] for offset, name in sections]
     if not any(char.isalnum() for char in text):
         return EmptyDocument(f"{source or place} holds no {'text' if whole else 'abstract'}")
     title = _line(_child(_child(meta, "title-group"), "article-title"))
@@ -211,6 +229,10 @@ def _blocks(element: _Element) -> Iterator[tuple[str, str]]:
             yield from _paragraph(inline)
             inline = []
             yield from _block(child, name)
+        elif name == "sup":
+            inline.append(_raised("".join(inline[-3:]), child))
+        elif name == "math":
+            inline.append(mathml_line(child))
         elif name not in _LEFT_OUT:
             yield from _flow(child, inline)
         inline.append(child.tail or "")
@@ -226,6 +248,10 @@ def _flow(element: _Element, inline: list[str]) -> Iterator[tuple[str, str]]:
         name = local(child)
         if name in _BLOCKS and name not in ("label", "term", "p"):
             yield from _block(child, name)
+        elif name == "sup":
+            inline.append(_raised("".join(inline[-3:]), child))
+        elif name == "math":
+            inline.append(mathml_line(child))
         elif name not in _LEFT_OUT:
             yield from _flow(child, inline)
         inline.append(child.tail or "")
@@ -244,16 +270,26 @@ def _block(element: _Element, name: str) -> Iterator[tuple[str, str]]:
         text = _line(element)
         if text:
             yield "heading", text
-    elif name == "list-item":
-        items = list(_blocks(element))
-        for index, (kind, text) in enumerate(items):
-            yield ("item", f"- {text}") if index == 0 and kind == "paragraph" else (kind, text)
+    elif name in ("list-item", "fn"):
+        yield from _labelled(element, name)
     elif name == "def-item":
         yield "item", f"{_line(_child(element, 'term'))}: {_line(_child(element, 'def'))}"
     elif name in ("fig", "table-wrap", "supplementary-material", "boxed-text"):
         yield from _captioned(element)
     elif name == "sec" or name != "label":
         yield from _blocks(element)
+
+
+def _labelled(element: _Element, name: str) -> Iterator[tuple[str, str]]:
+    """Yield the blocks of an item of a list, or of a note, with its label before the first."""
+    label = _line(_child(element, "label"))
+    for place, (kind, text) in enumerate(_blocks(element)):
+        if place or (name == "fn" and not label) or (name != "fn" and kind != "paragraph"):
+            yield kind, text
+        elif name == "fn":
+            yield kind, f"{raised(label)} {text}"
+        else:
+            yield "item", f"{label or '-'} {text}"
 
 
 def _captioned(element: _Element) -> Iterator[tuple[str, str]]:
@@ -276,16 +312,55 @@ def _captioned(element: _Element) -> Iterator[tuple[str, str]]:
 def _table(table: _Element, caption: str) -> Iterator[tuple[str, str]]:
     """Yield the rows of a table, each with the caption and its columns' names."""
     rows = [row for row in table.iter() if local(row) == "tr" and next(row.iterancestors(table.tag)) is table]
-    for mark in [item for item in table.iter() if local(item) == "sup" and _NOTE_MARK.fullmatch("".join(_words(item)))]:
-        # A letter that points to a note would stand in the name of a column as a letter of its last word.
-        for item in mark.iter():
-            item.text, item.tail = "", (item.tail if item is mark else "")
+    _write_marks(table)
     heads = [row for row in rows if local(row.getparent()) == "thead"]
     grid = expand_spans(
         [[(_cell(cell), _span(cell, "colspan"), _span(cell, "rowspan")) for cell in row] for row in rows]
     )
     for line in table_lines(grid, caption=caption, header_rows=len(heads) or None):
         yield "row", line
+
+
+def _write_marks(table: _Element) -> None:
+    """Put notes that marks of a table's cells lead to into these cells, and write other marks above the line.
+
+    The name of a column keeps its mark: what a note says would stand in it on each row.
+    """
+    wrap = next((each for each in table.iterancestors() if local(each) == "table-wrap"), table)
+    notes = {str(note.get("id")): note for note in _descendants(wrap, "fn") if note.get("id")}
+    for link in [each for each in _descendants(table, "xref") if each.get("ref-type") in _NOTES]:
+        named, note = _line(link), notes.get(str(link.get("rid")))
+        is_name = any(local(each) in ("th", "thead") for each in link.iterancestors())
+        words = " ".join(_line(part) for part in note if local(part) != "label") if note is not None else ""
+        above = link.getparent()
+        outer = above if above is not None and local(above) == "sup" else link
+        if words and not is_name and (written := with_note(named, words).removeprefix(named)):
+            _replace(link, written)
+            if outer is not link:
+                _unwrap(outer)
+        elif local(outer) != "sup" and len(link) == 0:
+            _replace(link, raised(named))
+    for mark in list(_descendants(table, "sup")):
+        text = _line(mark)
+        if _NOTE_MARK.fullmatch(text) and not text.isdigit():
+            _replace(mark, raised(text.replace(" ", "")))
+            if (mark.tail or "")[:1].isalnum():
+                mark.tail = f" {mark.tail}"
+
+
+def _replace(element: _Element, text: str) -> None:
+    """Write a text in the place of what an element holds, on its line."""
+    for child in list(element):
+        element.remove(child)
+    element.tag, element.text = "named-content", text
+
+
+def _unwrap(above: _Element) -> None:
+    """Make a superscript that holds notes a part of its line, without what parted their marks."""
+    above.tag = "named-content"
+    for text_holder in above:
+        if not (text_holder.tail or "").strip(" ,;"):
+            text_holder.tail = ""
 
 
 def _cell(cell: _Element) -> str:
@@ -317,8 +392,27 @@ def _collect(element: _Element, parts: list[str]) -> None:
         if local(child) and local(child) not in _LEFT_OUT:
             if local(child) in _BLOCKS or local(child) == "break":
                 parts.append(" ")
-            _collect(child, parts)
+            if local(child) == "sup":
+                parts.append(_raised("".join(parts[-3:]), child))
+            elif local(child) == "math":
+                parts.append(mathml_line(child))
+            else:
+                _collect(child, parts)
         parts.append(child.tail or "")
+
+
+def _raised(before: str, mark: _Element) -> str:
+    """Return what stands above the line behind a text, above the line where "109" and "locka" would say something else.
+
+    At the beginning of a line, and behind another note, it is the mark of a note.
+    """
+    parts: list[str] = []
+    _collect(mark, parts)
+    text = "".join(parts)
+    begins = not before.strip() or (before.rstrip()[-1] in ";." and text.strip().isalpha())
+    if begins and _NOTE_MARK.fullmatch(text.strip()):
+        return f"{raised(text.strip().replace(' ', ''))} "
+    return raised_behind(before[-4:], text)
 
 
 def _tightened(text: str) -> str:

@@ -38,6 +38,8 @@ def load_json_file(path: Path, max_bytes: int) -> Iterator[Document | DocumentEr
             yield from load_jsonl(path, max_bytes)
             return
         raise UnreadableDocument(f"{path} is not JSON: {error}") from error
+    if isinstance(value, dict) and value.get("type") == "FeatureCollection":
+        value = _with_places(value)
     records = _records(value)
     if records:
         short = mean_length([{"text": str(each.get("text") or "")} for each in records], "text") < ARTICLE
@@ -58,6 +60,24 @@ def load_json_file(path: Path, max_bytes: int) -> Iterator[Document | DocumentEr
     title = value.get("title") or value.get("name") if isinstance(value, dict) else ""
     lines = "\n".join(json_lines(value))
     yield file_document(path, clean(lines), title=title if isinstance(title, str) else "")
+
+
+def _with_places(collection: dict[str, Any]) -> dict[str, Any]:
+    """Return a map's features (GeoJSON, RFC 7946) as records: their properties, and where they are in words."""
+    found = []
+    for feature in collection.get("features") or []:
+        if not isinstance(feature, dict):
+            continue
+        properties, geometry = feature.get("properties") or {}, feature.get("geometry") or {}
+        record = {**({"id": feature["id"]} if "id" in feature else {}), **dict(properties)}
+        place = geometry.get("coordinates") if isinstance(geometry, dict) else None
+        if isinstance(place, list) and len(place) > 1 and not any(isinstance(each, list) for each in place):
+            record |= {"longitude": place[0], "latitude": place[1]}
+        elif isinstance(geometry, dict) and geometry.get("type"):
+            record["geometry"] = geometry["type"]
+        found.append(record)
+    rest = {name: inner for name, inner in collection.items() if name not in ("type", "features", "crs", "bbox")}
+    return {**rest, "features": found}
 
 
 def is_json_lines(text: str) -> bool:

@@ -14,6 +14,7 @@ from email import message_from_bytes
 from email.message import EmailMessage, Message, MIMEPart
 from email.policy import default
 from email.utils import getaddresses
+from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,11 @@ STUB_SHARE = 3
 _STUB = re.compile(
     r"\bbrowsers?\b|navegador|navigateur|prohlížeč|przegl|webbläsare|\bhtml\b|web version|online version", re.I
 )
+_QUOTED_FROM = re.compile(rb"^(>*)>From ", re.MULTILINE)
+"""How a mailbox writes a line of a mail that begins with "From ", which would begin the next one."""
+_MARKUP = re.compile(r"<[^<>]*+>")
+POORER = 0.3
+"""Share of a page's words without which a mail's plain text says less than the page; a guess."""
 _SIGNATURES = ("application/pkcs7-signature", "application/x-pkcs7-signature", "application/pgp-signature")
 _ENCRYPTED = ("application/pkcs7-mime", "application/x-pkcs7-mime", "application/pgp-encrypted")
 _CALENDARS = {"text/calendar": ".ics", "text/vcard": ".vcf", "text/x-vcard": ".vcf"}
@@ -96,7 +102,7 @@ def load_mail(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]:
     try:
         seen: set[str] = set()
         for number, key in enumerate(box.iterkeys(), 1):
-            message = message_from_bytes(box.get_bytes(key), policy=default)
+            message = message_from_bytes(_QUOTED_FROM.sub(rb"\1From ", box.get_bytes(key)), policy=default)
             name = one_line(message.get("message-id", "")).strip("<>") or str(number)
             name = f"{absolute(path)}#{name if name not in seen else number}"
             seen.add(name.rsplit("#", 1)[-1])
@@ -272,11 +278,22 @@ def _marks(line: str) -> str:
 def _body(letter: _Letter) -> str:
     """Return the text that a person reads: the plain one, unless it only stands for that of the HTML."""
     plain = tidy(letter.plain)
-    if not letter.html or (plain and len(plain) > STUB_CHARACTERS):
+    if not letter.html:
+        return plain
+    missing = _missing(_MARKUP.sub(" ", letter.html), plain) > POORER if plain else False
+    if plain and len(plain) > STUB_CHARACTERS and not missing:
         return plain
     page = tidy(readable_text(letter.html))
+    if missing and _missing(page, plain) > POORER:
+        return page
     is_stub = len(page) >= STUB_SHARE * len(plain) or (len(page) > len(plain) and _STUB.search(plain) is not None)
     return page if page and (not plain or is_stub) else plain
+
+
+def _missing(page: str, plain: str) -> float:
+    """Return the share of the words of a mail's page that its plain text has not, such as those of a table."""
+    words = set(re.findall(r"[^\W_]{2,}", unescape(page).casefold()))
+    return len(words - set(re.findall(r"[^\W_]{2,}", plain.casefold()))) / len(words) if words else 0.0
 
 
 def _field(message: EmailMessage, name: str) -> str:

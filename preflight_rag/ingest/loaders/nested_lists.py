@@ -25,9 +25,9 @@ _NESTED = 2
 """Columns by which an inner item is indented at least: " - b" under "- a" is its neighbour."""
 
 _INTRODUCED = re.compile(
-    r"^(?:#{1,6}[ \t]{1,4}(?P<heading>\S[^\n]{0,200}?):?|(?P<line>(?![ \t]{0,40}[-*+•◦▪‣|#\d])[^\n]{1,200}):"
-    r"|(?P<short>[^\W\d_][^\n.;!?|]{1,60}))[ \t]{0,8}\n\n?"
-    r"(?P<items>(?:[ \t]*[-*+•◦▪‣][ \t]+\S[^\n]*\n?){1,100})",
+    r"^(?!\(?[a-z][.)]\s)(?:#{1,6}[ \t]{1,4}(?P<heading>\S[^\n]{0,200}?):?"
+    r"|(?P<line>(?![ \t]{0,40}[-*+•◦▪‣|#\d])[^\n]{1,200}):|(?P<short>[^\W\d_][^\n.;!?|]{1,60}))[ \t]{0,8}\n\n?"
+    r"(?P<items>(?:[ \t]*(?:[-*+•◦▪‣]|\(?(?:\d{1,2}|[a-z])[.)])[ \t]+\S[^\n]*\n?){1,100})",
     re.MULTILINE,
 )
 """A heading, a line with a colon or a short line, and the list below it: "The plan does not cover:"."""
@@ -36,7 +36,7 @@ _DENIES = re.compile(
     r"|forbidden|prohibited|banned)\b",
     re.IGNORECASE,
 )
-_MARKED = re.compile(r"^([ \t]*[-*+•◦▪‣][ \t]+)(\S.*)$", re.MULTILINE)
+_MARKED = re.compile(r"^([ \t]*(?:[-*+•◦▪‣]|\(?(?:\d{1,2}|[a-z])[.)])[ \t]+)(\S.*)$", re.MULTILINE)
 
 
 def with_denials(text: str) -> str:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zipfile import ZipFile
 
+from preflight_rag.ingest.loaders.equations import mathml_line
 from preflight_rag.ingest.loaders.fields import (
     clean,
     file_document,
     is_page_number,
     iso_date,
+    link_lines,
     one_line,
     people,
     title_like,
 )
 from preflight_rag.ingest.loaders.files import open_archive
 from preflight_rag.ingest.loaders.nested_lists import OpenItems
+from preflight_rag.ingest.loaders.numbering import Counter, OdfNumbering
 from preflight_rag.ingest.loaders.parts import Parts
 from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.ingest.loaders.sheets import add_sheet
@@ -40,6 +45,8 @@ _SKIPPED = ("annotation", "tracked-changes", "forms", "note-citation", "sequence
 _SVG = f"{_NAMESPACE}svg-compatible:1.0}}"
 _BESIDE = (f"{_TEXT}note", f"{_DRAW}text-box", f"{_SVG}title", f"{_SVG}desc", f"{_PRESENTATION}notes")
 """Of what a paragraph holds, what is read behind it."""
+_ABOVE = re.compile(r"super|[1-9]\d?%")
+"""How a style's `text-position` begins that puts characters above the line: "super 58%", "33% 58%"."""
 _LONGEST_LABEL = 60
 """Characters of a row's label beside a note; a guess."""
 _MOST_REPEATED = 100
@@ -62,17 +69,25 @@ def load_odf(path: Path, max_bytes: int) -> Iterator[Document]:
             raise EncryptedDocument(f"{path} is protected by a password", help="Save a copy without one")
         try:
             content = _with_words_for_boxes(parse_xml(archive.read("content.xml")))
+            struck = _drop_marked(content, "text-line-through-style")
+            unseen = _drop_marked(content, "display")
+            _write_equations(content, archive)
             styles = parse_xml(archive.read("styles.xml")) if "styles.xml" in names else None
             meta = parse_xml(archive.read("meta.xml")) if "meta.xml" in names else None
         except XMLSyntaxError as error:
             raise UnreadableDocument(f"{path} is no readable OpenDocument: {error}") from error
     body = next((each for each in content.iter() if local(each) == "body"), content)
-    parts, reader = Parts(), _Reader(_invisible(content))
-    kind = path.suffix.lower()
+    numbering = OdfNumbering([content, styles] if styles is not None else [content])
+    parts, reader = Parts(), _Reader(_invisible(content), numbering)
+    reader.report.leave_out_struck(struck)
+    reader.report.leave_out_hidden(unseen)
+    kind = path.suffix.lower().replace(".ot", ".od")  # of a template
     if kind == ".ods":
         reader.add_sheets(parts, body)
+        reader.add_links(parts, body)
     elif kind == ".odp":
         reader.add_slides(parts, body)
+        reader.add_links(parts, body)
     else:
         reader.add_text(parts, body, styles)
     properties = {local(each): each.text for each in meta.iter() if each.text} if meta is not None else {}
@@ -81,7 +96,9 @@ def load_odf(path: Path, max_bytes: int) -> Iterator[Document]:
     yield file_document(
         path,
         text,
-        title=properties.get("title", "") or (first if title_like(first) or parts.sections else ""),
+        title=properties.get("title", "")
+        or reader.unnumbered.get(first)
+        or (first if title_like(first) or parts.sections else ""),
         saved=iso_date((properties.get("date") or properties.get("creation-date") or "")[:10]),
         authors=people(properties.get("initial-creator") or properties.get("creator") or ""),
         pages=tuple(parts.pages),
@@ -121,7 +138,7 @@ def _raise_marks(content: _Element) -> None:
         str(style.get(f"{_STYLE}name"))
         for style in content.iter(f"{_STYLE}style")
         for properties in style.iterchildren(f"{_STYLE}text-properties")
-        if _attribute(properties, "text-position").startswith(("super", "33%"))
+        if _ABOVE.match(_attribute(properties, "text-position"))
     }
     for span in content.iter(f"{_TEXT}span") if styles else ():
         if span.get(f"{_TEXT}style-name") in styles and span.text and not len(span):
@@ -129,6 +146,52 @@ def _raise_marks(content: _Element) -> None:
             outer = parent.text if parent is not None else ""
             left = outer if before is None else before.tail or "".join(before.itertext())
             span.text = raised_behind((left or "")[-4:], span.text)
+
+
+def _drop_marked(content: _Element, name: str) -> int:
+    """Empty the stretches of text that are struck out, which hold no longer, or hidden; return how many there are.
+
+    Args:
+        content: The root of content.xml.
+        name: What a style says of text: "text-line-through-style", or "display", which is "none" of hidden text.
+    """
+    shown = "" if name == "display" else "none"
+    styles = {
+        str(style.get(f"{_STYLE}name"))
+        for style in content.iter(f"{_STYLE}style")
+        for properties in style.iterchildren(f"{_STYLE}text-properties")
+        if _attribute(properties, name) not in ("", "true", shown)
+    }
+    marked = [each for each in content.iter(f"{_TEXT}span") if each.get(f"{_TEXT}style-name") in styles]
+    for each in marked if styles else ():
+        for child in list(each):
+            each.remove(child)
+        each.text = ""
+    return len(marked) if styles else 0
+
+
+def _write_equations(content: _Element, archive: ZipFile) -> None:
+    """Put a line in the place of each equation, which is a file of its own in the archive."""
+    names = set(archive.namelist())
+    for frame in list(content.iter(f"{_DRAW}frame")):
+        for each in frame.iterchildren(f"{_DRAW}object"):
+            place = f"{_attribute(each, 'href').removeprefix('./').rstrip('/')}/content.xml"
+            root = parse_xml(archive.read(place)) if place in names else None
+            if root is not None and local(root) == "math" and (line := mathml_line(root)):
+                _put_words(frame, f" {line} ")
+                break
+
+
+def _begins_inside(outer: _Element, depth: int) -> bool:
+    """Return whether a list begins with an item of a deeper level than one, below a list that is not as deep.
+
+    So LibreOffice writes an inner list that is numbered otherwise than the one around it.
+    """
+    first, inside = outer, 0
+    while len(first) and local(first[0]) in ("list-item", "list", "list-header"):
+        first = first[0]
+        inside += local(first) == "list-item"
+    return 1 < inside <= depth + 1
 
 
 def _attribute(element: _Element, name: str) -> str:
@@ -152,11 +215,46 @@ def _invisible(content: _Element) -> set[str]:
     return found
 
 
+class _Lists:
+    """The list that a reader is inside of: the items around its place, and the number of the one that it has come to.
+
+    Args:
+        numbering: How the document's lists and headings are numbered.
+    """
+
+    def __init__(self, numbering: OdfNumbering) -> None:
+        self.items = OpenItems()
+        self._numbering = numbering
+        self._counter = Counter({})
+        self._label = ""
+        self._depth = 0
+
+    def enter(self, node: _Element, depth: int) -> None:
+        """Note an element that begins; those that are no list, and no item of one, change nothing."""
+        if node.tag == f"{_TEXT}list" and not depth:
+            before, self._counter = self._counter, self._numbering.counter(node)
+            if self._counter is not before and not _begins_inside(node, self._depth):
+                self.items.leave()
+        elif node.tag == f"{_TEXT}list-item":
+            self._depth = depth + 1
+            if any(local(each) in ("p", "h") for each in node):
+                start = str(node.get(f"{_TEXT}start-value", ""))
+                self._label = self._counter.next(depth, int(start) if start.isdigit() else None)
+
+    def label_of(self, node: _Element) -> str:
+        """Return the number of a paragraph or heading, which the next paragraph of its item has not."""
+        label, self._label = self._label, ""
+        return label or (self._numbering.heading(node) if node.tag == f"{_TEXT}h" else "")
+
+
 class _Reader:
     """Appends what a document holds; notes, comments, boxes and descriptions behind the paragraph that has them."""
 
-    def __init__(self, invisible: set[str]) -> None:
+    def __init__(self, invisible: set[str], numbering: OdfNumbering) -> None:
         self.report = ReadReport()
+        self._numbering = numbering
+        self.unnumbered: dict[str, str] = {}
+        """Headings without their automatic numbers, which no title has."""
         self._invisible = invisible
         self._notes = 0
         self._without_value = 0
@@ -190,6 +288,7 @@ class _Reader:
             for notes in page.iterchildren(f"{_PRESENTATION}notes"):
                 frames = [each for each in notes.iter(f"{_TEXT}p") if each.getparent() is not None]
                 words = " ".join(" ".join(_text(each).split()) for each in frames).strip()
+                words = words.replace("<number>", "").strip()
                 if any(char.isalnum() for char in words) and not is_page_number(words):
                     parts.add(f"Notes: {words}")
                     self.report.count("speaker_notes")
@@ -199,6 +298,7 @@ class _Reader:
         for text in self._running(styles, "header"):
             parts.add(f"Header: {text}")
         self._add(parts, body)
+        self.add_links(parts, body)
         for text in self._running(styles, "footer"):
             parts.add(f"Footer: {text}")
         changes = [local(each) for region in body.iter(f"{_TEXT}changed-region") for each in region]
@@ -206,6 +306,13 @@ class _Reader:
         if deleted := changes.count("deletion"):
             many = "1 deletion" if deleted == 1 else f"{deleted} deletions"
             self.report.leave_out(f"{many} of tracked changes", "deleted in the document")
+
+    @staticmethod
+    def add_links(parts: Parts, body: _Element) -> None:
+        """Append where links lead."""
+        links = [(_text(each), _attribute(each, "href")) for each in body.iter(f"{_TEXT}a")]
+        for line in link_lines(links):
+            parts.add(line, "list")
 
     def _running(self, styles: _Element | None, kind: str) -> list[str]:
         """Headers or footers, each once; page numbers say nothing."""
@@ -224,40 +331,50 @@ class _Reader:
     def _add(self, parts: Parts, element: _Element) -> None:
         """Append the blocks inside an element in reading order."""
         stack: list[tuple[Any, int]] = [(each, 0) for each in reversed(element)]
-        items = OpenItems()
+        lists = _Lists(self._numbering)
         while stack:
             node, depth = stack.pop()
             if not isinstance(node.tag, str) or local(node) in (*_SKIPPED, "notes", "note"):
                 continue
             if node.tag == f"{_TABLE}table":
-                lines = table_lines(expand_spans(self._cells(node)), header_rows=_header_rows(node))
-                for line in self.report.table(lines):
-                    parts.add(line, "row")
-                for row in node.iter(f"{_TABLE}table-row"):
-                    if next(row.iterancestors(f"{_TABLE}table")) is node:
-                        self._add_beside(parts, row, _row_label(row))
+                self._add_table(parts, node)
             elif node.tag in (f"{_TEXT}h", f"{_TEXT}p"):
-                self._add_paragraph(parts, node, depth, items)
+                self._add_paragraph(parts, node, depth, lists)
                 self._add_beside(parts, node)
             else:
                 if node.tag == f"{_DRAW}frame":
                     self._describe(parts, node)
-                if node.tag == f"{_TEXT}list" and not depth:
-                    items.leave()
+                lists.enter(node, depth)
                 inner = depth + (node.tag == f"{_TEXT}list-item")
                 stack += [(each, inner) for each in reversed(node)]
 
-    @staticmethod
-    def _add_paragraph(parts: Parts, node: _Element, depth: int, items: OpenItems) -> None:
+    def _add_table(self, parts: Parts, table: _Element) -> None:
+        """Append the rows of a table, then what stands beside them."""
+        for line in self.report.table(table_lines(expand_spans(self._cells(table)), header_rows=_header_rows(table))):
+            parts.add(line, "row")
+        for row in table.iter(f"{_TABLE}table-row"):
+            if next(row.iterancestors(f"{_TABLE}table")) is table:
+                self._add_beside(parts, row, _row_label(row))
+        for inner in table.iterdescendants(f"{_TABLE}table"):
+            if next(inner.iterancestors(f"{_TABLE}table")) is table:
+                self._add_table(parts, inner)
+
+    def _add_paragraph(self, parts: Parts, node: _Element, depth: int, lists: _Lists) -> None:
         """Append a heading, a paragraph, or an item of a list, with the items that it is inside of."""
+        label = lists.label_of(node)
         text = "\n".join(parted(" ".join(line.split())) for line in _text(node).split("\n")).strip()
         text = with_typed_boxes(text)
         if not any(character.isalnum() for character in text):
             return
         if node.tag == f"{_TEXT}h":
-            parts.add(text, "heading")
+            lists.items.leave()
+            written = f"{label} {text}" if label else text
+            self.unnumbered[written] = text
+            parts.add(written, "heading")
         else:
-            parts.add(f"- {items.add(depth, text)}" if depth else text, "list" if depth else "")
+            if not depth:
+                lists.items.leave()
+            parts.add(f"{label or '-'} {lists.items.add(depth, text)}" if depth else text, "list" if depth else "")
 
     def _add_beside(self, parts: Parts, element: _Element, about: str = "") -> None:
         """Append notes, comments, text boxes and descriptions of pictures inside a paragraph, or a row about something.
@@ -308,9 +425,11 @@ class _Reader:
         """Return rows of `(text, columns, rows)`, as far as they are filled."""
         rows: list[list[tuple[str, int, int]]] = []
         for row in table.iter(f"{_TABLE}table-row"):
+            if next(row.iterancestors(f"{_TABLE}table")) is not table:
+                continue  # of a table inside of a cell
             cells: list[tuple[str, int, int]] = []
             for cell in row.iterchildren(f"{_TABLE}table-cell"):
-                text = " ".join(_text(cell).split())
+                text = _date_of(cell) or " ".join(_text(cell).split())
                 for note in cell.iter(f"{_TEXT}note"):
                     text = with_note(text, _note_words(note))
                 formula = str(cell.get(f"{_TABLE}formula", "")).removeprefix("of:")
@@ -324,6 +443,12 @@ class _Reader:
                 cells.pop()
             rows += [cells] * min(_number(row, "number-rows-repeated"), _MOST_REPEATED if cells else 1)
         return rows
+
+
+def _date_of(cell: _Element) -> str:
+    """Return the day that a cell of a sheet holds, which it may show as "Jul 19" or "03/04/24"; "" of another cell."""
+    value = str(cell.get(f"{_OFFICE}date-value", ""))
+    return value.replace("T00:00:00", "").replace("T", " ")[:16] if value and _text(cell).strip() else ""
 
 
 def _note_words(note: _Element) -> str:
@@ -359,6 +484,8 @@ def _text(element: _Element) -> str:
             continue
         elif node.tag in _BREAKS:
             pieces.append(_BREAKS[node.tag])
+        elif node.tag == f"{_TABLE}table" and node is not element:  # inside of a cell, and read behind the table
+            continue
         else:
             if node.tag == f"{_TEXT}p" and node is not element:
                 stack.append("\n")

@@ -7,15 +7,18 @@ pdfplumber and camelot were tried on filings first; see docs/documents.md.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING
 
-from preflight_rag.text.legends import RAISED_LETTERS, raised
+from preflight_rag.text.legends import raised
 from preflight_rag.text.tables import INDENT, LONGEST_CAPTION, table_lines
+from preflight_rag.text.words import RAISED_LETTERS
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfTextPage
@@ -37,6 +40,10 @@ and characters of such a name."""
 OVERLAP = 0.1
 """By how many heights of a letter a figure begins before the text in front of it ends where it is another cell's; a
 guess above what letters that are set close to each other share."""
+MOST_ANGLES = 60
+"""Characters of a page whose direction is looked at; a guess, as is the next."""
+MOST_TURNED = 0.8
+"""Share of them that run up or down a page that is turned."""
 RAISED = 0.2
 """By how many heights of a figure a mark stands above its foot; a guess."""
 STEP = 3.0
@@ -165,8 +172,9 @@ def raise_marks(page: PdfTextPage, text: str) -> str:
         foot, height, end = bottom.value, top.value - bottom.value, right.value
         place = match.end()
         while place > match.start() + 1 and raw.FPDFText_GetCharBox(page, place - 1, *pointers):
-            # In text that is printed up the margin a later character stands above the first, not behind it.
-            if bottom.value < foot + RAISED * height or left.value < end - height / 4 or not text[place - 1].isalnum():
+            # Of text that is printed up the margin a later character stands above the first, not behind it.
+            is_turned = left.value < end - height / 4
+            if is_turned or bottom.value < foot + RAISED * height or not text[place - 1].isalnum():
                 break
             place -= 1
         mark = text[place : match.end()]
@@ -209,12 +217,13 @@ def _words(page: PdfTextPage, text: str) -> Iterator[_Line]:
     box = [ctypes.c_double() for _ in range(4)]
     pointers = [ctypes.byref(value) for value in box]
     read = raw.FPDFText_GetCharBox
+    turn = _turn(page, text)
     for found in _PRINTED.finditer(text):
         places = list(range(*found.span()))
         boxes = []
         for place in places:
             if read(page, place, *pointers):
-                boxes.append([value.value for value in box])  # left, right, bottom, top
+                boxes.append(turn([value.value for value in box]))  # left, right, bottom, top
         if not boxes:
             continue
         left, right = min(item[0] for item in boxes), max(item[1] for item in boxes)
@@ -228,6 +237,24 @@ def _words(page: PdfTextPage, text: str) -> Iterator[_Line]:
             word, left, places = word[cut:], boxes[cut][0], places[cut:]
             right = max(item[1] for item in boxes[cut:])
         yield _Line([_Segment(word, left, right)], (bottom + top) / 2, height, set(places))
+
+
+def _turn(page: PdfTextPage, text: str) -> Callable[[list[float]], list[float]]:
+    """Return a function that turns the boxes of characters as the page is turned to be read.
+
+    Wide tables are printed along the long side of a page, where the text of a whole page runs up or down.
+    """
+    from pypdfium2 import raw
+
+    step = max(1, len(text) // MOST_ANGLES)
+    places = [place for place in range(0, len(text), step) if not text[place].isspace()]
+    angles = Counter(round(raw.FPDFText_GetCharAngle(page, place) * 2 / math.pi) % 4 for place in places)
+    angle, count = angles.most_common(1)[0] if angles else (0, 0)
+    if count < MOST_TURNED * len(places) or angle not in (1, 3):
+        return lambda box: box
+    if angle == 3:  # PDFium's angles are those of a clock's hand
+        return lambda box: [box[2], box[3], -box[1], -box[0]]
+    return lambda box: [-box[3], -box[2], box[0], box[1]]
 
 
 def _cut_cell(word: str, boxes: Sequence[Sequence[float]], height: float) -> int:
@@ -392,7 +419,7 @@ def _header(lines: Sequence[_Line], first: int, columns: Sequence[tuple[float, f
             break
         if any(_OF_PAGE.fullmatch(segment.text) for segment in line.segments):
             break
-        for segment, places in reversed(_spanned(line.segments, columns).items()):
+        for segment, places in reversed(_spanned(line.segments, columns, lines[first].segments[0].left).items()):
             for place in places or [0]:
                 parts[place].insert(0, segment.text)
         top = number
@@ -434,20 +461,51 @@ def _is_period(text: str) -> bool:
     )
 
 
-def _spanned(segments: Sequence[_Segment], columns: Sequence[tuple[float, float]]) -> dict[_Segment, list[int]]:
+def _left_of_groups(segments: Sequence[_Segment], columns: Sequence[tuple[float, float]]) -> dict[_Segment, list[int]]:
+    """Return the columns of years at the left edge of equally many columns each; {} where they stand otherwise.
+
+    The first one may end before the first figure begins, as in sheets, which print figures at the right of their cells.
+    """
+    years = [segment for segment in segments if _YEARS.fullmatch(segment.text)]
+    labels = [segment for segment in segments if segment not in years]
+    size, rest = divmod(len(columns), len(years)) if years else (0, 1)
+    if rest or size < 2 or len(years) < 2 or years[0].right > columns[0][0] + 1:
+        return {}
+    if any(segment.right > years[0].left for segment in labels):
+        return {}
+    found: dict[_Segment, list[int]] = {segment: [] for segment in labels}
+    for number, segment in enumerate(years):
+        before = columns[number * size - 1][1] if number else 0.0
+        if not before - 1 <= segment.left <= columns[number * size][1]:
+            return {}
+        found[segment] = list(range(number * size + 1, (number + 1) * size + 1))
+    return found
+
+
+def _spanned(
+    segments: Sequence[_Segment], columns: Sequence[tuple[float, float]], edge: float
+) -> dict[_Segment, list[int]]:
     """Return numbers of the columns that each part of a header's line stands over.
 
     Parts that stand in the middle of equally many columns each name these, even those that they do not reach. One part
     for the labels and one for each column, each begun before its column ends and behind the one before, are in order:
     a spreadsheet prints names at the left of its cells and figures at the right, where the next name is nearer.
+
+    Args:
+        segments: The parts of the line.
+        columns: The stretches in which figures stand.
+        edge: Where the labels of the table's rows begin; a name of a column begins behind it.
     """
     labels = len(segments) - len(columns)
-    if labels > 0 and segments[labels - 1].right <= columns[0][0]:
+    has_labels = labels > 0 and segments[labels - 1].right <= columns[0][0]
+    if has_labels or (labels == 0 and segments[0].left > edge + TITLE):
         begins = [segment.left for segment in segments[labels:]]
-        ends = [segments[labels - 1].right, *(right for _, right in columns)]
+        ends = [segments[labels - 1].right if has_labels else edge, *(right for _, right in columns)]
         if all(end <= left + 1 and left <= own for left, end, own in zip(begins, ends, ends[1:], strict=False)):
             places: list[list[int]] = [[] for _ in range(labels)] + [[number] for number in range(1, len(columns) + 1)]
             return dict(zip(segments, places, strict=True))
+    if groups_of := _left_of_groups(segments, columns):
+        return groups_of
     over = [segment for segment in segments if segment.right > columns[0][0]]
     size, rest = divmod(len(columns), len(over)) if over else (0, 1)
     if not rest:

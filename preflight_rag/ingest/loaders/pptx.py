@@ -8,16 +8,19 @@ from posixpath import join, normpath
 from typing import TYPE_CHECKING, Any
 from zipfile import ZipFile
 
+from preflight_rag.ingest.loaders.attachments import embedded_documents
 from preflight_rag.ingest.loaders.drawings import diagram_text
-from preflight_rag.ingest.loaders.fields import clean, file_document, iso_date, one_line, people
+from preflight_rag.ingest.loaders.fields import clean, file_document, iso_date, link_lines, one_line, people
 from preflight_rag.ingest.loaders.files import Pages, open_archive, open_file
 from preflight_rag.ingest.loaders.nested_lists import OpenItems
+from preflight_rag.ingest.loaders.numbering import Counter, Level
 from preflight_rag.ingest.loaders.parts import Parts
 from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.ingest.loaders.xml import core_properties, local, parse_xml
 from preflight_rag.state.errors import UnreadableDocument
 from preflight_rag.state.values import Document
 from preflight_rag.text.check_boxes import with_typed_boxes
+from preflight_rag.text.legends import raised_behind
 from preflight_rag.text.tables import expand_spans, table_lines
 
 if TYPE_CHECKING:
@@ -26,12 +29,16 @@ if TYPE_CHECKING:
     from pptx.slide import Slide
     from pptx.table import Table
 
+_NUMBERS = (
+    *(("alphaLc", "lowerLetter"), ("alphaUc", "upperLetter"), ("romanLc", "lowerRoman"), ("romanUc", "upperRoman")),
+)
+"""How PowerPoint's kinds of numbers begin, and what they are."""
 _DEEPEST = 20
 """Groups of shapes within each other that are followed; a guess."""
 
 
 def load_pptx(path: Path, max_bytes: int, on_page: Pages | None = None) -> Iterator[Document]:
-    """Yield the presentation as one document; titles of slides are its headings.
+    """Yield the presentation as one document, then the files inside of it; titles of slides are its headings.
 
     Raises:
         EncryptedDocument: It is protected by a password.
@@ -41,6 +48,8 @@ def load_pptx(path: Path, max_bytes: int, on_page: Pages | None = None) -> Itera
     with open_archive(path, max_bytes, "PowerPoint presentation") as archive:
         properties = core_properties(archive)
         comments = _comments(archive)
+        parts, pictures, report = Parts(), list[int](), ReadReport()
+        embedded = embedded_documents(path, archive, "ppt", properties.get("title", ""), report, max_bytes)
     from pptx import Presentation
 
     try:
@@ -50,7 +59,6 @@ def load_pptx(path: Path, max_bytes: int, on_page: Pages | None = None) -> Itera
         raise UnreadableDocument(
             f"{path} is no readable PowerPoint presentation: {type(error).__name__}: {error}"
         ) from error
-    parts, pictures, report = Parts(), [], ReadReport()
     for number, slide in enumerate(slides, 1):
         before = parts.length
         _add_slide(parts, number, slide, report)
@@ -62,6 +70,9 @@ def load_pptx(path: Path, max_bytes: int, on_page: Pages | None = None) -> Itera
         if on_page:
             on_page(number, len(slides))
     report.count("slides", len(slides))
+    report.leave_out_struck(sum(_struck(slide) for slide in slides))
+    for line in link_lines(_links(slides)):
+        parts.add(line, "list")
     if pictures:
         numbers = ", ".join(map(str, pictures))
         report.leave_out(f"slides that hold pictures only: {numbers}")
@@ -77,6 +88,7 @@ def load_pptx(path: Path, max_bytes: int, on_page: Pages | None = None) -> Itera
         metadata=parts.metadata(),
         report=report,
     )
+    yield from embedded
 
 
 def _comments(archive: ZipFile) -> dict[str, list[str]]:
@@ -145,14 +157,79 @@ def _add_shape(parts: Parts, shape: Any, heading: str, report: ReadReport) -> No
         for line in _table(shape.table, heading) if shape.has_table else _chart(shape.chart, heading):
             parts.add(line, "row")
     elif shape.has_text_frame:
-        items = OpenItems()
-        lines = [
-            items.add(paragraph.level, with_typed_boxes(text))
-            for paragraph in shape.text_frame.paragraphs
-            if (text := one_line(clean(paragraph.text)))
-        ]
-        for line in lines:
-            parts.add(f"- {line}" if len(lines) > 1 else line, "list" if len(lines) > 1 else "")
+        items, counters = OpenItems(), dict[int, Counter]()
+        lines = []
+        for paragraph in shape.text_frame.paragraphs:
+            if text := one_line(clean(_words(paragraph))):
+                label = _number(paragraph, counters)
+                lines.append((label, items.add(paragraph.level, with_typed_boxes(text))))
+        for label, line in lines:
+            listed = len(lines) > 1
+            parts.add(f"{label or '-'} {line}" if listed else line, "list" if listed else "")
+
+
+def _number(paragraph: Any, counters: dict[int, Counter]) -> str:
+    """Count a paragraph of a numbered list, and return its number; "" where it has none.
+
+    Args:
+        paragraph: A paragraph of a text.
+        counters: The numbers that the text has come to, by level; a paragraph without one ends its level's list.
+    """
+    level = paragraph.level
+    for inner in [each for each in counters if each > level]:
+        del counters[inner]
+    mark = next((each for each in paragraph._p.iter() if local(each) == "buAutoNum"), None)
+    if mark is None:
+        counters.pop(level, None)
+        return ""
+    kind = str(mark.get("type") or "arabicPeriod")
+    start = str(mark.get("startAt") or "1")
+    name = next((name for begin, name in _NUMBERS if kind.startswith(begin)), "decimal")
+    pattern = "(%1)" if kind.endswith("ParenBoth") else "%1)" if kind.endswith("ParenR") else "%1."
+    counter = counters.setdefault(level, Counter({0: Level(name, pattern, int(start) if start.isdigit() else 1)}))
+    return counter.next(0)
+
+
+def _words(paragraph: Any) -> str:
+    """Return a paragraph's text without what is struck out, and with what stands above the line above it.
+
+    "10" and a raised "8" are no 108.
+    """
+    if not any(_is_above(each) or each.get("strike") for each in paragraph._p.iter() if local(each) == "rPr"):
+        return str(paragraph.text)
+    text = ""
+    for each in paragraph._p:
+        words = "".join(part.text or "" for part in each.iter() if local(part) == "t")
+        if any(local(part) == "rPr" and str(part.get("strike") or "noStrike") != "noStrike" for part in each):
+            continue
+        is_raised = any(map(_is_above, each))
+        text += " " if local(each) == "br" else raised_behind(text[-4:], words) if is_raised else words
+    return text
+
+
+def _links(slides: list[Slide]) -> Iterator[tuple[str, str]]:
+    """Yield the words and the targets of links in texts."""
+    for slide in slides:
+        for shape in _shapes(slide.shapes, 0):
+            for paragraph in shape.text_frame.paragraphs if getattr(shape, "has_text_frame", False) else ():
+                for run in paragraph.runs:
+                    if run._r.rPr is not None and run._r.rPr.hlinkClick is not None:
+                        yield run.text, run.hyperlink.address or ""
+
+
+def _struck(slide: Slide) -> int:
+    """Return how many stretches of a slide's text are struck out."""
+    runs = (each for each in slide._element.iter() if local(each) == "rPr")
+    return sum(1 for each in runs if each.get("strike", "noStrike") != "noStrike")
+
+
+def _is_above(properties: _Element) -> bool:
+    """Return whether the properties of a run put it above the line: its baseline is raised by so many percent."""
+    return local(properties) == "rPr" and str(properties.get("baseline") or "0")[0] in "123456789"
+
+
+def _cell_words(cell: Any) -> str:
+    return one_line(" ".join(map(_words, cell.text_frame.paragraphs)))
 
 
 def _shapes(shapes: Any, depth: int) -> Iterator[Any]:
@@ -172,9 +249,9 @@ def _has_picture(shapes: Any) -> bool:
 def _table(table: Table, heading: str) -> list[str]:
     rows = [
         [
-            (one_line(cell.text), cell.span_width, cell.span_height)
+            (_cell_words(cell), cell.span_width, cell.span_height)
             if cell.is_merge_origin
-            else (one_line(cell.text), 1, 1)
+            else (_cell_words(cell), 1, 1)
             for cell in row.cells
             if not cell.is_spanned
         ]

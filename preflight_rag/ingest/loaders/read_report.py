@@ -21,6 +21,8 @@ _LABELS = {
     "slides": ("slide", "slides"),
     "sheets": ("sheet", "sheets"),
     "chapters": ("chapter", "chapters"),
+    "cells": ("cell of a notebook", "cells of a notebook"),
+    "cues": ("subtitle", "subtitles"),
     "tables": ("table", "tables"),
     "rows": ("row of tables", "rows of tables"),
     "footnotes": ("footnote or endnote", "footnotes and endnotes"),
@@ -54,6 +56,19 @@ class ReadReport:
     counts: dict[str, int] = field(default_factory=dict)
     left_out: list[tuple[str, str]] = field(default_factory=list)
     less: list[str] = field(default_factory=list)
+
+    def leave_out_struck(self, many: int) -> None:
+        """Note stretches of text that are struck out, if there are any."""
+        if many:
+            counted = "1 stretch of text" if many == 1 else f"{many:,} stretches of text"
+            self.leave_out(counted, "struck out in the document")
+
+    def leave_out_hidden(self, many: int) -> None:
+        """Note stretches of text that are hidden, if there are any."""
+        if many:
+            self.leave_out(
+                "1 stretch of text" if many == 1 else f"{many:,} stretches of text", "hidden in the document"
+            )
 
     def count(self, name: str, many: int = 1) -> None:
         """Add to one of the counts."""

@@ -111,7 +111,9 @@ def _value_lines(value: Any, names: tuple[str, ...], parents: list[tuple[str, st
     elif isinstance(value, dict):
         own, inner = _parts(value)
         yield from (f"{', '.join((*names, name))}: {text}" for name, text in own.items() if text)
-        below = [*parents, *_named(own, names[-1] if names else "")]
+        # What stands in a part beside it is none of a record's: servers are not called by the scanner's port.
+        direct = {name: text for name, text in own.items() if ", " not in name}
+        below = [*parents, *_named(direct, names[-1] if names else "")]
         for path, part in inner:
             yield from _value_lines(part, (*names, *path), below)
     elif isinstance(value, list) and len(value) > 1 and len(names) < 2 and all(map(_is_flat, value)):

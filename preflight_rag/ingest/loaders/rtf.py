@@ -18,6 +18,8 @@ from preflight_rag.text.tables import table_lines
 
 _PROPERTY = re.compile(r"\{\\(title|author|subject|keywords) ([^{}]{1,500})\}")
 _CREATED = re.compile(r"\{\\creatim\\yr(\d{4})\\mo(\d{1,2})\\dy(\d{1,2})")
+_NUMBER = re.compile(r"(\(?[\w.]{1,10}[.)]?)\t(?=\S)")
+"""The number of a clause or of a list's item, in front of a tab: "2.1", "(a)"."""
 _RUNNING = ("header", "footer")
 _COUNTED = {
     **dict.fromkeys(_RUNNING, "headers"),
@@ -59,7 +61,7 @@ def load_rtf(path: Path, max_bytes: int) -> Iterator[Document]:
                 parts.add(row, "row")
         else:
             for line in lines:
-                parts.add(line.strip())
+                parts.add(_NUMBER.sub(r"\1 ", line.strip(), count=1) if _NUMBER.match(line.strip()) else line.strip())
     first = parts.joined().split("\n", 1)[0]
     for line in _aside_lines(beside, report):
         parts.add(line)

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from preflight_rag.text.legends import raised_behind
+
 _TOKEN = re.compile(r"\\([a-zA-Z]{1,32})(-?\d{1,10})? ?|\\'[0-9a-fA-F]{2}|\\[^a-zA-Z]|[{}]|[^\\{}]+")
 _DESTINATIONS = {
     **dict.fromkeys(("header", "headerl", "headerr", "headerf"), "header"),
@@ -19,6 +21,8 @@ _DESTINATIONS = {
     "annotation": "comment",
     "shptxt": "text box",
 }
+_LEVELS = ("super", "nosupersub", "sub")
+_ENDS = ("par", "cell", "row", "tab", "line", "sect", "page")
 _FONTS = re.compile(r"\{\\fonttbl")
 _DEEPEST = 500
 """Groups within each other that are followed; a guess."""
@@ -45,6 +49,8 @@ class _Group:
     in_table: bool = False
     for_older: bool = False
     """Whether it is there for programs that do not know what stands before it."""
+    above: bool = False
+    """Whether its characters stand above the line."""
     first: bool = True
     """Whether no word of control but `\\*` has come."""
     start: int = 0
@@ -65,6 +71,8 @@ class _Divider:
         self._kept: list[str] = []
         self._groups: list[_Group] = []
         self._pictures = 0
+        self._before = ""
+        """The end of the text before a piece, on its line."""
         self._property = ""
         """The name of the property that was read last, as of a picture."""
 
@@ -87,7 +95,7 @@ class _Divider:
 
     def _open(self) -> None:
         outer = self._groups[-1] if self._groups else _Group()
-        self._groups.append(_Group(outer.kind, outer.in_table, outer.for_older, start=len(self._kept)))
+        self._groups.append(_Group(outer.kind, outer.in_table, outer.for_older, outer.above, start=len(self._kept)))
         self._kept.append("{")
 
     def _close(self) -> None:
@@ -119,6 +127,11 @@ class _Divider:
         group.first = group.first and (piece == "\\*" or piece.isspace())
         if name:
             group.in_table = name == "intbl" or (group.in_table and name != "pard")
+            group.above = name == "super" if name in _LEVELS else group.above and name not in ("plain", "pard")
+        if group.above and not name and (above := raised_behind(self._before, piece.strip("\r\n"))) != piece:
+            self._kept.append("".join(f"{{\\uc1\\u{ord(char)} ?}}" if ord(char) > 127 else char for char in above))
+            return
+        self._before = "" if name in _ENDS else piece[-4:] if not name else self._before
         self._kept.append("\\~" if name == "par" and group.in_table else piece)
 
 

@@ -20,10 +20,11 @@ from preflight_rag.ingest.loaders.files import read_bytes, suffix_of
 from preflight_rag.ingest.loaders.rows import json_lines
 from preflight_rag.ingest.loaders.text import load_text
 from preflight_rag.state.values import Document
+from preflight_rag.text.words import unicode_text
 
 _COMMENT = re.compile(r"\s*[#;]+\s?(.*)")
 _KEY = re.compile(
-    r"\s*(?:- +)*[\"']?([^\s\"'#;=:\[\]{}][^\"'#=:\[\]{}]{0,80}?)[\"']?\s*[=:](?:\s|$)"  # port: 8443, rate = 5
+    r"\s*(?:- +)*[\"']?([^\s\"'#;=:\[\]{}][^\"'#=:\[\]{}]{0,80}?)[\"']?\s*(?:=|:(?=\s|$))"  # port: 8443, rate=5
     r"|\s*\[+([^\[\]]+)\]+"  # [server]
 )
 _BEHIND_VALUE = re.compile(r"(?:^|\s)#\s?([^\"'#]+)$")
@@ -34,13 +35,17 @@ _LARGEST = 4_000_000
 _DEEPEST = 50
 """Values inside each other that are followed; a guess at what no settings file has."""
 _NO_SECTION = "\x00"
+_TAKEN_OVER = "<<"
+"""The name under which YAML takes over the values of another part."""
 
 
 def load_settings(path: Path, max_bytes: int) -> Iterator[Document]:
     """Yield the file as one document: its records as rows, its other values a line `section, name: value` each."""
     text = decode(read_bytes(path, max_bytes), path)
     parsed = _parse(text, suffix_of(path))
-    lines = list(json_lines(_Comments(text).beside(parsed))) if isinstance(parsed, dict | list) and parsed else []
+    lines = []
+    if isinstance(parsed, dict | list) and parsed:
+        lines = list(json_lines(_merged(_Comments(text).beside(parsed))))
     if not any(char.isalnum() for line in lines for char in line):
         yield from load_text(path, max_bytes)
         return
@@ -58,9 +63,15 @@ def _parse(text: str, suffix: str) -> Any:
             return _yaml(text)
         if suffix == ".toml":
             return tomllib.loads(text, parse_float=str)
-        return _ini(text)
+        return _ini(_without_escapes(text) if suffix == ".properties" else text)
     except (ValueError, RecursionError, configparser.Error):
         return None
+
+
+def _without_escapes(text: str) -> str:
+    """Return Java's properties with their letters, of which others than Latin ones are numbers, and lines in one."""
+    text = re.sub(r"(?<!\\)((?:\\\\)*)\\\r?\n[ \t]*", r"\1", text)
+    return unicode_text(re.sub(r"\\u([0-9a-fA-F]{4})", lambda match: chr(int(match[1], 16)), text))
 
 
 def _yaml(text: str) -> Any:
@@ -82,7 +93,7 @@ def _yaml(text: str) -> Any:
         documents = list(yaml.load_all(text, Loader=FastBaseLoader))
     except yaml.YAMLError:
         return None
-    documents = [_named(document) for document in documents if isinstance(document, dict | list)]
+    documents = [_named(document, {}) for document in documents if isinstance(document, dict | list)]
     return documents[0] if len(documents) == 1 else documents
 
 
@@ -102,11 +113,33 @@ def _count(node: Any, known: dict[int, int], around: set[int]) -> int:
     return known[id(node)]
 
 
-def _named(value: Any) -> Any:
-    """Return the value with names that are text: YAML allows others."""
-    if isinstance(value, dict):
-        return {name if isinstance(name, str) else str(name): _named(each) for name, each in value.items()}
-    return [_named(each) for each in value] if isinstance(value, list) else value
+def _named(value: Any, known: dict[int, Any]) -> Any:
+    """Return the value with names that are text, YAML allows others; what an alias repeats stays one object."""
+    if not isinstance(value, dict | list):
+        return value
+    if id(value) not in known:
+        known[id(value)] = (
+            {str(name): _named(each, known) for name, each in value.items()}
+            if isinstance(value, dict)
+            else [_named(each, known) for each in value]
+        )
+    return known[id(value)]
+
+
+def _merged(value: Any) -> Any:
+    """Return the value with what `<<` takes over from another part of the file in its place; own values go first."""
+    if isinstance(value, list):
+        return [_merged(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    taken = value.get(_TAKEN_OVER)
+    parts = taken if isinstance(taken, list) else [taken]
+    if taken is None or not all(isinstance(each, dict) for each in parts):
+        return {name: _merged(each) for name, each in value.items()}
+    found: dict[str, Any] = {}
+    for part in reversed(parts):
+        found |= _merged(part)
+    return found | {name: _merged(each) for name, each in value.items() if name != _TAKEN_OVER}
 
 
 def _ini(text: str) -> dict[str, Any]:
@@ -166,6 +199,8 @@ class _Comments:
                 self._by_name.setdefault((key[1] or key[2]).strip(), []).append(comment)
                 waiting = []
         self._last = " ".join(waiting)
+        self._known: dict[int, Any] = {}
+        """Parts with their comments, by identity: what an alias repeats stands in the file once."""
 
     def beside(self, value: Any) -> Any:
         """Return the value with each comment beside what it explains."""
@@ -177,10 +212,14 @@ class _Comments:
         return [*found, {"comment": rest}] if rest and isinstance(found, list) else found
 
     def _beside(self, value: Any) -> Any:
-        if isinstance(value, list):
-            return [self._beside(each) for each in value]
-        if not isinstance(value, dict):
+        if not isinstance(value, dict | list):
             return value
+        if id(value) not in self._known:
+            found = self._beside_values(value) if isinstance(value, dict) else [self._beside(each) for each in value]
+            self._known[id(value)] = found
+        return self._known[id(value)]
+
+    def _beside_values(self, value: dict[str, Any]) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for name, inner in value.items():
             comment = self._take(name)

@@ -16,6 +16,7 @@ from preflight_rag.text.tables import INDENT, header_rows, is_error, is_figure, 
 
 _UNNAMED = re.compile(r"(?:sheet|table|tabelle|feuil|hoja|foglio|blad|planilha|лист|工作表|シート) ?\d*", re.IGNORECASE)
 """Names that programs give; they say nothing of what a sheet holds."""
+_TOTAL = re.compile(r"\b(?:(?:sub)?totals?|sum|result|ergebnis|summe)\b", re.IGNORECASE)
 MOST_INDENTED = 15
 """Levels that a label may be indented by, as in Excel."""
 
@@ -73,7 +74,7 @@ def add_sheet(parts: Parts, number: int, name: str, grid: Grid) -> None:
         grid: Its cells by row; a merged cell stands in each of its places, and a label begins with as many `INDENT` as
             it is indented by.
     """
-    blocks = list(_blocks(grid))
+    blocks = [part for block in _blocks(grid) for part in _stacked(block)]
     if not blocks:
         return
     parts.page(number)
@@ -83,7 +84,7 @@ def add_sheet(parts: Parts, number: int, name: str, grid: Grid) -> None:
 
 def add_grid(parts: Parts, grid: Grid) -> None:
     """Append the blocks of a grid that no sheet names."""
-    _add_blocks(parts, "", list(_blocks(grid)))
+    _add_blocks(parts, "", [part for block in _blocks(grid) for part in _stacked(block)])
 
 
 def _add_blocks(parts: Parts, about: str, blocks: Sequence[_Block]) -> None:
@@ -118,7 +119,7 @@ def _add_table(parts: Parts, caption: str, table: _Block, above: _Above) -> _Abo
         rows, header = [names, *_nested(table.rows, 0)], 1
     else:
         count = header_rows(table.rows)
-        rows = _nested(table.rows, count)
+        rows = _nested(_filled_down(table.rows, count), count)
         # Two rows of two cells are names and values: what else would be one value under one name.
         header = 0 if len(rows) == 2 and len(rows[0]) == 2 else None
         above = _Above()
@@ -143,6 +144,25 @@ def _blocks(grid: Grid) -> Iterator[_Block]:
             width = max(map(len, run))
             cells = [[cell.strip(" \n\t") for cell in row + [""] * (width - len(row))] for row in run]
             yield _Block(cells, list(range(width))).filled(cells)
+
+
+def _stacked(block: _Block) -> list[_Block]:
+    """Return the tables of a block that stand below each other with no blank row between them.
+
+    The lower one has a line of its own above its header, and other columns: a heading inside of a table has not.
+    """
+    titles = [number for number, row in enumerate(block.rows) if row[0] and not any(row[1:])]
+    first = next((row for row in block.rows if sum(map(bool, row)) > 1), [])
+    for number in titles:
+        above, below = block.rows[:number], block.rows[number + 1 :]
+        if len(above) < 2 or len(below) < 2 or sum(map(bool, first)) < 2 or is_figure(block.rows[number][0]):
+            continue
+        header = [place for place, cell in enumerate(below[0]) if cell]
+        is_header = len(header) > 1 and not any(is_figure(cell) for cell in below[0] if cell)
+        others = header != [place for place, cell in enumerate(first) if cell]
+        if is_header and others and header_rows(block.filled(below).rows) == 1:
+            return [block.filled(above), *_stacked(block.filled(block.rows[number:]))]
+    return [block]
 
 
 def _caption(block: _Block) -> tuple[str, _Block]:
@@ -178,6 +198,27 @@ def _is_table(part: _Block) -> bool:
     return (
         is_form or names_legend(rows[0]) or (header_rows(rows) > 0 and bool(labels) and not any(map(is_figure, labels)))
     )
+
+
+def _filled_down(rows: list[list[str]], header: int) -> list[list[str]]:
+    """Return the rows of a pivot table with the label of each group in all of its rows, which show it once.
+
+    Its groups end with a row of their total, and its second column has labels, too.
+    """
+    body = rows[header:]
+    blank = [row for row in body if not row[0] and len(row) > 2]
+    labels = {row[0] for row in body if row[0]}
+    totals = {row[0] for row in body if _TOTAL.search(row[0]) and not row[1]}
+    is_pivot = (
+        header == 1 and blank and totals and body[0][0] and all(row[1] and not is_figure(row[1]) for row in blank)
+    )
+    if not is_pivot or not any(_TOTAL.sub("", total).strip(" :") in labels for total in totals):
+        return rows
+    found, label = rows[:header], ""
+    for row in body:
+        label = "" if row[0] in totals else row[0] or label
+        found = [*found, [row[0] or label, *row[1:]]]
+    return found
 
 
 def _nested(rows: Sequence[list[str]], header: int) -> list[list[str]]:

@@ -171,7 +171,7 @@ def _parsed(text: str, dialect: type[csv.Dialect]) -> _Table:
         columns[name if name not in columns else f"{name} {number}"] = None
     padding = [""] * len(columns)
     records = [dict(zip(columns, [*row, *padding], strict=False)) for row in rows[has_header:]]
-    caption = next((one_line("".join(row)) for row in read[:header] if _filled(row) == 1), "")
+    caption = next((one_line("".join(row)).lstrip("# ") for row in read[:header] if _filled(row) == 1), "")
     return _Table(
         caption, _lines(read[:header]), tuple(columns), records, has_header, _lines(read[notes:]), read[header:notes]
     )
@@ -218,6 +218,7 @@ def _lines(rows: Sequence[Sequence[str]]) -> list[str]:
     found = []
     for row in rows:
         cells = [one_line(cell) for cell in row if cell.strip()]
+        cells[:1] = [cells[0].removeprefix("# ")] if cells else []  # a comment of an instrument's file
         if len(cells) == _PAIR:
             found.append(f"{cells[0].rstrip(' :')}: {cells[1]}")
         elif cells:

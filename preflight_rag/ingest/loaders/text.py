@@ -15,17 +15,22 @@ from preflight_rag.ingest.loaders.fields import (
     file_document,
     iso_date,
     json_values,
+    link_lines,
     people,
     tidy,
 )
 from preflight_rag.ingest.loaders.files import read_bytes
+from preflight_rag.ingest.loaders.html import readable_text
 from preflight_rag.ingest.loaders.layout import is_hard_wrapped, paragraphs, vocabulary
 from preflight_rag.ingest.loaders.nested_lists import with_parents
+from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.ingest.loaders.text_tables import heading_at, with_rows
 from preflight_rag.state.errors import UnreadableDocument
 from preflight_rag.state.values import Document
 from preflight_rag.text.check_boxes import with_typed_boxes
+from preflight_rag.text.legends import raised_behind
 from preflight_rag.text.log_lines import is_code, is_log_line, is_setting
+from preflight_rag.text.tables import is_row
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 LABELLED_CHARACTERS = 300
@@ -37,9 +42,20 @@ _FRAME = re.compile(r"\s+at \S+\(|\s+File \"|\s+from \S+:\d+:in |\s+at \S+ in \S
 _RAISED = re.compile(r"(?:Caused by: )?[\w.$]{0,100}(?:Error|Exception|Exit|Interrupt|Fault|Failure)\b[^\n]{0,300}")
 """What was raised: "java.sql.SQLException: deadlock", "TimeoutError: no answer"."""
 _TITLE = re.compile(r"title:\s*", re.IGNORECASE)
+_SUPERSCRIPT = re.compile(r"([^\s`\\]{1,4})\\? ?:sup:`([^`\n]{1,40})`")
+"""What stands above the line in reStructuredText: "10\\ :sup:`8`"."""
+_ORG_TITLE = re.compile(r"^#\+title:[ \t]*(\S[^\n]*)\n?", re.IGNORECASE | re.MULTILINE)
+_ORG_HEADING = re.compile(r"^(\*{1,6}) (?=\S)", re.MULTILINE)
+_ORG_RULE = re.compile(r"^[ \t]*\|-[-+]*\|?[ \t]*$", re.MULTILINE)
+_ORG_LINK = re.compile(r"\[\[([^\[\]\n]{1,500})\](?:\[([^\[\]\n]{1,200})\])?\]")
+_ORG_BLOCK = re.compile(r"^[ \t]*#\+(?:begin|end)_(?:src|example)[^\n]*$", re.IGNORECASE | re.MULTILINE)
 _FENCE = re.compile(r"^[ ]{0,3}(?:```|~~~)", re.MULTILINE)
 _IMAGE = re.compile(r"!\[((?>(?:(?!!\[)[^\]\n])*))\]\([^()\n]*+(?>(?:\([^()\n]*+\)[^()\n]*+)*)\)")
 _LINK = re.compile(r"\[([^\[\]\n]++)\]\([^()\n]*+(?>(?:\([^()\n]*+\)[^()\n]*+)*)\)")
+_DEFINITION = re.compile(r"^(?![#>|*+\s-]|\d+[.)])(\S[^\n:|]{0,80}?)[ \t]*\n\n?:[ \t]{1,4}(?=\S)", re.MULTILINE)
+"""A term above its definition, as pandoc has it: "Bollard", and ": A post to tie ships to." below it."""
+_TARGET = re.compile(r"(?<!!)\[([^\[\]\n]++)\]\(<?([^()\s<>]++)")
+"""A link with where it leads, in Markdown: "[the form](https://x.example/form)"."""
 _HEADING = re.compile(
     r"^#{1,6}[ \t]++(.+?)(?>(?:(?<![ \t])[ \t]++#*+|(?<![ \t#])#++)?)$|^(\S[^\n]*+)\n(?:=+|-{3,})[ \t]*$", re.MULTILINE
 )
@@ -51,10 +67,17 @@ def load_text(path: Path, max_bytes: int) -> Iterator[Document]:
     What was broken at a fixed width is joined to paragraphs again.
     """
     text = tidy(decode(read_bytes(path, max_bytes), path))
-    marked = heading_at(text.split("\n", 2), 0)
+    if path.suffix.lower() == ".org":
+        yield markdown_document(path, _from_org(text))
+        return
+    first = text.split("\n", 3)
+    is_framed = len(first) > 2 and first[0] == first[2]  # reStructuredText, with a line above its title
+    marked = heading_at(first, 1 if is_framed else 0)
     title = marked if len(marked) <= TITLE_CHARACTERS else ""
     title = title or _title_line([line.strip() for line in text.split("\n")])
     lines = with_rows(_with_causes([_with_boxes(line) for line in text.split("\n")]))
+    if path.suffix.lower() == ".rst":
+        lines = [line if is_row(line) else _SUPERSCRIPT.sub(_raised, line) for line in lines]
     text = tidy("\n".join(with_parents(lines)))
     lines = [line.strip() for line in text.split("\n")]
     if is_hard_wrapped(lines):
@@ -62,6 +85,20 @@ def load_text(path: Path, max_bytes: int) -> Iterator[Document]:
         blocks = [block.split("\n") for block in "\n".join(lines).split("\n\n")]
         text = "\n\n".join("\n".join(block if _is_of_lines(block) else paragraphs(block, known)) for block in blocks)
     yield file_document(path, text, title=title)
+
+
+def _from_org(text: str) -> str:
+    """Return a text of Emacs's Org mode as Markdown: its title, headings, tables and links."""
+    title = _ORG_TITLE.search(text)
+    text = _ORG_HEADING.sub(lambda match: "#" * len(match[1]) + " ", _ORG_TITLE.sub("", text))
+    text = _ORG_RULE.sub(lambda match: match[0].replace("+", "|"), text)
+    text = _ORG_LINK.sub(lambda match: f"[{match[2] or match[1]}]({match[1]})", text)
+    text = _ORG_BLOCK.sub("```", text)
+    return f"# {title[1]}\n\n{text.strip()}" if title else text
+
+
+def _raised(match: re.Match[str]) -> str:
+    return match[1] + raised_behind(match[1], match[2])
 
 
 def _with_boxes(line: str) -> str:
@@ -104,18 +141,25 @@ def _title_line(lines: list[str]) -> str:
 
 def load_markdown(path: Path, max_bytes: int) -> Iterator[Document]:
     """Yield a Markdown file as one document: front matter is metadata, links keep their text, comments go."""
-    raw = clean(decode(read_bytes(path, max_bytes), path))
+    yield markdown_document(path, clean(decode(read_bytes(path, max_bytes), path)))
+
+
+def markdown_document(path: Path, raw: str, report: ReadReport | None = None) -> Document:
+    """Return a text in Markdown as the document of a file."""
     properties, body = _front_matter(raw)
-    parts = enumerate(_fenced_parts(body))
-    text = tidy("".join(part if index % 2 else _with_tables(_prose(part)) for index, part in parts))
+    parts = _fenced_parts(body)
+    links = [(match[1], match[2]) for part in parts[::2] for match in _TARGET.finditer(_without_comments(part))]
+    text = tidy("".join(part if index % 2 else _with_tables(_prose(part)) for index, part in enumerate(parts)))
+    text = "\n".join([text, *([""] if links else []), *link_lines(links)]).rstrip()
     sections = [[match.start(), match[1] or match[2]] for match in _headings(text)]
-    yield file_document(
+    return file_document(
         path,
         text,
         title=str(properties.pop("title", "") or (sections[0][1] if sections else "")),
         date=iso_date(properties.get("date")),
         authors=people(properties.pop("authors", None) or properties.pop("author", None)),
         metadata={**properties, **({"sections": sections} if sections else {})},
+        report=report,
     )
 
 
@@ -148,8 +192,20 @@ def _fenced_parts(text: str) -> list[str]:
 
 
 def _prose(part: str) -> str:
-    """Markdown outside code without link targets, images and comments, its check boxes in words."""
-    return with_typed_boxes(_LINK.sub(r"\1", _IMAGE.sub(r"\1", _without_comments(part))))
+    """Markdown outside code without link targets, images and comments, its check boxes in words, HTML's tables read."""
+    part = _DEFINITION.sub(r"\1: ", part)
+    return with_typed_boxes(_LINK.sub(r"\1", _IMAGE.sub(r"\1", _with_html_tables(_without_comments(part)))))
+
+
+def _with_html_tables(text: str) -> str:
+    """Markdown with the rows of its tables that are written in HTML."""
+    kept, at = [], 0
+    lowered = text.lower()
+    while (start := lowered.find("<table", at)) >= 0 and (end := lowered.find("</table>", start)) >= 0:
+        end += len("</table>")
+        kept += [text[at:start], f"\n\n{readable_text(text[start:end])}\n\n"]
+        at = end
+    return "".join(kept) + text[at:]
 
 
 def _with_tables(part: str) -> str:

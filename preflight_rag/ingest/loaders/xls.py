@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,10 +16,14 @@ from preflight_rag.ingest.loaders.sheets import add_sheet
 from preflight_rag.ingest.loaders.xlsx import load_xlsx, shown
 from preflight_rag.state.errors import EncryptedDocument, UnreadableDocument
 from preflight_rag.state.values import Document
+from preflight_rag.text.legends import raised_behind
 
 if TYPE_CHECKING:
     from xlrd.book import Book
     from xlrd.sheet import Cell, Sheet
+
+_SUPERSCRIPT = 1
+"""A font's `escapement` of characters above the line (Excel file format, "Font")."""
 
 
 def load_xls(path: Path, max_bytes: int) -> Iterator[Document]:
@@ -68,7 +73,10 @@ def load_xls(path: Path, max_bytes: int) -> Iterator[Document]:
 
 def _grid(book: Book, sheet: Sheet) -> list[list[str]]:
     """Return a sheet's cells as they are shown; a merged cell stands in each of its places."""
-    rows = [[_text(book, cell) for cell in sheet.row(number)] for number in range(sheet.nrows)]
+    rows = [
+        [_text(book, cell, _runs(book, sheet, number, place, cell)) for place, cell in enumerate(sheet.row(number))]
+        for number in range(sheet.nrows)
+    ]
     for top, bottom, left, right in sheet.merged_cells:
         if top < len(rows) and left < len(rows[top]):
             for row in rows[top:bottom]:
@@ -76,21 +84,42 @@ def _grid(book: Book, sheet: Sheet) -> list[list[str]]:
     return rows
 
 
-def _text(book: Book, cell: Cell) -> str:
+def _runs(book: Book, sheet: Sheet, row: int, column: int, cell: Cell) -> list[tuple[str, bool]]:
+    """Return the stretches of a text in several fonts, each with whether it stands above the line; [] of another."""
+    changes = [(0, 0), *sheet.rich_text_runlist_map.get((row, column), ())]
+    if len(changes) == 1 or not isinstance(cell.value, str):
+        return []
+    ends = [start for start, _ in changes[1:]] + [len(cell.value)]
+    return [
+        (cell.value[start:end], start > 0 and book.font_list[font].escapement == _SUPERSCRIPT)
+        for (start, font), end in zip(changes, ends, strict=True)
+    ]
+
+
+def _text(book: Book, cell: Cell, runs: Sequence[tuple[str, bool]]) -> str:
     import xlrd
 
+    if runs:
+        text = ""
+        for run, is_raised in runs:
+            text += raised_behind(text[-4:], run) if is_raised else run
+        return one_line(text)
     if cell.ctype in (xlrd.XL_CELL_EMPTY, xlrd.XL_CELL_BLANK):
         return ""
     if cell.ctype == xlrd.XL_CELL_ERROR:
         return str(xlrd.error_text_from_code.get(cell.value, ""))
     if cell.ctype == xlrd.XL_CELL_BOOLEAN:
         return shown(bool(cell.value), "")
+    known = book.format_map.get(book.xf_list[cell.xf_index].format_key) if cell.xf_index is not None else None
     if cell.ctype == xlrd.XL_CELL_DATE:
+        pattern = known.format_str if known else ""
         try:
-            return shown(xlrd.xldate_as_datetime(cell.value, book.datemode), "")
+            if "[h" in pattern.lower() or "[m" in pattern.lower():
+                return shown(timedelta(days=cell.value), pattern)
+            moment = xlrd.xldate_as_datetime(cell.value, book.datemode)
+            return shown(moment.time() if 0 <= cell.value < 1 else moment, pattern)
         except (ValueError, OverflowError, xlrd.XLDateError):
             return f"{cell.value:.10g}"
-    known = book.format_map.get(book.xf_list[cell.xf_index].format_key) if cell.xf_index is not None else None
     value = cell.value
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         value = int(value)

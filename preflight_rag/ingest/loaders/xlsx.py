@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import ZipFile
 
-from preflight_rag.ingest.loaders.fields import file_document, iso_date, one_line, people
+from preflight_rag.ingest.loaders.attachments import embedded_documents
+from preflight_rag.ingest.loaders.fields import file_document, iso_date, link_lines, one_line, people
 from preflight_rag.ingest.loaders.files import open_archive, open_file
 from preflight_rag.ingest.loaders.formulas import WITHOUT_VALUE, Place, computed
 from preflight_rag.ingest.loaders.parts import Parts
@@ -21,6 +22,7 @@ from preflight_rag.ingest.loaders.sheets import MOST_INDENTED, add_sheet
 from preflight_rag.ingest.loaders.xml import core_properties, local, parse_xml
 from preflight_rag.state.errors import DocumentError, UnreadableDocument
 from preflight_rag.state.values import Document
+from preflight_rag.text.legends import raised_behind
 from preflight_rag.text.tables import INDENT
 
 if TYPE_CHECKING:
@@ -35,11 +37,22 @@ _UNSHOWN = re.compile(r'"[^"]*"|\[[^\]]{0,100}\]|\\.|_.|\*.')
 _FORMAT = 100
 """Characters of a number format that are looked at; Excel takes 255."""
 _UNIT = re.compile(r'[0#?]"([^"]{1,20})"$')
+_CONDITION = re.compile(r"\[<=?(\d{1,12})\]")
+"""For which numbers a part of a format is, as in "[<=9999999]###-####;(###) ###-####"."""
+_LITERAL = re.compile(r'"([^"]*)"|\\(.)')
+_MASK = re.compile(r"0{2,}|[(+]?[0#]{1,}(?:[-() /]{1,2}[0#]{1,}){1,5}")
+"""A format that fills digits into a mask: "00000", "000-00-0000"; "# ?/?" is a fraction, "0.00" a decimal."""
+_CODE = re.compile(r"&\[\w+\]|&\"[^\"]{0,60}\"|&K[0-9A-F]{6}|&\d{1,2}|&[A-Z]")
+"""What a header has computed when it is printed, and how it looks: "&P", "&[Page]", "&\"Arial,Bold\""."""
+_CODE_WORDS = re.compile(r"\b(?:page|of|seite|von|sheet)\b", re.IGNORECASE)
+_COMPUTED_ON_OPENING = re.compile(rb'fullCalcOnLoad="(?:1|true)"')
+_ZERO = re.compile(rb"</f>\s*<v>0</v>")
+_SUPERSCRIPT = b'"superscript"'
 _DIGITS = re.compile(r"(?<![#0?,])[#0?,]*[#0?](?:\.([0#?]+))?")
 
 
 def load_xlsx(path: Path, max_bytes: int) -> Iterator[Document]:
-    """Yield the workbook as one document; figures are written as their number format shows them.
+    """Yield the workbook as one document, figures as their number format shows them, then the files inside of it.
 
     Raises:
         EncryptedDocument: It is protected by a password.
@@ -50,24 +63,26 @@ def load_xlsx(path: Path, max_bytes: int) -> Iterator[Document]:
         streamed = sum(part.file_size for part in archive.infolist()) > STREAMED_BYTES
         properties = core_properties(archive)
         beside = _beside(archive)
-    with _opened(path, data_only=True, read_only=streamed) as book:
+        embedded = embedded_documents(path, archive, "xl", properties.get("title", ""), beside.report, max_bytes)
+    with _opened(path, data_only=True, read_only=streamed, rich_text=beside.has_superscripts) as book:
         values: dict[Place, str] = {}
         if beside.has_formulas and not streamed:
             with _opened(path, data_only=False, read_only=False) as written:
-                values = _values(written, _formulas(written, book), beside.report)
+                values = _values(written, _formulas(written, book, beside), beside.report)
         elif beside.has_formulas:
             beside.report.less.append("some formulas have no stored value; open and save the file to have them")
         yield _document(path, book, properties, beside, values)
+    yield from embedded
 
 
 @contextmanager
-def _opened(path: Path, *, data_only: bool, read_only: bool) -> Iterator[Workbook]:
+def _opened(path: Path, *, data_only: bool, read_only: bool, rich_text: bool = False) -> Iterator[Workbook]:
     from openpyxl import load_workbook
 
     with warnings.catch_warnings(), open_file(path) as file:
         warnings.simplefilter("ignore")  # Of extensions that openpyxl does not keep, which matters to writers only.
         try:
-            book = load_workbook(file, data_only=data_only, read_only=read_only, keep_links=False)
+            book = load_workbook(file, data_only=data_only, read_only=read_only, keep_links=False, rich_text=rich_text)
         except DocumentError:
             raise
         except Exception as error:
@@ -85,9 +100,21 @@ class _Beside:
     """What a workbook has beside its cells: words of drawings, and who wrote which threaded comment."""
 
     has_formulas: bool = False
+    """Whether some formula has no stored value."""
+    has_zeros: bool = False
+    """Whether the stored value of some formula is 0."""
+    has_superscripts: bool = False
+    is_computed_on_opening: bool = False
+    """Whether the workbook says that its formulas have to be computed, whose values are 0 until then (XlsxWriter)."""
     lines: list[str] = field(default_factory=list)
     writers: dict[str, str] = field(default_factory=dict)
     report: ReadReport = field(default_factory=ReadReport)
+
+    def look_at(self, sheet: bytes) -> None:
+        """Note what the XML of a sheet, or of the texts of all, has that is read in another way."""
+        self.has_formulas = self.has_formulas or WITHOUT_VALUE.search(sheet) is not None
+        self.has_zeros = self.has_zeros or _ZERO.search(sheet) is not None
+        self.has_superscripts = self.has_superscripts or _SUPERSCRIPT in sheet
 
 
 def _beside(archive: ZipFile) -> _Beside:
@@ -95,12 +122,10 @@ def _beside(archive: ZipFile) -> _Beside:
     people: dict[str, str] = {}
     threads: list[tuple[str, str]] = []
     for name in archive.namelist():
-        if name.startswith("xl/worksheets/") and name.endswith(".xml"):
-            found.has_formulas = found.has_formulas or WITHOUT_VALUE.search(archive.read(name)) is not None
-        elif name.startswith("xl/embeddings/"):
-            found.report.leave_out(
-                f"embedded file {PurePosixPath(name).name}", "files inside of workbooks are not read"
-            )
+        if name == "xl/workbook.xml":
+            found.is_computed_on_opening = _COMPUTED_ON_OPENING.search(archive.read(name)) is not None
+        elif name.startswith(("xl/worksheets/", "xl/sharedStrings")) and name.endswith(".xml"):
+            found.look_at(archive.read(name))
         elif name.startswith(("xl/persons/", "xl/threadedComments/", "xl/drawings/drawing")) and name.endswith(".xml"):
             for each in parse_xml(archive.read(name)).iter():
                 if local(each) == "person":
@@ -110,6 +135,7 @@ def _beside(archive: ZipFile) -> _Beside:
                     threads.append((words, str(each.get("personId"))))
                 elif local(each) in ("pic", "sp"):
                     _add_shape(each, found)
+    found.has_formulas = found.has_formulas or (found.has_zeros and found.is_computed_on_opening)
     found.writers = {words: people.get(person, "") for words, person in threads}
     return found
 
@@ -126,8 +152,9 @@ def _add_shape(shape: _Element, found: _Beside) -> None:
         found.lines += [f"Picture: {described}"] if described else []
 
 
-def _formulas(written: Workbook, book: Workbook) -> dict[Place, str]:
-    """Return the formulas of visible sheets that have no stored value."""
+def _formulas(written: Workbook, book: Workbook, beside: _Beside) -> dict[Place, str]:
+    """Return the formulas of visible sheets that have no stored value, or a 0 that their program did not compute."""
+    missing = (None, 0) if beside.is_computed_on_opening else (None,)
     found: dict[Place, str] = {}
     for sheet in book.worksheets:
         if sheet.sheet_state != "visible":
@@ -136,7 +163,7 @@ def _formulas(written: Workbook, book: Workbook) -> dict[Place, str]:
             for cell in row:
                 formula = getattr(cell.value, "text", cell.value)
                 is_formula = cell.data_type == "f" and isinstance(formula, str)
-                if is_formula and sheet.cell(cell.row, cell.column).value is None:
+                if is_formula and sheet.cell(cell.row, cell.column).value in missing:
                     found[sheet.title, cell.row, cell.column] = formula
     return found
 
@@ -172,6 +199,8 @@ def _document(
             hidden.append(sheet.title)
             continue
         add_sheet(parts, number, one_line(sheet.title), _grid(sheet, values))
+        for line in (*_running(sheet), *_links(sheet)):
+            parts.add(line, "list")
         for line in _comments(sheet, beside.writers):
             report.count("comments")
             parts.add(line)
@@ -193,13 +222,32 @@ def _document(
     )
 
 
+def _links(sheet: Any) -> list[str]:
+    """Return where the links of a sheet's cells lead; a workbook that is read a row at a time does not say it."""
+    cells = (cell for row in sheet.iter_rows() for cell in row) if hasattr(sheet, "merged_cells") else ()
+    return link_lines((str(cell.value or ""), cell.hyperlink.target or "") for cell in cells if cell.hyperlink)
+
+
+def _running(sheet: Any) -> Iterator[str]:
+    """Yield what a sheet prints above and below each page, without numbers of pages and names of files."""
+    for kind, labels in (("Header", ("oddHeader", "firstHeader")), ("Footer", ("oddFooter", "firstFooter"))):
+        seen: set[str] = set()
+        for name in labels:
+            for side in ("left", "center", "right"):
+                written = getattr(getattr(getattr(sheet, name, None), side, None), "text", None)
+                text = one_line(_CODE.sub(" ", str(written or "")))
+                if any(char.isalpha() for char in _CODE_WORDS.sub("", text)) and text not in seen:
+                    seen.add(text)
+                    yield f"{kind}: {text}"
+
+
 def _comments(sheet: Any, writers: Mapping[str, str]) -> Iterator[str]:
     """Yield the comments of a sheet's cells, with who wrote them and what they are on."""
     for row in sheet.iter_rows() if hasattr(sheet, "merged_cells") else ():
         for cell in row:
             if cell.comment is None:
                 continue
-            author, text = one_line(cell.comment.author or ""), str(cell.comment.text)
+            author, text = one_line(cell.comment.author or "").removeprefix("None"), str(cell.comment.text)
             if text.startswith("[Threaded comment]"):  # Excel's advice to older programs stands before it
                 text = text.split("Comment:", 1)[-1]
                 first = one_line(text.split("Reply:", 1)[0])
@@ -230,9 +278,9 @@ def _grid(sheet: Any, values: Mapping[Place, str]) -> list[list[str]]:
 def _indent(cells: Sequence[Any], row: list[str]) -> None:
     """Put `INDENT` before a row's label as often as it is indented, by its format or by spaces."""
     place = next((number for number, text in enumerate(row) if text), None)
-    if place is None or not isinstance(cells[place].value, str):
+    if place is None or not isinstance(cells[place].value, str | list):
         return
-    label = cells[place].value
+    label = str(cells[place].value)
     depth = int(cells[place].alignment.indent or 0) if cells[place].has_style else 0
     row[place] = INDENT * min(depth or len(label) - len(label.lstrip(" ")), MOST_INDENTED) + row[place]
 
@@ -243,13 +291,32 @@ def shown(value: Any, number_format: str) -> str:
         return "TRUE" if value else "FALSE"
     if isinstance(value, datetime):
         return value.date().isoformat() if value.time() == time() else value.isoformat(" ", "minutes")
-    if isinstance(value, date | time):
+    if isinstance(value, time):
+        return value.isoformat("auto" if value.second or "s" in number_format.lower() else "minutes")
+    if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, timedelta):
-        return str(value)
+        return _hours(value, has_seconds="s" in number_format.lower())
     if isinstance(value, int | float):
         return _figure(value, number_format or "General")
-    return one_line(value)
+    return one_line(_with_raised(value) if isinstance(value, list) else value)
+
+
+def _hours(value: timedelta, *, has_seconds: bool) -> str:
+    """Return how long something takes in hours, as timesheets show it: "37:30" is a day and a half and more."""
+    seconds = round(abs(value.total_seconds()))
+    hours, minutes, seconds = seconds // 3600, seconds // 60 % 60, seconds % 60
+    sign = "-" if value < timedelta() else ""
+    return f"{sign}{hours}:{minutes:02}" + (f":{seconds:02}" if has_seconds or seconds else "")
+
+
+def _with_raised(runs: Sequence[Any]) -> str:
+    """Return a text of runs with those above the line written so: "9" and a raised "8" are no 98."""
+    text = ""
+    for run in runs:
+        is_raised = getattr(getattr(run, "font", None), "vertAlign", None) == "superscript"
+        text += raised_behind(text[-4:], str(run)) if is_raised else str(run)
+    return text
 
 
 def _figure(value: float, number_format: str) -> str:
@@ -261,9 +328,36 @@ def _figure(value: float, number_format: str) -> str:
         return f"{value:.10g}" if isinstance(value, float) else str(value)
     places = len(digits[1] or "")
     grouped = "," if "," in digits[0] else ""
+    if float(value).is_integer() and (mask := _mask(value, number_format[:_FORMAT])):
+        return mask
     if "%" in plain:
         return f"{value * 100:{grouped}.{places}f}%"
     unit = _UNIT.search(pattern)
     text = f"{value:{grouped}.{places}f}{unit[1] if unit else ''}"
     sign = "-" if text.startswith("-") and currency else ""
     return f"{sign}{currency.strip()}{text.removeprefix(sign)}" if currency else text
+
+
+def _mask(value: float, number_format: str) -> str:
+    """Return a number as the mask of its format has it, "00417" or "555-123-9876"; "" of another format.
+
+    A key number without its first digits, or a telephone number without its parts, is found by nobody.
+    """
+    sections = number_format.split(";")
+    limit = _CONDITION.match(sections[0])
+    section = sections[0] if limit is None or value <= float(limit[1]) or len(sections) == 1 else sections[1]
+    mask = _LITERAL.sub(lambda match: match[1] or match[2] or "", _CONDITION.sub("", section)).strip()
+    places = mask.count("0") + mask.count("#")
+    if value < 0 or _MASK.fullmatch(mask) is None or (mask.isdigit() and places < 2):
+        return ""
+    digits = str(int(value)).zfill(mask.count("0"))
+    if len(digits) > places and not mask.isdigit():
+        return ""
+    found: list[str] = []
+    for char in reversed(mask):
+        if char not in "0#":
+            found.append(char)
+        elif digits:
+            found.append(digits[-1])
+            digits = digits[:-1]
+    return (digits + "".join(reversed(found))).lstrip("- /")

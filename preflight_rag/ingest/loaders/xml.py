@@ -15,7 +15,7 @@ from lxml import etree
 from lxml.etree import XMLSyntaxError
 
 from preflight_rag.ingest.loaders.files import open_binary
-from preflight_rag.state.errors import UnreadableDocument, UnsupportedDocument
+from preflight_rag.state.errors import UnreadableDocument
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -34,18 +34,12 @@ _XML_ENTITIES = (b"amp", b"lt", b"gt", b"quot", b"apos")
 
 
 def xml_loader(path: Path) -> str:
-    """Name of the loader for an XML file, by its root element: pubmed, jats or html.
+    """Name of the loader for an XML file, by its root element: pubmed, jats, html, or xml_tree for any other.
 
     Raises:
-        UnsupportedDocument: Its root element is of another kind.
         UnreadableDocument: It is not well-formed.
     """
-    root = _root_name(path)
-    if root not in _LOADER_OF:
-        raise UnsupportedDocument(
-            f"{path} is XML of another kind (<{root}>)", help="PubMed records and PMC articles (JATS) are read"
-        )
-    return _LOADER_OF[root]
+    return _LOADER_OF.get(_root_name(path), "xml_tree")
 
 
 def parse_xml(data: bytes) -> _Element:
@@ -78,7 +72,7 @@ def local(element: _Element) -> str:
 
 
 def _root_name(path: Path) -> str:
-    """Local name of the root element, from the beginning of the file."""
+    """Local name of the root element, from the beginning of the file; "" of DocBook, whose article is none of JATS."""
     parser = etree.XMLPullParser(events=("start",), resolve_entities=False, no_network=True, load_dtd=False)
     try:
         with open_binary(path) as file:
@@ -86,7 +80,7 @@ def _root_name(path: Path) -> str:
                 parser.feed(chunk)
                 for _, element in parser.read_events():
                     if isinstance(element, etree._Element):
-                        return local(element)
+                        return "" if "docbook" in str(element.tag) else local(element)
     except (etree.XMLSyntaxError, EOFError, OSError) as error:
         raise UnreadableDocument(f"{path} is not well-formed XML: {error}") from error
     raise UnreadableDocument(f"{path} is not well-formed XML: no element in it")

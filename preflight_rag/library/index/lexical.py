@@ -24,6 +24,7 @@ from preflight_rag.library.index.scored import ScoredRanking
 from preflight_rag.state.errors import unreadable
 from preflight_rag.state.memory import need_memory
 from preflight_rag.text.boolean import Expression, SearchTerm
+from preflight_rag.text.words import without_note_marks
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,13 +71,18 @@ def _added(index: tantivy.Index, passages: Iterable[tuple[int, str, str]]) -> in
     writer = index.writer(heap_size=WRITER_BYTES, num_threads=1)
     count = 0
     for row, title, text in passages:
-        document = tantivy.Document(text=text if text.startswith(title) else f"{title} {text}")
+        document = tantivy.Document(text=whole_text(title, text))
         document.add_unsigned(ROW, row)
         writer.add_document(document)
         count += 1
     writer.commit()
     writer.wait_merging_threads()
     return count
+
+
+def whole_text(title: str, text: str) -> str:
+    """Return the text from which words are counted: title and text, without repeating a title that begins the text."""
+    return without_note_marks(text if text.startswith(title) else f"{title} {text}")
 
 
 class LexicalIndex:

@@ -11,10 +11,10 @@ from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from preflight_rag.library.index.lexical import MAX_TERMS, open_analyser, term_places
+from preflight_rag.library.index.lexical import MAX_TERMS, open_analyser, term_places, whole_text
 from preflight_rag.library.index.scored import ScoredRanking
 from preflight_rag.library.postgres.pieces import passage_texts
-from preflight_rag.library.postgres.postings import bm25, inverse_frequency, living_records, whole_text
+from preflight_rag.library.postgres.postings import bm25, inverse_frequency, living_records
 from preflight_rag.library.postgres.search import LISTS, STATE, no_passages
 from preflight_rag.text.boolean import Expression, SearchTerm
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from preflight_rag.library.index.lexical import MAX_TERMS, open_analyser
+from preflight_rag.library.index.lexical import MAX_TERMS, open_analyser, whole_text
 from preflight_rag.library.index.vocabulary import LONGEST, letters
 from preflight_rag.state.errors import LibraryError
 
@@ -117,11 +117,6 @@ def make_piece(passages: Iterable[tuple[int, int, str, str]]) -> PostingPiece | 
     return PostingPiece(
         lists, count_words((document, title, text) for _, document, title, text in passages), seen, total, first, last
     )
-
-
-def whole_text(title: str, text: str) -> str:
-    """Return the text from which words are counted: title and text, without repeating a title that begins the text."""
-    return text if text.startswith(title) else f"{title} {text}"
 
 
 def count_words(passages: Iterable[tuple[int, str, str]]) -> dict[str, tuple[int, int]]:

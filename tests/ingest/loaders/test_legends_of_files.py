@@ -179,6 +179,21 @@ def answers(path: Path) -> None:
     )
 
 
+def article(path: Path) -> None:
+    path.write_text(
+        "<article><front><article-meta><title-group><article-title>Wells</article-title></title-group></article-meta>"
+        "</front><body><sec><title>Results</title><p>Counts reached 9.4 × 10<sup>8</sup> per litre at loss<sup>"
+        "<xref ref-type='bibr' rid='r1'>3</xref>,<xref ref-type='bibr' rid='r2'>4</xref></sup> of 4 km<sup>2</sup>.</p>"
+        "<table-wrap><label>Table 1</label><caption><p>Depths of wells.</p></caption><table><thead><tr><th>Well</th>"
+        "<th>Depth<sup>a</sup></th><th>Yield</th></tr></thead><tbody><tr><td>Oakham</td><td>42<xref"
+        " ref-type='table-fn' rid='n1'><sup>b</sup></xref></td><td>7<sup>c</sup></td></tr><tr><td>Pinfold<sup><xref"
+        " ref-type='table-fn' rid='n1'>b</xref>,<xref ref-type='table-fn' rid='n2'>*</xref></sup></td><td>37</td>"
+        "<td>mean<sup>c</sup>by hand</td></tr></tbody></table><table-wrap-foot><fn id='n1'><label>b</label><p>"
+        "Measured in 1987.</p></fn><fn id='n2'><label>*</label><p>Dry since.</p></fn><p><sup>a</sup>In feet; <sup>c"
+        "</sup>of one day.</p></table-wrap-foot></table-wrap></sec></body></article>"
+    )
+
+
 FILES: list[tuple[str, Callable[[Path], None], list[str]]] = [
     ("a.csv", csv, ["Orchard: Alder | 2022: 410 | 2023: 395 (a: provisional figure)", "2022: n/a (not assessed)"]),
     ("b.txt", timetable, ["Sun: 09:50 (N: not in winter)", "07:02 (S: school days only)", "08:15 (#: sets down only)"]),
@@ -192,6 +207,11 @@ FILES: list[tuple[str, Callable[[Path], None], list[str]]] = [
     ("j.pdf", printed, ["Rent: 240 (a: paid by the quarter) | Deposit: 480", "Deposit: NA (no deposit asked)"]),
     ("k.pdf", raised_figures, ["Bakery 240¹\nCheese 210"]),
     ("l.md", answers, ["Tern† | Monday: 08:15 | Sunday: 10:00 (S: summer months only) | Note †: carries no cars"]),
+    ("m.nxml", article, [
+        "Well: Oakham | Depthᵃ: 42 (Measured in 1987) (a: In feet) | Yield: 7 (c: of one day)",
+        "Well: Pinfold | Depthᵃ: 37 (a: In feet) | Yield: meanᶜ by hand | Note: Measured in 1987 | Note: Dry since",
+        "ᵇ Measured in 1987.", "* Dry since.", "ᵃ In feet; ᶜ of one day.", "9.4 × 10⁸ per litre at loss³,⁴ of 4 km2.",
+    ]),
 ]  # fmt: skip
 
 

@@ -112,7 +112,7 @@ def test_loop_of_links_ends(tmp_path: Path) -> None:
         ("broken.docx", b"PK\x03\x04 nothing", UnreadableDocument),
         ("broken.xml", b"<a><b></a>", UnreadableDocument),
         ("broken.nxml", b"<article><b></article>", UnreadableDocument),
-        ("other.xml", b"<rss></rss>", UnsupportedDocument),
+        ("other.xml", b"<rss></rss>", EmptyDocument),
         ("truncated.jsonl.gz", gzip.compress(b'{"id": 1, "text": "a"}\n' * 40)[:-9], UnreadableDocument),
         ("not-gzip.jsonl.gz", b'{"id": 1, "text": "a"}', UnreadableDocument),
         ("broken.epub", b"x", UnreadableDocument),

@@ -209,3 +209,18 @@ def test_both_sides_of_a_denial_get_their_line():
 )
 def test_lines_that_deny_are_known_by_their_words(line):
     assert with_denials(f"{line}:\n- food\n- pets") == f"{line}:\n- {line}: food\n- {line}: pets"
+
+
+@pytest.mark.parametrize("marks", [("1.", "2."), ("a)", "b)"), ("(1)", "(2)")])
+def test_numbered_items_stand_with_a_line_that_denies_them(marks):
+    first, second = marks
+    text = f"The plan does not cover:\n{first} storm damage\n{second} pets"
+    assert with_denials(text) == (
+        f"The plan does not cover:\n{first} The plan does not cover: storm damage\n"
+        f"{second} The plan does not cover: pets"
+    )
+
+
+def test_lettered_item_is_no_line_above_the_next_ones():
+    text = "Rules\n\nText of the rules.\n\na) no pets\nb) no cars"
+    assert with_denials(text) == text

@@ -1,0 +1,211 @@
+"""Subtitles, notebooks, feeds, maps, and XML of any kind: what they say is read as what it is.
+
+The files of `made_files/kinds` are by pandoc 2.17 out of one text: DocBook 5 and 4, TEI and a notebook.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from preflight_rag.ingest.loaders import load
+from preflight_rag.ingest.loaders.read_report import READ_REPORT
+from preflight_rag.state.errors import UnreadableDocument
+from preflight_rag.state.values import Document
+
+MADE = Path(__file__).parents[2] / "made_files" / "kinds"
+
+
+def documents(path: Path, text: str) -> list[Document]:
+    path.write_text(text, encoding="utf-8")
+    return [each for each in load(path) if isinstance(each, Document)]
+
+
+def lines(path: Path, text: str) -> list[str]:
+    (document,) = documents(path, text)
+    return [line for line in document.text.split("\n") if line]
+
+
+def test_cues_of_subtitles_are_sentences_with_their_time(tmp_path: Path) -> None:
+    found = lines(
+        tmp_path / "mill.srt",
+        "1\n00:00:01,000 --> 00:00:04,200\nWelcome to the old mill.\n\n"
+        "2\n00:00:04,500 --> 00:00:08,900\n<i>The wheel was built in 1834</i>\nby the brothers Tamm.\n\n"
+        "3\n01:01:10,000 --> 01:01:13,000\n- How deep is the pond?\n- Four metres.\n",
+    )
+    assert found == [
+        "[0:00:01] Welcome to the old mill. The wheel was built in 1834 by the brothers Tamm.",
+        "[1:01:10] - How deep is the pond?",
+        "[1:01:10] - Four metres.",
+    ]
+
+
+def test_transcript_names_who_speaks(tmp_path: Path) -> None:
+    found = lines(
+        tmp_path / "council.vtt",
+        "WEBVTT - Council\n\nNOTE recorded in the hall\n\nSTYLE\n::cue { color: red }\n\n"
+        "00:00.000 --> 00:05.000 align:start\n<v Anna Roth>The bridge is closed\n\n"
+        "00:05.000 --> 00:06.000\n<v Anna Roth>The bridge is closed\n<v Anna Roth>until 9&nbsp;June.\n\n"
+        "00:06.000 --> 00:09.000\n<v.loud Karl Simm>Who <00:07.000>pays?</v>\n",
+    )
+    assert found == [
+        "Note: recorded in the hall",
+        "[0:00:00] Anna Roth said: The bridge is closed until 9 June.",
+        "[0:00:06] Karl Simm said: Who pays?",
+    ]
+
+
+def test_subtitles_without_times_are_refused_with_the_way_out(tmp_path: Path) -> None:
+    (tmp_path / "notes.srt").write_text("Only words.")
+    with pytest.raises(UnreadableDocument, match="no times of subtitles, such as 00:00:04,500"):
+        list(load(tmp_path / "notes.srt"))
+
+
+def test_notebook_has_its_texts_programs_and_outputs(tmp_path: Path) -> None:
+    table = "<table><tr><th>oven</th><th>loaves</th></tr><tr><td>A</td><td>310</td></tr></table>"
+    cells = [
+        {"cell_type": "markdown", "source": ["# Yield\n", "\n", "| Oven | Heat |\n|---|---|\n| B | 236 |"]},
+        {
+            "cell_type": "code",
+            "source": "loss = 2.7  # percent",
+            "outputs": [
+                {"output_type": "stream", "text": ["Oven A loses 4.1 percent\n"]},
+                {"output_type": "execute_result", "data": {"text/html": table, "text/plain": "  oven  loaves"}},
+                {"output_type": "display_data", "data": {"image/png": "iVBOR", "text/plain": "<Figure>"}},
+                {"output_type": "error", "ename": "KeyError", "evalue": "'flour'", "traceback": []},
+            ],
+        },
+    ]
+    (document,) = documents(tmp_path / "lab.ipynb", json.dumps({"cells": cells, "nbformat": 4}))
+    assert document.title == "Yield"
+    for part in ("Oven: B | Heat: 236", "loss = 2.7  # percent", "Oven A loses 4.1 percent", "oven: A | loaves: 310"):
+        assert part in document.text
+    assert "KeyError: 'flour'" in document.text
+    assert "<Figure>" not in document.text
+    assert document.metadata[READ_REPORT]["counts"]["pictures_without_text"] == 1
+
+
+def test_settings_in_xml_are_lines_and_rows(tmp_path: Path) -> None:
+    found = lines(
+        tmp_path / "server.xml",
+        '<?xml version="1.0"?><!-- The key is with Petra --><configuration version="3"><connector name="intranet"'
+        ' port="8443"/><database><host>db-04.local</host><pool min="2" max="18"/></database><users>'
+        '<user id="u1"><name>Adele Kron</name><role>auditor</role></user>'
+        '<user id="u2"><name>Bo Berg</name><role>operator</role></user></users></configuration>',
+    )
+    assert found == [
+        "Comment: The key is with Petra",
+        "connector, name: intranet",
+        "connector, port: 8443",
+        "database, host: db-04.local",
+        "database, pool, min: 2",
+        "database, pool, max: 18",
+        "users, user. | name: Adele Kron | id: u1 | role: auditor",
+        "users, user. | name: Bo Berg | id: u2 | role: operator",
+    ]
+
+
+def test_route_keeps_its_places_and_counts_its_points(tmp_path: Path) -> None:
+    (document,) = documents(
+        tmp_path / "hike.gpx",
+        '<gpx xmlns="http://www.topografix.com/GPX/1/1" version="1.1"><wpt lat="61.2" lon="8.4"><name>Lake hut</name>'
+        '<desc>Closed on Mondays</desc></wpt><wpt lat="61.3" lon="8.5"><name>Spring</name></wpt><trk><name>Day 1</name>'
+        '<trkseg><trkpt lat="61.2" lon="8.4"/><trkpt lat="61.3" lon="8.5"/></trkseg></trk></gpx>',
+    )
+    assert "lat: 61.2 | lon: 8.4 | name: Lake hut | desc: Closed on Mondays" in document.text
+    assert "trk, name: Day 1" in document.text
+    assert document.metadata[READ_REPORT]["left_out"][0]["what"] == "2 points of tracks"
+
+
+def test_features_of_a_map_are_rows(tmp_path: Path) -> None:
+    feature = {
+        "type": "Feature",
+        "properties": {"name": "Town hall", "shelter": True},
+        "geometry": {"type": "Point", "coordinates": [10.39, 63.43]},
+    }
+    way = {**feature, "properties": {"name": "Quay"}, "geometry": {"type": "LineString", "coordinates": [[1, 2]] * 90}}
+    found = lines(tmp_path / "a.geojson", json.dumps({"type": "FeatureCollection", "features": [feature, way]}))
+    assert found[0].endswith("name: Town hall | shelter: true | longitude: 10.39 | latitude: 63.43")
+    assert found[1].endswith("name: Quay | geometry: LineString")
+
+
+@pytest.mark.parametrize(
+    "feed",
+    [
+        "<rss version='2.0'><channel><title>News</title><item><title>Pool opens</title><pubDate>"
+        "Sat, 01 Jun 2024 08:00:00 GMT</pubDate>"
+        "<description>&lt;p&gt;Entry costs &lt;b&gt;4&lt;/b&gt; euros.&lt;/p&gt;</description>"
+        "<category>leisure</category></item><item><title>Bridge</title><description>Closed.</description></item>"
+        "</channel></rss>",
+        "<feed xmlns='http://www.w3.org/2005/Atom'><title>News</title><entry><title>Pool opens</title><updated>"
+        "2024-06-01T08:00:00Z</updated><content type='html'>&lt;p&gt;Entry costs 4 euros.&lt;/p&gt;</content>"
+        "<category term='leisure'/></entry><entry><title>Bridge</title><summary>Closed.</summary></entry></feed>",
+    ],
+)
+def test_each_entry_of_a_feed_is_a_document_with_its_date(tmp_path: Path, feed: str) -> None:
+    pool, bridge = documents(tmp_path / "news.xml", feed)
+    assert (pool.title, pool.date, bridge.title) == ("Pool opens", "2024-06-01", "Bridge")
+    assert pool.text == "Pool opens\n\ncategory: leisure\n\nEntry costs 4 euros."
+    assert pool.id != bridge.id
+
+
+@pytest.mark.parametrize("name", ["organ-docbook.xml", "organ-article.xml", "organ-tei.xml", "organ.ipynb"])
+def test_texts_by_pandoc_are_read_in_their_order(name: str) -> None:
+    (document,) = load(MADE / name)
+    assert isinstance(document, Document)
+    places = [
+        document.text.index(part)
+        for part in (
+            "in March and in September.",
+            "Part: Pipes | Checked: 2023 | Cost: 1,120",
+            "The organ has 1,204 pipes",
+            "Trumpet 8 foot",
+            "tuning = 442",
+        )
+    ]
+    assert places == sorted(places)
+    assert "Counted in 1998." in document.text
+
+
+def test_values_that_yaml_takes_over_stand_with_their_own(tmp_path: Path) -> None:
+    found = lines(
+        tmp_path / "shop.yaml",
+        "defaults: &defaults\n  retries: 3\n  timeout: 45s  # a page\nservices:\n  scanner:\n    <<: *defaults\n"
+        "    port: 7411\n  plotter:\n    <<: *defaults\n    timeout: 90s  # ink\n    port: 7422\n",
+    )
+    assert found[:2] == ["defaults, retries: 3", "defaults, timeout: 45s (a page)"]
+    assert found[2].endswith("key: scanner | retries: 3 | timeout: 45s (a page) | port: 7411")
+    assert found[3].endswith("key: plotter | retries: 3 | timeout: 90s (ink) | port: 7422")
+
+
+def test_numbered_lists_of_a_page_begin_where_it_says(tmp_path: Path) -> None:
+    found = lines(
+        tmp_path / "steps.html",
+        "<html><body><h1>Lock</h1><p>Depth <del>7 m</del> <ins>6 m</ins> at the <abbr title='Upper Lock'>UL</abbr>, so"
+        " says the UL.</p><ol start='5'><li>Call channel 12.</li><li value='9'>Wait.<ul><li>for the light</li></ul>"
+        "Then go.</li></ol><ol type='A' reversed><li>Moor</li><li>Pay</li></ol></body></html>",
+    )
+    assert "Depth 6 m at the UL (Upper Lock), so says the UL." in found
+    for line in ("5. Call channel 12.", "9. Wait.Then go.", "- Wait: for the light", "B. Moor", "A. Pay"):
+        assert line in found, found
+
+
+def test_mailbox_restores_lines_that_begin_as_a_mail_does(tmp_path: Path) -> None:
+    head = "From ann@x.example Mon Jan  8 09:00:00 2024\nFrom: Ann Bly <ann@x.example>\nSubject: Parking\n\n"
+    found = lines(tmp_path / "list.mbox", f"{head}The car park is open.\n\n>From March on it is free.\n\n")
+    assert "From March on it is free." in found
+
+
+def test_card_says_that_a_number_is_for_faxes(tmp_path: Path) -> None:
+    card = "BEGIN:VCARD\nFN:Ngozi Okafor\nTEL;TYPE=WORK,FAX:+47 55\nCATEGORIES:clinic,board\nEND:VCARD\n"
+    assert lines(tmp_path / "a.vcf", card) == [
+        "Contact: Ngozi Okafor | Phone (work, fax): +47 55 | Categories: clinic, board"
+    ]
+
+
+def test_title_of_restructured_text_may_have_a_line_above_it(tmp_path: Path) -> None:
+    (document,) = documents(tmp_path / "lake.rst", "=====\nLakes\n=====\n\nThe lake holds 3 × 10\\ :sup:`8` litres.\n")
+    assert document.title == "Lakes"
+    assert "The lake holds 3 × 10⁸ litres." in document.text
