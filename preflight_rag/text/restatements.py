@@ -22,6 +22,11 @@ LEAST_SHARED = 0.75
 LEAST_WORDS = 6
 """Words of a statement below which its words decide nothing: a bare answer stands in many passages that do not give it.
 Set with the share."""
+_VERB = re.compile(
+    r"\b(?:is|are|was|were|has|have|had|can|could|may|might|must|shall|should|will|would|does|do|did"
+    r"|costs?|gives?|takes?|needs?|comes?|goes|says?|shows?|means?|lies|stands?|holds?|makes?|[a-z]{2,}ed)\b"
+)
+"""A verb: words without one are a bare answer, however many they are."""
 _FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
 
 
@@ -33,7 +38,7 @@ def is_restated(statement: str, title: str, text: str) -> bool:
         title: The title of the passage's document.
         text: The passage.
     """
-    if len(statement.split()) < LEAST_WORDS:
+    if len(statement.split()) < LEAST_WORDS or not _VERB.search(statement):
         return False
     wanted = frozenset(words(statement)) - STOP_WORDS
     names = frozenset(word for name in surface_names(statement) for word in words(" ".join(name)))

@@ -22,6 +22,7 @@ from preflight_rag.text import (
     offices,
     plural,
     question_forms,
+    restatements,
     sentence_fit,
     sentences,
     tables,
@@ -30,6 +31,7 @@ from preflight_rag.text import (
 )
 
 EXAMPLES = [
+    (restatements, "_VERB", "The boiler costs £2,460", "Steelers of the League"),
     (values, "_KIND_OF_DAY", "10 business days", "10 busy days"),
     (names, "_NUMBERED_PLACE", "the rent of flat 5A", "the rent of flat five"),
     (abbreviations, "_STANDS_FOR", " stands for ", " stands on "),

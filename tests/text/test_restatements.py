@@ -30,6 +30,7 @@ def test_a_statement_in_the_words_of_a_sentence_is_restated(statement, title, te
         pytest.param("The new Worcester boiler costs £2,460 fitted", "Your boiler", BOILER, id="another name"),
         pytest.param("In the Alder hut dogs are allowed from May to June", "Huts", DOGS, id="the opposite"),
         pytest.param("The arterial blood pressure of the patients decreased", "Ketamine", PRESSURE, id="a fall"),
+        pytest.param("written notice to the end of a calendar month", "Contract", NOTICE, id="no verb"),
         pytest.param("Calendar month", "Contract", NOTICE, id="a bare answer"),
         pytest.param("The contract began in a calendar month of last year", "Contract", NOTICE, id="other words"),
     ],
