@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class Preflight:
-    """Questions and answers over a library. Open it with `Preflight.open`, as a context manager.
+    """Answers questions over a library. Open one with `Preflight.open`, as a context manager.
 
     Attributes:
         library: The collection.
@@ -296,7 +296,7 @@ class Preflight:
         return self._answer(request, thread_id, on_event)
 
     def try_question(self, question: str, **settings: Unpack[GivenSettings]) -> Answer:
-        """Return what a turn without a language model comes to, which no conversation and no ledger keeps.
+        """Return the answer of one turn without a language model; no conversation and no ledger records the turn.
 
         Args:
             question: What to ask.
@@ -384,14 +384,16 @@ class Preflight:
         purses: Sequence[SharedBudget] = (),
         limit: int | None = None,
     ) -> tuple[str, Usage]:
-        """Return one call of the language model with messages of your own, on the loop that its turns run on.
+        """Call the language model once with the given messages, and return its reply and usage.
+
+        The call runs on the event loop of all turns.
 
         Args:
-            messages: What the model is sent.
-            model: Another model than the application's, by its name.
+            messages: The messages to send.
+            model: The name of another model than the application's.
             sampling: Options of the call, such as `{"temperature": 0.2}`.
-            purses: Who pays for it, besides what a turn may spend.
-            limit: Tokens that its reply is to have at most; None: as the model has it.
+            purses: Shared budgets that count the call, besides the limits of a turn.
+            limit: Most tokens of the reply; None for the model's own limit.
 
         Raises:
             UsageError: There is no language model.
@@ -450,13 +452,13 @@ class Preflight:
         progress: bool = True,
         purses: Sequence[SharedBudget] = (),
     ) -> AsyncGenerator[Event, None]:
-        """`reply` as a stream of events, as `astream` gives them; `purses` pay for its calls, too."""
+        """Yield the events of `reply`, as `astream` does; `purses` are shared budgets that count its calls, too."""
         from preflight_rag.graph.requests import Choose
 
         return self._stream(lambda: Choose(choice, purses), thread_id, tokens=tokens, progress=progress)
 
     def resume(self, thread_id: str, *, on_event: Callable[[Event], None] | None = None) -> Answer:
-        """Finish the thread's last turn where it was cut off."""
+        """Finish the thread's last turn from the stage at which it was interrupted."""
         from preflight_rag.graph.requests import Resume
 
         return self._answer(Resume(), thread_id, on_event)
@@ -464,7 +466,7 @@ class Preflight:
     def astream_resume(
         self, thread_id: str, *, tokens: bool = True, progress: bool = True, purses: Sequence[SharedBudget] = ()
     ) -> AsyncGenerator[Event, None]:
-        """`resume` as a stream of events, as `astream` gives them; `purses` pay for its calls, too."""
+        """Yield the events of `resume`, as `astream` does; `purses` are shared budgets that count its calls, too."""
         from preflight_rag.graph.requests import Resume
 
         return self._stream(lambda: Resume(purses), thread_id, tokens=tokens, progress=progress)
@@ -486,7 +488,7 @@ class Preflight:
         return self._open_turns().ledger
 
     def fork_thread(self, thread_id: str, turn: int, into: str) -> None:
-        """Begin a thread with another one's turns before `turn`, so that its question can be asked in another way.
+        """Begin a thread with a copy of another thread's turns before `turn`, to ask its question differently.
 
         Args:
             thread_id: The conversation, which stays as it is.
@@ -541,11 +543,12 @@ class Preflight:
         self.close()
 
     def _settings(self, changes: Mapping[str, Any]) -> Settings:
+        """Return the application's settings with the given changes, checked."""
         self._check_open()
         return narrowed(self.settings, changes)
 
     def _answer(self, request: Request, thread_id: str | None, on_event: Callable[[Event], None] | None) -> Answer:
-        """Return the answer to a request, for plain code, which waits for the loop that all turns run on."""
+        """Run a request from synchronous code and return its answer, waiting for the loop that all turns run on."""
         wait = self._lock_wait(request)
         turn = self._open_turns().run(
             request, thread_id=thread_id, lock_wait=wait, tokens=on_event is not None, progress=on_event is not None
@@ -555,9 +558,9 @@ class Preflight:
     async def _stream(
         self, request: Callable[[], Request], thread_id: str | None, *, tokens: bool, progress: bool
     ) -> AsyncGenerator[Event, None]:
-        """Yield the events of a request, for asynchronous code.
+        """Yield the events of a request for asynchronous code.
 
-        It is made, and may fail, when the first one is awaited.
+        The request is made, and may fail, when the first event is awaited.
         """
         made = request()
         self._check_open()
@@ -569,6 +572,7 @@ class Preflight:
                 yield event
 
     def _lock_wait(self, request: Request) -> float:
+        """Return how many seconds a request waits for its thread's lock."""
         from preflight_rag.graph.requests import Ask
 
         return (request.settings if isinstance(request, Ask) else self.settings).lock_wait
@@ -582,6 +586,7 @@ class Preflight:
         discard: bool,
         changes: GivenSettings,
     ) -> Ask:
+        """Return the request of a new turn, with the settings changed as given."""
         if isinstance(options, str) or len(options) == 1:
             raise UsageError(
                 f"options={options!r} is not a choice between options",
@@ -646,11 +651,12 @@ class Preflight:
             raise LibraryClosed(f"the application over {self.folder} was closed", help=help)
 
     def _check_keeps_threads(self) -> None:
-        """Refuse to change a copy of conversations as if it were they themselves."""
+        """Raise an error if this is a read-only copy of the conversations: a change of the copy would be lost."""
         if not self.keeps_threads:
             raise LibraryError(f"the conversations of {self.folder} cannot be changed: it is read-only", help=READ_ONLY)
 
     def _open_turns(self) -> Turns:
+        """Return the runner of turns, made at first use."""
         self._check_open()
         with self._opening:
             if self._turns is None:
@@ -658,6 +664,7 @@ class Preflight:
             return self._turns
 
     async def _make_turns(self) -> Turns:
+        """Open the database of conversations and return the runner of turns over it."""
         from preflight_rag.graph.turns import Turns
         from preflight_rag.threads.thread_store import open_thread_store
 
@@ -677,7 +684,7 @@ class Preflight:
 
 
 def _check_address(threads: str | None) -> None:
-    """Raise UsageError unless conversations can be kept there; nothing is opened yet."""
+    """Raise UsageError unless `threads` is a place where conversations can be kept; nothing is opened yet."""
     if threads is not None:
         from preflight_rag.threads.thread_store import check_address
 
@@ -685,7 +692,7 @@ def _check_address(threads: str | None) -> None:
 
 
 def _close_left_open(folder: Path, loop: BackgroundLoop, resources: AsyncExitStack, library: Collection) -> None:
-    """Close what an application leaves open that is collected, or that lives until the program ends, and say so."""
+    """Close, with a warning, the resources of an application that was garbage-collected or left open at exit."""
     with suppress(Exception):  # at the end of the interpreter no thread can be begun any more
         if loop.begun and not loop.is_here():
             loop.call(resources.aclose())
@@ -699,17 +706,17 @@ def _close_left_open(folder: Path, loop: BackgroundLoop, resources: AsyncExitSta
 
 
 async def _close_connections(own: Reader, others: Mapping[str, Reader]) -> None:
-    """Close what readers have opened on the loop that runs; else it stays until Python collects their clients."""
+    """Close the connections that the readers opened on the running event loop."""
     for reader in (own, *others.values()):
         if (aclose := getattr(reader, "aclose", None)) is not None:
             await aclose()
 
 
 async def _answer(turn: AsyncGenerator[Event, None], on_event: Callable[[Event], None] | None = None) -> Answer:
-    """Return the answer that a turn ends with; one that asks the person first is an error here.
+    """Return the answer that a turn ends with, passing each event on.
 
     Raises:
-        ReplyNeeded: The turn asks.
+        ReplyNeeded: The turn asks the person a question first.
     """
     outcome: Event | None = None
     async with aclosing(turn) as events:

@@ -106,6 +106,7 @@ def _line(operation: Operation) -> str:
     """Return a sentence on how the preflight decides and how often it is right."""
 
     def percent(value: float | None) -> str:
+        """Return a share as a percentage."""
         return "–" if value is None else f"{value:.1%}"
 
     return (

@@ -46,11 +46,11 @@ _DATE = re.compile(r"\d{4}(?:-\d\d){0,2}")
 
 @dataclass
 class ComposedAnswer:
-    """One answer of a composed reply: given by context `rank`, and quoted at `span`.
+    """One answer of a composed reply: context `rank` gives it, and its quote is at `span`.
 
     `ranks` are all contexts that give this answer. `noted` is set for answers that come from the comparison of
     contexts, not from a group's reply. An answer is `verified` if its quote, or else words that state it, are in the
-    passage, and, if the answer has numbers, one of them with them.
+    passage, and, if the answer has numbers, at least one of them is there, too.
     """
 
     rank: int
@@ -65,7 +65,7 @@ class ComposedAnswer:
 
 @dataclass
 class ComposedDraft:
-    """The draft, its entries, the gaps that were filled, and the contexts announced as contradicting each other."""
+    """The draft, its entries, the contexts whose answers were missing in a reply, and the announced contradictions."""
 
     draft: Draft
     entries: list[EntryState]
@@ -91,7 +91,7 @@ class Groups:
         return {frozenset((one.a, one.b)) for one in self.relations if one.kind == "counterfactual"}
 
     def further(self, rank: int) -> list[int]:
-        """Return the contexts that were dropped in favour of this one."""
+        """Return the contexts that this one represents, since they were dropped in its favour."""
         return self.organisation["sources"].get(str(rank), [])
 
     def text(self, rank: int) -> str:
@@ -127,7 +127,7 @@ def compose(groups: Groups) -> ComposedDraft:
 
 
 def _items(draft: GroupDraft, groups: Groups, gaps: list[dict[str, str]]) -> list[ComposedAnswer]:
-    """Return the answers of one group, with the noted answer of each context that no answer of the group cites."""
+    """Return the answers of one group, and for each context that none of them cites the answer in its note."""
     items: dict[int, ComposedAnswer] = {}
     loose: list[ComposedAnswer] = []
     for statement, ranks in _statements(draft, groups):
@@ -208,7 +208,7 @@ def _without_label(statement: str, context: ContextNote) -> str:
 
 
 def _noted(rank: int, draft: GroupDraft, groups: Groups) -> ComposedAnswer | None:
-    """Return the answer in a context's note as an item; None if the note has none.
+    """Return the answer in a context's note as a composed answer; None if the note has none.
 
     A note made by rule counts only if the reply was unusable or a relation says that the context answers.
     """
@@ -323,7 +323,7 @@ def _sides(items: Sequence[ComposedAnswer], groups: Groups, *, least: int) -> li
 
 
 def _against(a: ComposedAnswer, b: ComposedAnswer, groups: Groups) -> bool:
-    """Return whether two answers contradict each other: related so, unlike, and about the same thing."""
+    """Return whether two answers contradict each other: by their relation, and about the same thing."""
     if frozenset((a.rank, b.rank)) not in groups.counterfactual:
         return False
     return not _agree(a, b, groups) and not about_different_things(_statement(a, groups), _statement(b, groups))
@@ -336,7 +336,7 @@ def _statement(item: ComposedAnswer, groups: Groups) -> Statement:
 
 
 def _agree(a: ComposedAnswer, b: ComposedAnswer, groups: Groups) -> bool:
-    """Return whether two answers are equal, judged by their contexts' short answers.
+    """Return whether two answers are equal, judged by the short answers of their contexts.
 
     Whole statements share many other words. Two statements that are similar except for some words, where each has words
     of its own, are an edit and not one answer.
@@ -401,7 +401,7 @@ def _are_versions(a: ComposedAnswer, b: ComposedAnswer, groups: Groups) -> bool:
 
 
 def _sure(item: ComposedAnswer, groups: Groups) -> bool:
-    """Return whether the answer of a context is certain."""
+    """Return whether an answer is certain enough to announce a contradiction with it."""
     context = groups.contexts.get(item.rank)
     return context is not None and sure(told=context.told, confidence=context.confidence)
 

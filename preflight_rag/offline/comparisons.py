@@ -21,7 +21,7 @@ from preflight_rag.text.words import words
 
 
 def compare(question: str, fit: SentenceFit, lead: str) -> Draft | None:
-    """Return the answer to a question that compares two things, or a sentence on each; None for any other question.
+    """Return the answer to a question that compares two things, or a sentence about each; else None.
 
     Args:
         question: The question.
@@ -57,12 +57,13 @@ def compare(question: str, fit: SentenceFit, lead: str) -> Draft | None:
 def _of_one(
     fit: SentenceFit, name: Collection[str], other: Collection[str], shared: frozenset[str]
 ) -> list[PlacedSentence]:
-    """Return the sentences about one thing alone that hold most of the question's other words."""
+    """Return the sentences about only one of two things that contain most of the question's other words."""
     own, rival = frozenset(name), frozenset(other)
     every = list(chain.from_iterable(fit.sentences.values()))
     about = [item for item in every if own - rival <= item.covered and not (rival - own) & item.covered]
 
     def shared_words(item: PlacedSentence) -> tuple[int, int]:
+        """Return how many of the question's words a sentence has, with its heading and title, and alone."""
         return len(shared & item.covered), len(shared & item.terms)
 
     most = max(map(shared_words, about), default=(0, 0))
@@ -70,10 +71,7 @@ def _of_one(
 
 
 def _figure(text: str, question: str) -> Amount | None:
-    """Return the only amount of a sentence, beside those that the question names.
-
-    None where there are none or several.
-    """
+    """Return the only amount of a sentence that the question does not name; None without one or with several."""
     named = figures_of(question).amounts
     left = [amount for amount in figures_of(text).amounts if not any(amount.agrees(known) for known in named)]
     return left[0] if len(left) == 1 else None

@@ -57,13 +57,13 @@ _ALIKE = {"spent": "cost", "spend": "cost", "paid": "cost", "expens": "cost", "e
 
 @dataclass(frozen=True)
 class RowComparison:
-    """A comparison of two columns, as index terms of what these are called.
+    """A question that compares two columns row by row; the columns are given as index terms of their names.
 
     Attributes:
-        group: What a row is about.
-        first: The column that is to be above or below; empty where the question leaves it unsaid.
-        second: The column that it is compared with.
-        above: Whether it is to be above.
+        group: The word for the rows.
+        first: The column that has to be above or below the other; empty if the question does not name it.
+        second: The column with which it is compared.
+        above: Whether the first has to be above the second.
     """
 
     group: frozenset[str]
@@ -74,6 +74,7 @@ class RowComparison:
 
 @dataclass(frozen=True)
 class _Line:
+    """A row of a table as a line of a passage, with its parsed cells."""
     source: Source
     text: str
     cells: tuple[Cell, ...]
@@ -81,12 +82,12 @@ class _Line:
 
     @property
     def table(self) -> tuple[str, tuple[str, ...]]:
-        """The document and the columns, which are the same in all rows of a table."""
+        """The document and the columns, by which rows of one table are recognised."""
         return self.source.document_id or self.source.title, tuple(cell.column for cell in self.cells)
 
 
 def row_comparison_of(question: str) -> RowComparison | None:
-    """Return which columns a question compares, row by row; None of another question."""
+    """Return the two columns that a question compares row by row; None for any other question."""
     asked = " ".join(question.split()).rstrip("?!. ")
     if _NEGATED.search(asked):
         return None
@@ -99,12 +100,12 @@ def row_comparison_of(question: str) -> RowComparison | None:
 
 
 def compared_rows(question: str, sources: Sequence[Source], lead: str) -> Draft | None:
-    """Return the rows of a table that fit, or the table's rows to see it in; None where no table has the columns.
+    """Return the rows in which the comparison holds, else rows of the table as evidence; None without such a table.
 
     Args:
-        question: What was asked.
-        sources: Passages, of which the lines that are rows of tables are read.
-        lead: What stands above rows of which it is not known what they show.
+        question: The question.
+        sources: Passages; their lines that are rows of tables are read.
+        lead: The line above rows that are shown without a claim.
     """
     asked = row_comparison_of(question)
     if asked is None:
@@ -144,6 +145,7 @@ def compared_rows(question: str, sources: Sequence[Source], lead: str) -> Draft 
 
 
 def _lines(sources: Sequence[Source]) -> Iterator[_Line]:
+    """Yield the rows of tables in some passages."""
     for source in sources:
         for text in source.text.split("\n"):
             if (row := parse_row(text.strip())) is not None:
@@ -151,13 +153,14 @@ def _lines(sources: Sequence[Source]) -> Iterator[_Line]:
 
 
 def _terms(text: str) -> frozenset[str]:
+    """Return the index terms of a text, with one term for synonyms."""
     return frozenset(_ALIKE.get(term, term) for term in words(text))
 
 
 def _named(cells: Sequence[Cell], terms: frozenset[str]) -> int | None:
-    """Return the place of the only column with all of some words; of several, the one without other words.
+    """Return the index of the only column whose name has all of some words; of several, the one without other words.
 
-    A "reorder level" is also what a table calls "Reorder at".
+    "Reorder at" and "reorder level" name the same column.
     """
     if (place := _place_of(cells, terms)) is None and (bare := terms - _LEVELS):
         place = _place_of(cells, bare)
@@ -165,6 +168,7 @@ def _named(cells: Sequence[Cell], terms: frozenset[str]) -> int | None:
 
 
 def _place_of(cells: Sequence[Cell], terms: frozenset[str]) -> int | None:
+    """Return the index of the column whose name is exactly some terms, else of the only one that contains them."""
     places = [place for place, cell in enumerate(cells) if place and terms <= _terms(cell.column)]
     exact = [place for place in places if terms == _terms(cells[place].column)]
     if len(exact) == 1:
@@ -173,7 +177,7 @@ def _place_of(cells: Sequence[Cell], terms: frozenset[str]) -> int | None:
 
 
 def _has_figures(lines: Sequence[_Line], terms: frozenset[str]) -> bool:
-    """Return whether a column of a table has a figure: "which drugs are under investigation" compares nothing."""
+    """Return whether a named column contains a figure: "which drugs are under investigation" compares nothing."""
     place = _named(lines[0].cells, terms)
     return place is not None and any(bare_figure(line.cells[place].text) for line in lines)
 
@@ -184,11 +188,12 @@ def _is_of_the_kind(asked: RowComparison, line: _Line) -> bool:
 
 
 def _about(line: _Line) -> frozenset[str]:
+    """Return the index terms of a row's first column, caption and document title."""
     return _terms(f"{line.cells[0].column} {line.caption} {line.source.title}")
 
 
 def _columns(asked: RowComparison, lines: Sequence[_Line]) -> tuple[int, int] | None:
-    """Return the places of both columns in all rows of a table; None where the first one is not the only one meant."""
+    """Return the indices of both columns in all rows of a table; None unless each column is named unambiguously."""
     cells = lines[0].cells
     second = _named(cells, asked.second)
     if second is None:
@@ -205,5 +210,6 @@ def _columns(asked: RowComparison, lines: Sequence[_Line]) -> tuple[int, int] | 
 
 
 def _shown(lines: Sequence[_Line], lead: str) -> Draft:
+    """Return the first rows as evidence under a line."""
     quotes = dict.fromkeys((line.source.n, line.text) for line in lines[:MOST_ROWS])
     return evidence(tuple(quotes), lead, why_unclaimed("rows"))

@@ -39,24 +39,24 @@ class _Line:
 
     @property
     def columns(self) -> list[str]:
-        """The names of its columns, without that of the first and those of notes."""
+        """The names of the row's columns, except the first one and those of notes."""
         return [cell.column for cell in self.row.cells[1:] if not is_note(cell.column)]
 
     def is_explained_by(self, text: str) -> bool:
-        """Return whether a line or sentence is a legend's, on a mark of the row."""
+        """Return whether a line or sentence is the part of a legend that explains a mark of the row."""
         return any(explains(text, cell.column, cell.text) for cell in self.row.cells)
 
     def has(self, meaning: str, column: str) -> bool:
-        """Return whether a mark of the row has a meaning, in a column or, where none is named, in any."""
+        """Return whether a mark of the row has a meaning, in a column or, without a column, in any."""
         return any(each == meaning and column in ("", name) for name, each in self.meanings)
 
 
 def explained_rows(question: str, sources: Sequence[Source]) -> Draft | None:
-    """Return the rows with the meaning that a question asks for; None where it names none, or more than that.
+    """Return the rows whose marks have the meaning that a question asks for; None without exactly one such meaning.
 
     Args:
-        question: What was asked.
-        sources: Passages, of which the lines that are rows of tables are read.
+        question: The question.
+        sources: Passages; their lines that are rows of tables are read.
     """
     asked = conditions(question)
     if len(asked) != 1:
@@ -83,11 +83,11 @@ def explained_rows(question: str, sources: Sequence[Source]) -> Draft | None:
 def with_rows_for_legends(
     quotes: Sequence[tuple[int, str]], question: str, sources: Sequence[Source]
 ) -> list[tuple[int, str]]:
-    """Return quotes with rows in the place of lines of a legend: what a mark means says nothing of what has it.
+    """Return quotes with rows in place of a legend's lines: a legend does not say which rows have the mark.
 
     Args:
         quotes: The passage's number, and its line or sentence.
-        question: What was asked.
+        question: The question.
         sources: The passages that were read.
     """
     asked = frozenset(words(question)) - STOP_WORDS
@@ -106,6 +106,7 @@ def with_rows_for_legends(
 
 
 def _lines(source: Source) -> Iterator[_Line]:
+    """Yield the rows of a passage with the meanings of their marks."""
     about = frozenset(words(f"{source.title} {source.heading}"))
     for text in source.text.split("\n"):
         row = parse_row(text.strip())
@@ -118,10 +119,10 @@ def _lines(source: Source) -> Iterator[_Line]:
 
 
 def _meant(condition: Condition, question: str, lines: Sequence[_Line]) -> tuple[tuple[int, bool], str, str] | None:
-    """Return how well a table's only fitting meaning fits a condition, the meaning, and the column named.
+    """Return the only best fitting meaning in a table: how well it fits the condition, its text, and the column.
 
-    How well is how many words it has of it, and whether the question says it word for word: "out of order" is not "in
-    order".
+    The fit is the number of shared words, and whether the question contains the meaning word for word: "out of
+    order" is not "in order".
     """
     columns = list(dict.fromkeys(name for line in lines for name in line.columns if name))
     fitting: list[tuple[tuple[int, bool], str, str]] = []
@@ -142,7 +143,7 @@ def _meant(condition: Condition, question: str, lines: Sequence[_Line]) -> tuple
 
 
 def _names(column: str, terms: frozenset[str] | set[str]) -> bool:
-    """Return whether terms name a column: they have all its words, or the day or month that it abbreviates."""
+    """Return whether terms name a column: they contain all its words, or the day or month that it abbreviates."""
     short = column.casefold().rstrip(".")
     own = frozenset(words(column))
     return bool(own) and (

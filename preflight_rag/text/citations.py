@@ -48,6 +48,7 @@ def separate_marks(text: str) -> str:
     """Return a text with `[1, 4]` and `[2-4]` written as `[1][4]` and `[2][3][4]`."""
 
     def spread(match: re.Match[str]) -> str:
+        """Return a matched mark with one pair of brackets for each number."""
         numbers: list[int] = []
         for part in re.split(r"[,;]", match[1]):
             ends = [int(number) for number in re.findall(r"\d+", part)]

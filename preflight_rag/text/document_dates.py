@@ -175,6 +175,7 @@ def _first(where: str, pattern: re.Pattern[str], *stretches: str) -> FoundDate |
 
 
 def _latest(where: str, pattern: re.Pattern[str], *stretches: str) -> FoundDate | None:
+    """Return the latest date that a pattern finds in texts; None without any."""
     return max(_matches(where, pattern, stretches), key=lambda found: found.date, default=None)
 
 

@@ -68,6 +68,7 @@ def exact_strings(question: str) -> tuple[str, ...]:
 
 
 def _is_exact(word: str, *, alone: bool) -> bool:
+    """Return whether a word of a question must match letter by letter; `alone` if it is called a number."""
     if _FILE.search(word):
         return False
     if word.isdigit():

@@ -182,6 +182,7 @@ def _numbers(tokens: Sequence[str]) -> Counter[str]:
 
 
 def _without_sections(tokens: Sequence[str]) -> list[str]:
+    """Return the words without names of sections, such as "abstract"."""
     return [token for token in tokens if token not in _SECTIONS]
 
 

@@ -232,6 +232,7 @@ def _word_start(text: str, at: int, most: int) -> int:
 
 
 def _word_end(text: str, least: int, at: int) -> int:
+    """Return the end of the last whole word before an offset; the offset if there is none after `least`."""
     found = max(text.rfind(" ", least, at), text.rfind("\n", least, at))
     return found if found > least else at
 

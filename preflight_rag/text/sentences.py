@@ -181,6 +181,7 @@ def _segments(line: str) -> Iterator[str]:
 
 
 def _opens_sentence(line: str, position: int) -> bool:
+    """Return whether a sentence can begin at a position: what follows is not in lower case."""
     return not line[position : position + 2].lstrip()[:1].islower()
 
 

@@ -267,7 +267,7 @@ _MOST_COLUMNS = 200
 
 
 def header_rows(rows: Sequence[Sequence[str]]) -> int:
-    """Return how many of the first rows of a table without a marked header name its columns; 0 if none do."""
+    """Return how many of the first rows name the columns, for a table without a marked header; 0 if none do."""
     return _with_header([[_one_line(cell) for cell in row] for row in rows])[1]
 
 

@@ -269,6 +269,7 @@ class ExternalLibrary(FolderCollection):
 
     @cached_property
     def _splitter(self) -> PassageSplitter:
+        """Return the splitter of returned documents."""
         return open_splitter(DEFAULT_SPLITTER, self.embedder)
 
     def _write(self, chunks: Sequence[Chunk], missing: dict[str, Passage]) -> set[str]:

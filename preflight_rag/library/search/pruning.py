@@ -31,7 +31,7 @@ SCORE = "answerable"
 
 @dataclass(frozen=True)
 class Pruning:
-    """The kept candidates, in order, and the pruned ones."""
+    """The result of pruning: the kept candidates, in order, and the pruned ones."""
 
     kept: list[Candidate]
     pruned: list[PrunedPassage]

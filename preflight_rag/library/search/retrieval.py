@@ -109,7 +109,7 @@ def reference(candidate: Candidate, rank: int, relevance: float | None = None) -
 
 
 def passage_reference(passage: Passage, rank: int) -> PassageRef:
-    """Return a passage that no search ranked in the form of the graph's state."""
+    """Return a passage that no search has ranked, in the form of the graph's state."""
     return reference(Candidate(passage, rank, score=0.0, cosine=0.0), rank)
 
 
@@ -259,6 +259,7 @@ def _as_read(pool: Sequence[AnyCandidate]) -> Sequence[Candidate]:
 
 
 def _is_retracted(candidate: AnyCandidate) -> bool:
+    """Return whether a candidate is from a retracted publication."""
     passage = candidate.passage
     return passage.retracted if isinstance(passage, UnreadPassage) else is_retracted(passage.title)
 
