@@ -33,7 +33,7 @@ from preflight_rag.text.headers import NOTHING_SAYS_IT, UNRESOLVED, why_unclaime
 
 
 async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
-    """Turn the draft into the answer that the person reads."""
+    """Turn the draft into the final answer, with verified citations."""
     context, draft, refs = runtime.context, Draft.load(state["draft"]), state["passage_refs"]
     passages = {ref["rank"]: passage for ref, passage in zip(refs, await context.passages(refs), strict=True)}
     text, notes = attributed(draft.text, passages)
@@ -94,9 +94,9 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
 
 
 def _cites_nothing(draft: Draft, numbers: Mapping[int, int], context: Context) -> bool:
-    """Return whether a language model's answer cites no passage, nor does any that it read say the same.
+    """Return whether a language model's answer cites no passage, and no passage says the same.
 
-    A choice among options is one whatever supports it.
+    A choice among options counts as cited.
     """
     is_answer = draft.claims and draft.found and not draft.choice
     return is_answer and not numbers and not context.reader.by_rule

@@ -107,7 +107,7 @@ def slow_seconds(settings: Settings) -> float:
 
 
 def plan_note(reader: object, chosen: int, wanted: int) -> str:
-    """Return the note on a turn that reads fewer passages than usual because its model is slow."""
+    """Return the note that a turn reads fewer passages than usual because its model is slow."""
     speed = speed_of(reader)
     known = f"reads {speed.reads:,.0f} tokens a second here" if speed else "is slow"
     return f"this model {known}: {chosen} of {wanted} passages"

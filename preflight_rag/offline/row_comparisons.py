@@ -75,6 +75,7 @@ class RowComparison:
 @dataclass(frozen=True)
 class _Line:
     """A row of a table as a line of a passage, with its parsed cells."""
+
     source: Source
     text: str
     cells: tuple[Cell, ...]

@@ -72,6 +72,7 @@ class Condition:
 @dataclass(frozen=True)
 class _Line:
     """A row of a table as a line of a passage, with its parsed cells."""
+
     source: Source
     text: str
     row: TableRow

@@ -131,6 +131,7 @@ class Spacing:
         return self._resume - time.monotonic() if self._resume > deadline else 0.0
 
     def _next(self, per_second: float) -> float:
+        """Return the time at which the next request may start."""
         return max(self._last + ALLOWANCE / per_second, self._resume)
 
     @contextmanager

@@ -31,7 +31,7 @@ is counted on until the model was measured: what it loses may then all be stated
 
 @dataclass(frozen=True)
 class ModelProfile:
-    """How often a model answers correctly, by the place of the passage that answers.
+    """A model's share of right answers by the place of the passage with the answer.
 
     Attributes:
         model: The model's name; empty for the profile of a model that was not measured.
@@ -112,7 +112,7 @@ answer more (59.43 %) than plain reading at its best place is not counted on: an
 
 
 def profile_of(model: str) -> ModelProfile:
-    """Return a model's measured profile; for a model that was not measured, the usual one.
+    """Return a model's measured profile; a typical profile for a model that was not measured.
 
     Raises:
         UsageError: The file with the measurement cannot be read.
@@ -133,7 +133,7 @@ def profile_of(model: str) -> ModelProfile:
 
 
 def profile_of_reader(reader: Reader | None) -> ModelProfile:
-    """Return the profile of the model behind a reader; a reader without a model has none of its own."""
+    """Return the profile of the model behind a reader; a typical one for a reader without a model."""
     return UNMEASURED if reader is None or reader.by_rule else profile_of(reader.name)
 
 

@@ -66,7 +66,7 @@ class RiskTerm:
 
 @dataclass(frozen=True)
 class RiskModel:
-    """A logistic model of the risk, and the threshold at which the route becomes map/reduce.
+    """A logistic model of the risk, and the threshold above which the route becomes map/reduce.
 
     Attributes:
         grounds: What it was calibrated on, as a decision's reason says it.
@@ -152,24 +152,25 @@ class RiskModel:
 
 
 def shipped_model() -> RiskModel:
-    """Return the shipped model that is fitted to all collections."""
+    """Return the shipped model, fitted to all collections."""
     return RiskModel.from_json(_weights()["model"])
 
 
 def shipped(embedder: str) -> RiskModel | None:
-    """Return the shipped model of an embedder, by its revision; None where none was fitted with it."""
+    """Return the shipped model for an embedder, by its revision; None if there is none."""
     model = shipped_model()
     return model if model.embedder == embedder else None
 
 
 def fold(group: str) -> RiskModel | None:
-    """Return the model that was trained without this group of collections; None where there is none."""
+    """Return the model that was trained without one group of collections; None if there is none."""
     found = _weights()["without"].get(group)
     return RiskModel.from_json(found) if found else None
 
 
 @lru_cache(maxsize=1)
 def _weights() -> dict[str, Any]:
+    """Return the shipped weights."""
     found: dict[str, Any] = json.loads(WEIGHTS.read_text(encoding="utf-8"))
     return found
 
@@ -217,7 +218,7 @@ def recalibrate(
     prior: float = PRIOR,
     recall: float = RECALL,
 ) -> RiskModel:
-    """Return the model with new offset, slope and threshold; its weights keep their proportions.
+    """Return the model with a new offset, slope and threshold; its weights keep their proportions.
 
     Args:
         model: What to start from.
@@ -238,7 +239,7 @@ def recalibrate(
 
 
 def choose_threshold(risks: Sequence[float], issues: Sequence[bool], rows: Sequence[float], recall: float) -> float:
-    """Return the largest threshold at which risks >= it include this share of the issues, by the questions' weights."""
+    """Return the largest threshold that includes this share of the issues, by the questions' weights."""
     found = sorted(((risk, row) for risk, issue, row in zip(risks, issues, rows, strict=True) if issue), reverse=True)
     wanted, so_far = recall * sum(row for _, row in found), 0.0
     for risk, row in found:

@@ -259,6 +259,7 @@ def _is_open(scope: Scope) -> bool:
 
 
 def _is_upload(scope: Scope) -> bool:
+    """Return whether the request uploads files."""
     return (scope["path"], scope["method"]) == (UPLOADS, "POST")
 
 

@@ -236,4 +236,5 @@ def _open(folder: Path, url: str | None) -> Iterator[Database]:
 
 
 def _hash(token: str) -> str:
+    """Return the hash of a token, the form in which it is stored."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()

@@ -321,6 +321,7 @@ class EventWriter:
                 yield made
 
     def _silence(self) -> float:
+        """Return the seconds until the next heartbeat or HTML is due."""
         return max(self._due - time.perf_counter(), 0.001) if self._stale else self._heartbeat
 
     def _made(self, item: Item | None) -> bytes:

@@ -138,6 +138,7 @@ def _check_room(files: KeptFiles, request: Request, most: int) -> None:
 
 
 def _disk_full() -> Refused:
+    """Return the error for an upload that the disk has no room for."""
     return Refused(507, "the server's disk is full", help="Make room on it, then send the files again.")
 
 

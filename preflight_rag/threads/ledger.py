@@ -555,8 +555,10 @@ def _names(kind: type) -> list[str]:
 
 
 def _json(value: Any) -> str:
+    """Return a value as JSON, with text for values that JSON does not have."""
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _now() -> str:
+    """Return the present time in ISO 8601, in UTC."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -87,6 +87,7 @@ class SqliteThreadStore:
         values, prune = answered(answer), pruning(turn.thread_id, keep_turns)
 
         def work(connection: sqlite3.Connection) -> None:
+            """Record the answer and prune the thread."""
             self.ledger.change(connection, turn.id, values)
             prune(connection)
 

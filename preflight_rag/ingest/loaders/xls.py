@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def load_xls(path: Path, max_bytes: int) -> Iterator[Document]:
-    """Yield the workbook as one document; one of the newer format under the old ending is read as what it is.
+    """Yield a workbook as one document; a newer format under the old extension is recognised.
 
     Raises:
         EncryptedDocument: It is protected by a password.
@@ -67,7 +67,7 @@ def load_xls(path: Path, max_bytes: int) -> Iterator[Document]:
 
 
 def _grid(book: Book, sheet: Sheet) -> list[list[str]]:
-    """Return a sheet's cells as they are shown; a merged cell stands in each of its places."""
+    """Return a sheet's cells as displayed; a merged cell is repeated in each of its places."""
     rows = [[_text(book, cell) for cell in sheet.row(number)] for number in range(sheet.nrows)]
     for top, bottom, left, right in sheet.merged_cells:
         if top < len(rows) and left < len(rows[top]):
@@ -77,6 +77,7 @@ def _grid(book: Book, sheet: Sheet) -> list[list[str]]:
 
 
 def _text(book: Book, cell: Cell) -> str:
+    """Return a cell's value as displayed."""
     import xlrd
 
     if cell.ctype in (xlrd.XL_CELL_EMPTY, xlrd.XL_CELL_BLANK):
@@ -98,7 +99,7 @@ def _text(book: Book, cell: Cell) -> str:
 
 
 def _letters(column: int) -> str:
-    """Return a column's name, from 0: A, B, ... AA."""
+    """Return the name of a column by its number from 0: A, B, ... AA."""
     name = ""
     column += 1
     while column:

@@ -154,6 +154,7 @@ class ChatReader:
         own = self._instructions
 
         async def ask(some: Sequence[Source]) -> Reply[Draft]:
+            """Ask for an answer from some of the sources."""
             schema = answer_json.schema(some) if self._quotes_by_schema() and not options else None
             prompt = answer_plain.render(
                 question=question, sources=some, options=options, instructions=own, as_json=schema is not None
@@ -168,6 +169,7 @@ class ChatReader:
         """Return the evidence in one partition, and the answer from this partition alone."""
 
         async def ask(some: Sequence[Source]) -> Reply[Extract]:
+            """Ask for the evidence in some of the sources."""
             schema = map_context.schema([source.n for source in some]) if self._by_schema() else None
             prompt = map_context.render(question=question, sources=some, options=options, as_json=schema is not None)
             limit = map_context.reply_tokens(len(some))
@@ -183,6 +185,7 @@ class ChatReader:
         own = self._instructions
 
         async def ask(some: Sequence[Extract]) -> Reply[Draft]:
+            """Ask for an answer from some of the extracts."""
             prompt = reduce_context.render(question=question, extracts=some, options=options, instructions=own)
             return await self._draft(prompt, options, reduce_context.reply_tokens(), divisible=len(some) > 1)
 
@@ -232,6 +235,7 @@ class ChatReader:
         asked, before = await self.plural(question) if plural and len(sources) > 1 else (question, Usage())
 
         async def ask(some: Sequence[Source]) -> Reply[Draft]:
+            """Ask for an answer from some of the contexts."""
             schema = answer_json.schema(some) if self._quotes_by_schema() else None
             prompt = answer_group.render(
                 question=asked, sources=some, instructions=self._instructions, as_json=schema is not None
@@ -337,7 +341,7 @@ class ChatReader:
         return form == "schema" and self._calls.wants_schema()
 
     async def _repair(self, prompt: list[BaseMessage], reply: str, ask: str, limit: int) -> tuple[str, Usage]:
-        """Ask again after an unreadable reply, which is shown to the model; return the new text and its cost."""
+        """Ask again after an unreadable reply, showing it to the model; return the new text and its cost."""
         return await self._call([*prompt, AIMessage(reply), HumanMessage(ask)], limit)
 
     async def _call(

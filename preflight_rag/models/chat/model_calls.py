@@ -223,7 +223,7 @@ class ModelCalls:
         return self._shared.speed.cites
 
     def answered(self, *, cited: bool) -> None:
-        """Keep of an answer as text whether it cites passages."""
+        """Record whether an answer as text cites passages."""
         self._shared.speed.answered(cited=cited)
 
     def _in_form(self, schema: Mapping[str, Any]) -> ModelCalls:
@@ -335,18 +335,22 @@ class ModelCalls:
         loop = asyncio.get_running_loop()
 
         def end_by(when: float) -> None:
+            """End the call at a time on the loop's clock, unless it ends earlier."""
             if not end.expired():  # a call that is being cancelled must not be rescheduled
                 end.reschedule(min(end.when() or inf, when))
 
         def hurry() -> None:
+            """Apply the limit for slow models to the turn, and end the call within it."""
             budget.hurry()
             end_by(loop.time() + max(budget.seconds_left(), 0.0))
 
         def give_up() -> None:
+            """End the call now, because it reads too slowly."""
             budget.hurry()
             end_by(loop.time())
 
         def begins(seconds: float) -> None:
+            """Stop observing when the model begins to write; hurry the turn if the reading was slow."""
             watch.ended()
             if tokens >= LEAST_READ and tokens / seconds < FAST_READING:
                 hurry()

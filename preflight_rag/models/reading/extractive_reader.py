@@ -346,6 +346,7 @@ def _candidates(
     short = (i <= j) & (j - i < MAX_SPAN_TOKENS)
 
     def candidates(i: np.ndarray, j: np.ndarray) -> list[Candidate]:
+        """Return the spans between pairs of first and last tokens, with their scores."""
         margins = np.round(starts[i] + lasts[j] - null, DECIMALS)
         return list(zip(margins.tolist(), begins[i].tolist(), ends[j].tolist(), strict=True))
 

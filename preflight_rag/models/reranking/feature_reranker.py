@@ -91,6 +91,7 @@ class FeatureReranker:
 
     @cached_property
     def _weights(self) -> np.ndarray:
+        """The weights as an array, in the order of `FEATURES`."""
         import numpy as np
 
         return np.array([self.weights.get(name, 0.0) for name in FEATURES])
