@@ -280,10 +280,12 @@ class SystemArms:
         return [group for group in groups if group]
 
     def _vector(self, question: str, source: Source) -> np.ndarray:
+        """Return the mean vector of a context's sentences; zeros without sentences."""
         mean_vector = self._sentences.contexts.read(question, source).mean
         return np.zeros(self._sentences.embedder.dimension) if mean_vector is None else mean_vector
 
     def _similarity(self, question: str, source: Source) -> float:
+        """Return the score of a context's best sentence; 0 without one."""
         best = self._sentences.contexts.read(question, source).best
         return best.score if best else 0.0
 

@@ -87,6 +87,7 @@ class CachedEmbedder(Embedder):
         return np.frombuffer(found, dtype="<f4").reshape(len(keys), self.dimension).astype(np.float32)
 
     def _vector(self, key: bytes) -> bytes | None:
+        """Return a stored vector; None without one."""
         with self._lock:
             row = self._database.execute("SELECT vector FROM vectors WHERE key = ?", (key,)).fetchone()
         return None if row is None else row[0]

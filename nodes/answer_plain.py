@@ -140,10 +140,7 @@ def _begin_reading(state: Chosen, sources: Sequence[Source], context: Context) -
 def _second_look(
     state: Chosen, draft: Draft, sources: Sequence[Source], decision: Mapping[str, Any], context: Context
 ) -> State:
-    """Return the update for an escalation, if the plain answer calls for one; an empty update if it stands.
-
-    Return nothing where it stands.
-    """
+    """Return the update for an escalation, if the plain answer calls for one; an empty update if it stands."""
     question, elsewhere, settings = state["standalone_question"], None, context.settings
     verifiable = draft.found and is_verifiable(draft, {source.n: source.text for source in sources})
     if verifiable and _compares(state, context):
@@ -213,10 +210,7 @@ def _spent_in_vain(call: asyncio.Future[Reply[Draft]], refs: Sequence[PassageRef
 
 
 async def answer_only_group(state: Chosen, context: Context) -> State:
-    """Answer from the only group, whose contexts do not contradict each other, also a multiple-choice question.
-
-    A multiple-choice question is answered from it too.
-    """
+    """Answer from the only group, whose contexts do not contradict each other, also a multiple-choice question."""
     sources = contexts_of(await context.sources(state["passage_refs"]))
     question, options = state["standalone_question"], state["options"]
     reader = instructed(context.reader, state.get("instructions") or "")

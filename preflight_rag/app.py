@@ -370,6 +370,7 @@ class Preflight:
         """
 
         def request() -> Ask:
+            """Return the request of the turn, with the given use of its model."""
             made = self._ask(question, options, history, model, discard, settings)
             return replace(made, use=use) if use else made
 
@@ -416,6 +417,7 @@ class Preflight:
         )
 
         async def replies() -> AsyncGenerator[tuple[str, Usage], None]:
+            """Yield the only reply."""
             yield await reader.sampled(sampling or {}).limited(budget).complete(messages, limit=limit)
 
         async with aclosing(self._loop.iterate(replies())) as made:
@@ -643,9 +645,11 @@ class Preflight:
         return other
 
     def _is_open(self) -> bool:
+        """Return whether the application has not been closed."""
         return self._left_open.alive
 
     def _check_open(self) -> None:
+        """Raise LibraryClosed if the application was closed."""
         if not self._is_open():
             help = "Open it again with Preflight.open; a with block closes it at its end."
             raise LibraryClosed(f"the application over {self.folder} was closed", help=help)

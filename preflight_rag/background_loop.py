@@ -58,6 +58,7 @@ class BackgroundLoop:
         pumping: list[asyncio.Task[Any] | None] = []
 
         async def pump() -> None:
+            """Pass the generator's items to the other loop's queue."""
             pumping.append(asyncio.current_task())
             how = _FAILED
             try:

@@ -126,6 +126,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
+    """Return the module's names, including those imported on first use."""
     return sorted([*globals(), *__all__])
 
 

@@ -196,6 +196,7 @@ def _fusion_weight(name: str, groups: Sequence[Sequence[Sequence[Example]]]) -> 
 
 
 def _dcg(grades: Sequence[float]) -> float:
+    """Return DCG@10 of grades in ranked order."""
     return sum(grade / log2(place + 1) for place, grade in enumerate(grades[:10], 1))
 
 

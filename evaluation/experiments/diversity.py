@@ -311,6 +311,7 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
 
 
 def _by_similarity(case: SelectionCase, k: int | None, budget: int | None) -> list[int]:
+    """Select the candidates most similar to the query, in that order."""
     order = np.argsort(-_cosines(case), kind="stable")
     picks = within_budget([case.tokens[index] for index in order], budget, k=k, fill=case.fill)
     return [int(order[pick]) for pick in picks]
@@ -349,6 +350,7 @@ def _by_fps(alpha: float, window: int | None = None) -> Pick:
 
 
 def _cosines(case: SelectionCase) -> Any:
+    """Return the cosines of the candidates with the query."""
     scales = np.linalg.norm(case.vectors, axis=1) * np.linalg.norm(case.asked)
     return case.vectors @ case.asked / np.where(scales > 0, scales, 1)
 

@@ -303,6 +303,7 @@ def _likeliest(verdict: Sequence[float], classes: Sequence[str]) -> str:
 
 
 def _accuracy(predicted: Sequence[str], gold: Sequence[str], seed: int) -> tuple[Cells, dict[str, Any]]:
+    """Return cells and figures of verdicts: accuracy, macro F1, and the gain over the most frequent verdict."""
     usual = most_frequent(gold)
     found = {
         "accuracy": wilson(sum(a == b for a, b in zip(predicted, gold, strict=True)), len(gold)),

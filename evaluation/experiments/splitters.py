@@ -249,6 +249,7 @@ def _ranked(matrix: np.ndarray, vector: np.ndarray) -> list[int]:
 
 
 def _sizes(counts: Sequence[int]) -> dict[str, float]:
+    """Return the number of chunks, and their mean and extreme sizes in word pieces."""
     values = np.array(counts) if counts else np.zeros(1)
     return {
         "chunks": len(counts),
@@ -259,6 +260,7 @@ def _sizes(counts: Sequence[int]) -> dict[str, float]:
 
 
 def _sizes_table(sizes: Mapping[str, Mapping[str, float]]) -> Table:
+    """Return a table of the chunk sizes of each splitter."""
     columns = tuple(next(iter(sizes.values())))
     note = (
         "Word pieces of the embedder. Of sentence windows: the sentence with its neighbours; the sentence alone is "

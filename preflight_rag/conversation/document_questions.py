@@ -462,6 +462,7 @@ def _of_headings(title: str, passages: Sequence[Passage]) -> Iterator[Candidate]
 
 
 def _is_or_are(label: str) -> str:
+    """Return the verb for a label: "are" if it looks like a plural."""
     return "are" if re.search(r"[^su]s$", label) else "is"
 
 

@@ -140,6 +140,7 @@ def _colouring(graph: nx.Graph, count: int) -> dict[int, int] | None:
     colours: dict[int, int] = {}
 
     def place(i: int) -> bool:
+        """Colour the contexts from the i-th on; return False if that is impossible."""
         if i == len(order):
             return True
         n = order[i]

@@ -41,9 +41,11 @@ def migrate_user_version(connection: sqlite3.Connection, path: Path, steps: Sequ
     """
 
     def version() -> int:
+        """Return the database's version, checked."""
         return check_version(path, connection.execute("PRAGMA user_version").fetchone()[0], len(steps))
 
     def stamp(number: int) -> None:
+        """Record the database's version."""
         connection.execute(f"PRAGMA user_version = {number}")
 
     migrate(connection, steps, version, stamp)

@@ -189,6 +189,7 @@ class ReadAhead:
 
     def _read_file(self, loader: IsolatedLoader, file: _File) -> None:
         """Read a file, and store its items."""
+
         def on_page(done: int, total: int) -> None:
             """Store the progress of reading."""
             self._put(file, PageRead(done, total))

@@ -79,6 +79,7 @@ def _second(request: str, handle: Handler) -> Callable[[Any, Any], Awaitable[Any
 
     async def answer(context: Any, params: Any) -> Any:
         """Handle a request."""
+
         async def report(count: int, note: str) -> None:
             """Send the progress to the client."""
             await context.session.report_progress(count, None, note)

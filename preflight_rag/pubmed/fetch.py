@@ -68,6 +68,7 @@ class FetchResult:
 @dataclass
 class _Harvest:
     """The documents and problems found by all sources so far."""
+
     documents: list[Document] = field(default_factory=list)
     rungs: list[SearchExpression] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)

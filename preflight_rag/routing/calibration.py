@@ -53,10 +53,7 @@ class CalibrationCase:
 
 @dataclass(frozen=True)
 class Operation:
-    """A model's performance on questions, by their weights: shares in [0, 1]; None if they cannot be computed.
-
-    None where there is nothing to divide by.
-    """
+    """A model's performance on questions, by their weights: shares in [0, 1]; None if they cannot be computed."""
 
     threshold: float
     flagged: float
@@ -157,7 +154,7 @@ def check_questions(library: Collection, questions: Sequence[KnownQuestion]) -> 
     """Raise an error if there are too few questions, or the library lacks their documents.
 
     Raises:
-        UsageError: As above.
+        UsageError: One of the two.
     """
     if len(questions) < FEWEST_QUESTIONS:
         raise UsageError(

@@ -308,10 +308,7 @@ def lookup_route(lookup: Lookup, settings: Settings) -> RouteDecision:
 
 
 def unread_note(extracts: Sequence[Mapping[str, Any]]) -> str:
-    """Return a sentence about the partitions that could not be read, given their states; "" if all were read.
-
-    Return "" when all were read.
-    """
+    """Return a sentence about the partitions that could not be read, given their states; "" if all were read."""
     failed = sum(extract["failed"] for extract in extracts)
     if not failed:
         return ""
@@ -351,10 +348,7 @@ def plain_stands(route: str, kept: str) -> Escalation:
 
 
 def fallback_note(escalations: Sequence[Escalation]) -> str:
-    """Return a sentence about a route that gave no result; "" if the turn ended on its chosen route.
-
-    Return "" where the turn ended on its chosen route.
-    """
+    """Return a sentence about a route that gave no result; "" if the turn ended on its chosen route."""
     last = escalations[-1] if escalations else None
     return f"\n\nNote: {last['reason']}." if last and is_fallback(last) and not last.get("silent") else ""
 

@@ -74,9 +74,9 @@ class CompareValue:
     """The expected benefit of COrg for one question.
 
     Attributes:
-        gain: Right answers more than by plain reading, in [-1, 1].
-        calls: Calls more.
-        limit: The score from which on it is worth its calls, in [0, 1].
+        gain: Additional right answers compared with plain reading, in [-1, 1].
+        calls: Additional calls.
+        limit: The score from which COrg is worth these calls, in [0, 1].
     """
 
     gain: float
@@ -88,9 +88,9 @@ def compare_value(score: float, *, usual_limit: float, thoroughness: float) -> C
     """Return the expected benefit of COrg, and the score from which its calls are worth it.
 
     Args:
-        score: Probability that the passages need it (`corg.signals`).
-        usual_limit: The score from which on it is at a thoroughness of one half; 0 is always, 1 never.
-        thoroughness: In [0, 1]: 0 never compares, 1 wherever anything is gained by it.
+        score: Probability that the passages need COrg (`corg.signals`).
+        usual_limit: The limit at a thoroughness of one half; 0 means always, 1 never.
+        thoroughness: In [0, 1]: at 0 COrg is never used, at 1 wherever it gains anything.
     """
     worth = calls_per_right_answer(thoroughness) * COMPARE_WORTH / USUAL_WORTH
     if not 0 < usual_limit < 1 or not worth:  # asked for always or never, whatever it brings

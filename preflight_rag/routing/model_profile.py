@@ -35,14 +35,14 @@ class ModelProfile:
 
     Attributes:
         model: The model's name; empty for the profile of a model that was not measured.
-        grounds: What was measured, as a decision's reason says it.
-        plain: Place of the key passage, from 0 (the first of the passages) to 1 (the last), to the share of right
-            answers in [0, 1] where all passages are read at once; by ascending place, at least two places.
-        map_reduce: Share of right answers where the passages are read in parts, over all places.
-        noticed: Share of the answers that plain reading loses which show it themselves (`NOTICED`), in [0, 1].
-        counts: Questions behind each share of `plain`, in their order; empty where only shares are known.
-        tokens: Tokens that the model read and wrote while it was measured.
-        seconds: Seconds that it took.
+        grounds: The source of the measurement, for a decision's reason.
+        plain: Share of right answers in [0, 1] by the key passage's place, from 0 (the first passage) to 1 (the
+        last), if all passages are read in one call; by ascending place, at least two places.
+        map_reduce: Share of right answers if the passages are read in parts, over all places.
+        noticed: Share of the answers lost by plain reading whose loss is noticeable (`NOTICED`), in [0, 1].
+        counts: Number of questions behind each share of `plain`, in their order; empty if only shares are known.
+        tokens: Tokens that the model read and wrote during the measurement.
+        seconds: Duration of the measurement.
     """
 
     model: str

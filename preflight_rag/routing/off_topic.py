@@ -68,8 +68,8 @@ def bearing_of(
         question: The standalone question.
         refs: The passages.
         sources: Their texts, in the same order.
-        extractive: What reads them; without it what is in doubt is taken to bear on the question.
-        measured: Whether the cosines are those of the embedder that the limits were set with.
+        extractive: The model that reads them; without it, doubtful passages count as relevant.
+        measured: Whether the cosines are those of the embedder for which the limits were set.
     """
     read = readings(question, refs, sources)
     nearness = max((reading.nearness for reading in read), default=0.0)

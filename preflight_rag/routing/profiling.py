@@ -52,10 +52,10 @@ class GapQuestion:
     """A question whose answer is in exactly one of its passages.
 
     Attributes:
-        question: What is asked.
-        value: The number or date that was taken out.
-        key: The passage that holds it.
-        others: Passages that do not, nearest to the sentence first.
+        question: The question.
+        value: The number or date that was taken out of its sentence.
+        key: The passage with the value.
+        others: Passages without it, the nearest to the sentence first.
     """
 
     question: str
@@ -98,15 +98,15 @@ class Profiling:
 
     Attributes:
         model: The model's name.
-        grounds: What the questions are of.
+        grounds: The source of the questions.
         places: The score of each of `PLACES`.
-        parts: Of reading in parts.
-        lost: Wrong answers of plain reading.
-        noticed: Those of them that show it themselves.
-        cut: Replies without an end, judged by what there is of them.
-        failures: Why readings ended without a reply, and how many.
-        spent: What the calls cost, also those that failed.
-        seconds: How long all of it took.
+        parts: The score of reading in parts.
+        lost: Number of wrong answers of plain reading.
+        noticed: Number of these that would have been noticed.
+        cut: Number of incomplete replies, judged by their beginning.
+        failures: The reasons why readings ended without a reply, with their numbers.
+        spent: The cost of all calls, also of failed ones.
+        seconds: The duration of the measurement.
     """
 
     model: str
@@ -155,7 +155,7 @@ def make_gap_questions(library: Collection, count: int, *, seed: int = 0) -> lis
     """Make at most `count` questions from the library's sentences; the same seed gives the same questions.
 
     Raises:
-        UsageError: The library is too small, or none of its sentences serves.
+        UsageError: The library is too small, or has no suitable sentence.
     """
     ids = library.all_passage_ids()
     random.Random(seed).shuffle(ids)  # noqa: S311
@@ -227,7 +227,7 @@ async def _judged(found: Profiling, score: Score, reading: Awaitable[Reply[Draft
     """Return the draft of a reading, or its beginning, and count it; None if there is none.
 
     Raises:
-        ModelError: No other call would succeed either.
+        ModelError: Any other call would fail, too.
     """
     score.wanted += 1
     try:
@@ -250,7 +250,7 @@ async def _in_parts(reader: Reader, question: str, sources: Sequence[Source], se
     """Return the answer reduced from the parts' extracts; a part without one is left out, as in a turn.
 
     Raises:
-        ModelError: No part could be read, or no answer was made of them.
+        ModelError: No part could be read, or they could not be reduced to an answer.
     """
     spent, extracts, failed, read = Usage(), [], None, 0
     for number, ranks in enumerate(partition(len(sources), settings.partition_size), 1):

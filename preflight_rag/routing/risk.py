@@ -69,12 +69,12 @@ class RiskModel:
     """A logistic model of the risk, and the threshold above which the route becomes map/reduce.
 
     Attributes:
-        grounds: What it was calibrated on, as a decision's reason says it.
-        embedder: Revision of the embedder that it was fitted with.
-        bias: The score where every feature has its mean.
-        terms: By feature.
+        grounds: The data that it was calibrated on, for a decision's reason.
+        embedder: Revision of the embedder with which it was fitted.
+        bias: The score if every feature has its mean.
+        terms: The terms of the score, by feature.
         threshold: In [0, 1].
-        event: What the risk is that of, a key of `EVENTS`.
+        event: The event whose risk it is, a key of `EVENTS`.
     """
 
     grounds: str
@@ -221,9 +221,9 @@ def recalibrate(
     """Return the model with a new offset, slope and threshold; its weights keep their proportions.
 
     Args:
-        model: What to start from.
+        model: The model to start from.
         values: The features of each question.
-        issues: Whether the first gold passage stood below the reader's first three.
+        issues: Whether the first gold passage was below the reader's first three.
         rows: Weights of the questions, (n,).
         prior: Penalty of the slope's squared distance from 1.
         recall: Share of the issues that the threshold has to find, on these questions.

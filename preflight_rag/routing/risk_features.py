@@ -131,10 +131,7 @@ def _coverage(
 
 
 def _indexed(asked: Sequence[str], terms: Sequence[PassageTerms]) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return which titles and texts contain each term, (t, n) each; None if the index truncated any text.
-
-    None where the index has cut texts off.
-    """
+    """Return which titles and texts contain each term, (t, n) each; None if the index truncated any text."""
     import numpy as np
 
     vocabulary, positions = terms[0].vocabulary, [each.position for each in terms]

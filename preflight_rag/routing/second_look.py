@@ -69,11 +69,11 @@ def found_elsewhere(
     """Return the answer in an uncited passage that speaks against the given answer; None without one.
 
     Args:
-        question: What was asked.
-        draft: The answer, with marks.
-        sources: All passages that it was made from.
-        extractive: What reads them; nothing where it cannot.
-        sure: As `least_sure` gives it for the model that answered.
+        question: The question.
+        draft: The answer, with its citation marks.
+        sources: All passages from which it was made.
+        extractive: The model that reads them; without a suitable one there is no result.
+        sure: The limit from `least_sure` for the model that answered.
     """
     cited = cited_ranks(draft.text, draft.quotes)
     if not cited:

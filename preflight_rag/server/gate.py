@@ -67,6 +67,7 @@ class Gate:
         self._serving += 1
 
         async def respond(message: Message) -> None:
+            """Send a message of the response, with the security headers."""
             if message["type"] == "http.response.start":
                 seen["status"] = message["status"]
                 _secure(message, scope)
@@ -186,6 +187,7 @@ class Gate:
         read, done, started = 0, False, time.monotonic()
 
         async def limited() -> Message:
+            """Return the next part of the body, within the limits."""
             nonlocal read, done
             if done:
                 return await receive()

@@ -253,6 +253,7 @@ def search(body: SearchBody, service: ServiceOf, user: UserOf) -> dict[str, Any]
     settings = checked_settings(given, service)
 
     def found_with_passages() -> tuple[SearchResult, list[Passage]]:
+        """Search, and read the passages that were found."""
         found = service.preflight.search(body.query, body.k, compare_answers=body.compare_answers, **settings)
         ids = {hit.passage_id for hit in (*found.selected, *found.fused, *found.dense, *found.lexical)}
         return found, service.preflight.library.passages(sorted(ids))

@@ -251,6 +251,7 @@ async def complete(
     thread_id = user.thread(validate_thread_id(shown))
 
     def start() -> AsyncGenerator[Event, None]:
+        """Start the turn."""
         return service.watch.turn(
             conversation.question,
             thread_id=thread_id,
@@ -263,11 +264,13 @@ async def complete(
         )
 
     def remember(text: str, turn: int) -> None:
+        """Remember the thread by its text, for a follow-up."""
         if not given:
             whole = (*conversation.history, ("user", conversation.question), ("assistant", text))
             service.conversations.remember(user.name, whole, shown, turn)
 
     async def cited(outcome: Outcome, text: str) -> tuple[CitedPlace, ...]:
+        """Return the citations' places in the text; none in a reply as JSON."""
         return () if wanted.format else await cited_places(service, outcome, text, str(request.base_url))
 
     writer = Writer(wanted, user)
@@ -293,6 +296,7 @@ async def embeddings(body: EmbeddingsBody, request: Request, service: ServiceOf)
     texts = _texts(body, embedder)
 
     def embed(group: Sequence[str]) -> tuple[list[np.ndarray], int]:
+        """Return the vectors of a group of texts, and their number of tokens."""
         if body.input_type == "query":
             vectors = [embedder.encode_query(text) for text in group]
         else:

@@ -361,6 +361,7 @@ async def finish(turn: RunningTurn, request: Request) -> Outcome:
     """Return a turn's outcome; if the client disconnects, the turn is stopped."""
 
     async def disconnected() -> None:
+        """Wait until the client disconnects."""
         while (await request.receive())["type"] != "http.disconnect":
             pass
 

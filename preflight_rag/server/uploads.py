@@ -190,6 +190,7 @@ async def _take_in(
     failure: Exception | None = None
 
     def on_step(step: UploadStep) -> None:
+        """Report a step from the worker thread."""
         loop.call_soon_threadsafe(steps.put_nowait, step)
 
     try:

@@ -222,6 +222,7 @@ def _comes(connection: socket.socket, seconds: float) -> bool:
 
 class _Http(ThreadingHTTPServer):
     """The HTTP server, with a queue for thousands of connections."""
+
     daemon_threads = True
     block_on_close = False
     request_queue_size = 2048
@@ -235,6 +236,7 @@ class _Http(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     """Answers requests in the form of OpenAI's API."""
+
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     server: _Http
@@ -322,7 +324,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _wait(self, seconds: float) -> bool:
         """Let time pass; return False as soon as the client disconnects or the server closes.
 
-        The connection wakes it when something comes, so that a thousand that wait cost next to nothing.
+        Incoming data end the wait, so that a thousand waiting connections cost next to nothing.
         """
         end = time.monotonic() + seconds
         while not self.server.scripted.closing.is_set():

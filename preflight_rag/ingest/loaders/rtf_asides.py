@@ -43,6 +43,7 @@ class Asides:
 @dataclass
 class _Group:
     """An open group of the file, with what is known of its kind."""
+
     kind: str = ""
     in_table: bool = False
     for_older: bool = False

@@ -134,6 +134,7 @@ def _dialect(path: Path, text: str, separator: str) -> type[csv.Dialect]:
 
     class Dialect(csv.excel):
         """The dialect that was recognised."""
+
         delimiter = chosen
         quotechar = quotation
         skipinitialspace = spaced

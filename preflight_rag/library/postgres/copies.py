@@ -158,6 +158,7 @@ class CopyTables(FoundCopies):
         self._connection.execute("delete from library_document_marks where document = any(%s)", [gone])
 
     def _forget_copies(self, keys: Sequence[int]) -> None:
+        """Delete the marks and copies of some documents."""
         rows = "select row from library_passages where document = any(%s)"
         for statement in (
             f"delete from library_passage_copies where row in ({rows})",

@@ -278,6 +278,7 @@ def _dated(op: Operator, day: PartialDate) -> Predicate:
     """Return a predicate that compares a date with a day."""
 
     def fits(value: object) -> bool:
+        """Return whether a stored date fulfils the comparison."""
         found = known_date(value)
         return found is not None and _compare_dates(op, found, day)
 
@@ -305,6 +306,7 @@ def _equal_to(values: Iterable[object]) -> Predicate:
     days = [day for value in values if (day := known_date(value)) is not None]
 
     def fits(value: object) -> bool:
+        """Return whether a stored value equals one of the values."""
         if value is None:
             return False
         if (number := _number(value)) is not None:
@@ -321,6 +323,7 @@ def _ordered(op: Operator, number: float | None, day: PartialDate | None) -> Pre
     """Return a predicate that compares a value as a number, else as a date."""
 
     def fits(value: object) -> bool:
+        """Return whether a stored value fulfils the comparison."""
         given = _number(value)
         if given is not None and number is not None:
             return {"<": given < number, "<=": given <= number, ">": given > number, ">=": given >= number}[op]
@@ -552,6 +555,7 @@ def _of_json(predicate: Predicate) -> Fits:
     known: dict[tuple[str, Any], bool] = {}
 
     def fits(kind: str, value: Any) -> bool:
+        """Return whether a JSON value, or an entry of it, passes."""
         if (kind, value) not in known:
             known[kind, value] = any(predicate(entry) for entry in _json_entries(kind, value))
         return known[kind, value]

@@ -378,6 +378,7 @@ def _tried_rungs(
     """Return the expressions that a boolean search tries until enough documents are found, with their hits."""
 
     def match(expression: str) -> tuple[Sequence[str], int, str]:
+        """Return the documents in the library that match an expression, and their number."""
         ids, hits = library.match(expression, settings.enough_documents)
         return ids, hits, ""
 

@@ -111,6 +111,7 @@ def of_document(document: Document, count_tokens: Callable[[str], int]) -> list[
     offsets = [offset for offset, _ in sections]
 
     def statement(start: int, end: int) -> Statement:
+        """Return a part of the document's text as a statement."""
         page, section = bisect_right(pages, start) - 1, bisect_right(offsets, start) - 1
         return Statement(
             body=document.text,

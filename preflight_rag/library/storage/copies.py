@@ -89,6 +89,7 @@ class CopyTables(DatabaseFile):
                     self._connection.execute(statement)
 
     def _has_copies(self) -> bool:
+        """Return whether copies have ever been looked for."""
         return bool(self._rows("SELECT 1 FROM sqlite_master WHERE name = 'passage_copies'"))
 
     def passage_copies(self) -> Mapping[int, tuple[int, ...]]:
@@ -139,6 +140,7 @@ class CopyTables(DatabaseFile):
                 self._connection.execute(f"DELETE FROM document_marks WHERE document_id IN ({marks})", chunk)  # noqa: S608
 
     def _forget_copies(self, document_ids: Sequence[str]) -> None:
+        """Delete the marks and copies of some documents."""
         for start in range(0, len(document_ids), CHUNK):
             chunk = document_ids[start : start + CHUNK]
             marks = ",".join("?" * len(chunk))

@@ -61,6 +61,7 @@ class LangChainEmbedder(Embedder):
         return vector
 
     def _encode(self, inputs: Sequence[PassageInput], progress: Progress | None) -> np.ndarray:
+        """Return the vectors of passages, in batches."""
         import numpy as np
 
         texts, parts = cast("Sequence[str]", inputs), []
