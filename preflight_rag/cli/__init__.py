@@ -49,7 +49,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "serve": ("serve", "Serve the library: a web page, an HTTP API, and OpenAI's API for any client of it."),
     "summarize": (
         "summarize",
-        "Summarise a document: the sentences that stand for it best, in their order, and what the model makes of them.",
+        "Summarise a document: its most representative sentences in their order, and the model's summary of them.",
     ),
     "library": ("collection", "Manage the collection of documents."),
     "eval": ("experiments", "Run an experiment over data sets with known answers and report the numbers."),
