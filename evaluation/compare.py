@@ -159,10 +159,9 @@ class Comparison:
             differences: Whether paired differences have lines of their own, without tests.
         """
         nothing = Estimate(float("nan"), float("nan"), float("nan"))
-        lines = [
-            (line, *(number(row.get(name, nothing), percent=percent) for name in self.columns))
-            for line, row in self.estimates.items()
-        ]
+        lines = []
+        for line, row in self.estimates.items():
+            lines.append((line, *(number(row.get(name, nothing), percent=percent) for name in self.columns)))
         if differences:
             for label, tests in self._by_lines().items():
                 shown = {name: number(t.difference, percent=percent, signed=True) for name, t in tests.items()}
@@ -211,7 +210,8 @@ class Comparison:
             percent: Columns of shares, shown times 100.
         """
         tests = {cells[0]: self.tests[name] for name, cells in self.pairs.items()}
-        compared = [column for column in self.columns if any(cell[1] == column for cell in tests)]
+        tested = {column for _, column in tests}
+        compared = [column for column in self.columns if column in tested]
         lines = []
         for line, row in self.estimates.items():
             cells = [number(row[name], percent=name in percent) for name in self.columns]
@@ -274,11 +274,14 @@ class Comparison:
     ) -> BarPlot:
         """Return a bar plot of the means: a group of bars for each column, or, if `turned`, each line."""
         estimates, axis = self.estimates, PlotAxis(label, percent=percent)
+        series = []
         if turned:
-            series = tuple(PlotSeries(name, tuple(row[name] for row in estimates.values())) for name in self.columns)
-            return BarPlot(title, axis, tuple(estimates), series, note=note)
-        series = tuple(PlotSeries(line, tuple(row[name] for name in self.columns)) for line, row in estimates.items())
-        return BarPlot(title, axis, tuple(self.columns), series, note=note)
+            for name in self.columns:
+                series.append(PlotSeries(name, tuple(row[name] for row in estimates.values())))
+            return BarPlot(title, axis, tuple(estimates), tuple(series), note=note)
+        for line, row in estimates.items():
+            series.append(PlotSeries(line, tuple(row[name] for name in self.columns)))
+        return BarPlot(title, axis, tuple(self.columns), tuple(series), note=note)
 
     def lines(
         self,

@@ -194,7 +194,8 @@ class SystemArms:
 
     def arms(self, names: Sequence[str] = SYSTEMS) -> list[Arm]:
         """Return the arms in the order in which they must be asked."""
-        return [self.arm(name) for name in (CORG, *(name for name in names if name != CORG))]
+        others = [name for name in names if name != CORG]
+        return [self.arm(name) for name in (CORG, *others)]
 
     def arm(self, name: str) -> Arm:
         """Return one system as an arm."""

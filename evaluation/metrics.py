@@ -43,7 +43,9 @@ def measure_rankings(
 
     parsed = {name: ir_measures.parse_measure(name) for name in measures}
     asked = {query: dict(qrels.get(query, {})) for query in rankings}
-    run = {query: {name: float(-rank) for rank, name in enumerate(ranking)} for query, ranking in rankings.items()}
+    run = {}
+    for query, ranking in rankings.items():
+        run[query] = {name: float(-rank) for rank, name in enumerate(ranking)}
     values = {name: dict.fromkeys(rankings, 0.0) for name in measures}
     names = {measure: name for name, measure in parsed.items()}
     for metric in ir_measures.iter_calc(list(parsed.values()), asked, run):

@@ -296,7 +296,9 @@ def _events(asked: Sequence[CalibrationQuestion], judged: Sequence[RuleVerdicts]
     for name, here in kinds.items():
         places = [place for place, flag in enumerate(here) if flag]
         share = wilson(len(places), len(asked))
-        flagged = {rule.name: wilson(sum(rule.flagged[place] for place in places), len(places)) for rule in judged}
+        flagged = {}
+        for rule in judged:
+            flagged[rule.name] = wilson(sum(rule.flagged[place] for place in places), len(places))
         cells = (number(one, percent=True) if places else "–" for one in flagged.values())
         rows.append((name, str(len(places)), number(share, percent=True), *cells))
         numbers[name] = {"questions": len(places), "share": share.as_json(), "flagged": figures(flagged)}

@@ -698,10 +698,11 @@ def as_in_the_paper(
         title = f"Answer present before reading{f': {of[:-2]}' if of else ''}"
         tables = [before.means(title, note, head="selection", intervals="", differences=True)]
         figures: dict[str, Any] = {f"{of}{PRESENT}": before.figures}
-        figures[f"{of}tuned for answers"] = {
-            limit: {name: {"alpha": one.alpha, "window": one.window, "value": one.value} for name, one in best.items()}
-            for limit, best in tuned.items()
-        }
+        settings: dict[str, dict[str, Any]] = {limit: {} for limit in tuned}
+        for group, best in tuned.items():
+            for name, one in best.items():
+                settings[group][name] = {"alpha": one.alpha, "window": one.window, "value": one.value}
+        figures[f"{of}tuned for answers"] = settings
         estimates: dict[str, dict[str, Estimate]] = {name: dict(row) for name, row in before.estimates.items()}
         model = ""
         for limit in limits if asking.chat_model is not None else ():

@@ -93,7 +93,8 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
         ("Span recall", rows),
         ("Share of questions with the whole span", [replace(r, score=float((r.score or 0) >= 1)) for r in rows]),
     ):
-        pairs = [(OURS, name) for name in dict.fromkeys(row.arm for row in rows) if name != OURS]
+        arms = dict.fromkeys(row.arm for row in rows)
+        pairs = [(OURS, name) for name in arms if name != OURS]
         compared = compare(values, pairs=pairs, seed=run.seed, wilson=False)
         shown = f"{title}, by tokens of retrieved text"
         tables.append(compared.means(shown, head="splitter", percent=False, intervals="", differences=True))
@@ -266,5 +267,7 @@ def _sizes_table(sizes: Mapping[str, Mapping[str, float]]) -> Table:
         "Word pieces of the embedder. Of sentence windows: the sentence with its neighbours; the sentence alone is "
         "embedded. Special tokens count to fixed chunks, so that the embedder reads all of each."
     )
-    rows = tuple((name, *(f"{value:,}" for value in row.values())) for name, row in sizes.items())
-    return Table("Chunks and their tokens", ("splitter", *columns), rows, note)
+    rows = []
+    for name, row in sizes.items():
+        rows.append((name, *(f"{value:,}" for value in row.values())))
+    return Table("Chunks and their tokens", ("splitter", *columns), tuple(rows), note)

@@ -323,11 +323,16 @@ def side_by_side(question: TrustQuestion, answer: Answer) -> bool:
     """Return whether both sides' answers are in the claim, or in groups of different documents."""
     if len(answer.groups) > 1 and answer.outcome in ("answered", "evidence"):
         of = {cited.n: cited.document_id for cited in answer.citations}
-        cited = [{of[n] for n in group.citations if n in of} for group in answer.groups]
+        cited = []
+        for group in answer.groups:
+            cited.append({of[n] for n in group.citations if n in of})
         if any(a and b and a.isdisjoint(b) for a, b in combinations(cited, 2)):
             return True
     said = headline(answer) if answer.outcome == "answered" else ""
-    return bool(question.answers) and all(any(holds(said, name) for name in names) for names in question.answers)
+    for names in question.answers:
+        if not any(holds(said, name) for name in names):
+            return False
+    return bool(question.answers)
 
 
 def says_all(said: str, answers: Sequence[Sequence[str]], false: Sequence[str]) -> bool:
@@ -336,7 +341,8 @@ def says_all(said: str, answers: Sequence[Sequence[str]], false: Sequence[str]) 
     for names in answers:
         if not any(says(one, names, false) for one in several):
             return False
-    return all(any(says(one, names, false) for names in answers) for one in several)
+    given = [one for one in several if any(says(one, names, false) for names in answers)]
+    return len(given) == len(several)
 
 
 def says(said: str, names: Sequence[str], false: Sequence[str]) -> bool:
@@ -457,12 +463,14 @@ def _tables(judged: Sequence[JudgedAnswer], seed: int) -> tuple[tuple[Table, ...
     lines.append(("error of calibration (ECE), %", number(error, percent=True), f"{len(sure)}"))
     note = "[95 %: Wilson for shares, bootstrap for the error of calibration, in ten bins of equal width.]"
     kinds = [kind for name in KINDS for kind in (name, f"{name}, two passages")]
-    by_kind = [(kind, [item for item in judged if item.kind == kind]) for kind in kinds]
+    by_kind: dict[str, list[JudgedAnswer]] = {kind: [] for kind in kinds}
+    for item in judged:
+        by_kind[item.kind].append(item)
     heads = ("kind", "questions", "claimed %", "claims that are right %", "right passage in three %", "announced")
     figures = {name: estimate.as_json() | {"n": count} for name, (estimate, count) in estimates.items()}
     tables = (
         Table("What is claimed, and is it so", ("measure", "share %", "of"), tuple(lines), note),
-        Table("By kind of question", heads, tuple((kind, *_shares(of)) for kind, of in by_kind if of)),
+        Table("By kind of question", heads, tuple((kind, *_shares(of)) for kind, of in by_kind.items() if of)),
     )
     return tables, figures | {"ECE": error.as_json() | {"n": len(sure)}}
 

@@ -197,7 +197,9 @@ class ReplyCache:
     def _insert(self, connection: sqlite3.Connection) -> None:
         """Insert the unsaved replies into the file."""
         names = ("key", "model", *_COLUMNS)
-        rows = [(key, model, *(getattr(reply, n) for n in _COLUMNS)) for key, (model, reply) in self._unsaved.items()]
+        rows = []
+        for key, (model, reply) in self._unsaved.items():
+            rows.append((key, model, *(getattr(reply, name) for name in _COLUMNS)))
         statement = f"INSERT OR REPLACE INTO replies ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"  # noqa: S608
         with connection:
             connection.executemany(statement, rows)

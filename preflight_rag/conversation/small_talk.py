@@ -110,11 +110,10 @@ def _summary(history: Sequence[Message]) -> str:
 def _shorter(earlier: Earlier) -> str:
     """Return the first sentence of the answer with its marks; of several answers, one line each."""
     if earlier.groups:
-        by_answer = {
-            line: "".join(f"[{n}]" for n in numbers)
-            for line in earlier.answer.splitlines()
-            if (numbers := MARK.findall(line))
-        }
+        by_answer = {}
+        for line in earlier.answer.splitlines():
+            if numbers := MARK.findall(line):
+                by_answer[line] = "".join(f"[{n}]" for n in numbers)
         lines = []
         for label, answer in earlier.groups:
             marks = next((m for line, m in by_answer.items() if beginning(answer, 40).rstrip(". ") in line), "")

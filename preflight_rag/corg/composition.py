@@ -299,10 +299,18 @@ def _paragraphs(items: Sequence[ComposedAnswer], groups: Groups) -> list[str]:
     for item in items:
         if id(item) in done:
             continue
-        together = next((side for side in sides if any(other is item for other in side)), [item])
+        together = _side_of(item, sides)
         done |= {id(other) for other in together}
         out += [_line(item, groups)] if len(together) == 1 else _contradiction(together, groups)
     return out
+
+
+def _side_of(item: ComposedAnswer, sides: Sequence[list[ComposedAnswer]]) -> list[ComposedAnswer]:
+    """Return the set of contradicting answers that an answer is in; without one, the answer alone."""
+    for side in sides:
+        if any(other is item for other in side):
+            return side
+    return [item]
 
 
 def _sides(items: Sequence[ComposedAnswer], groups: Groups, *, least: int) -> list[list[ComposedAnswer]]:

@@ -393,7 +393,7 @@ class RelationGraph:
         """
         of = self._classes()
         had = {of[n] for n in self.pivots if n in of}
-        shown = {n for n in self.relevant if any(kind != "none" for kind in self._asked[n].values())}
+        shown = {n for n in self.relevant if set(self._asked[n].values()) - {"none"}}
         noted = {self._descriptor(n) for n in self.relevant if n in self.notes and of[n] in had}
         rest = [n for n in self.relevant if of[n] not in had]
         another = any(n in shown or (n in self.notes and self._descriptor(n) not in noted) for n in rest)

@@ -277,7 +277,9 @@ def readings(question: str, refs: Sequence[PassageRef], passages: Sequence[Sourc
     cosines = {source.n: ref["cosine"] for ref, source in zip(refs, passages, strict=True)}
     sources = contexts_of(passages)
     worded = [wording(source.title, source.text) for source in sources]
-    shared = [[asked & terms for _, terms in each.sentences] for each in worded]
+    shared = []
+    for each in worded:
+        shared.append([asked & terms for _, terms in each.sentences])
     titles = [asked & each.title for each in worded]
     found = Counter(chain.from_iterable(title.union(*terms) for title, terms in zip(titles, shared, strict=True)))
     weights = {term: math.log(1 + LEAST_COLLECTION / (0.5 + found[term])) for term in sorted(asked)}

@@ -129,7 +129,8 @@ def copy_readable(source: Path, target: sqlite3.Connection) -> int:
                 columns = _same_columns(_columns(connection, table), own.get(table, []))
                 if not columns:
                     continue
-                names, into = (", ".join(f'"{name}"' for name in side) for side in zip(*columns, strict=True))
+                names = ", ".join(f'"{theirs}"' for theirs, _ in columns)
+                into = ", ".join(f'"{ours}"' for _, ours in columns)
                 marks = ", ".join("?" * len(columns))
                 insert = f'INSERT OR IGNORE INTO "{table}" ({into}) VALUES ({marks})'  # noqa: S608  # names of tables
                 for row in _readable_rows(connection, table, names):

@@ -53,7 +53,10 @@ def overheads(reader: Reader, question: str) -> tuple[int, int, int]:
         map_context.render(question=question, sources=[no_source]),
         reduce_context.render(question=question, extracts=[Extract("")]),
     )
-    plain, mapped, reduced = (sum(reader.count_tokens(str(m.text)) for m in messages) for messages in prompts)
+    tokens = []
+    for messages in prompts:
+        tokens.append(sum(reader.count_tokens(str(message.text)) for message in messages))
+    plain, mapped, reduced = tokens
     return plain, mapped, reduced
 
 

@@ -73,7 +73,8 @@ def bearing_of(
     """
     read = readings(question, refs, sources)
     nearness = max((reading.nearness for reading in read), default=0.0)
-    if not read or any(language_of(text) not in READ_LANGUAGES for text in (question, *(s.text for s in sources))):
+    texts = [question, *(source.text for source in sources)]
+    if not read or any(language_of(text) not in READ_LANGUAGES for text in texts):
         return PassageRelevance(nearness, is_none=False)
     if _names_subject(question, sources):
         return PassageRelevance(nearness, is_none=False)

@@ -191,12 +191,9 @@ class ExternalLibrary(FolderCollection):
         scores: dict[str, float | None] = {}
         for group, score in zip(groups, returned.scores, strict=True):
             scores |= {passage.id: score for passage in group if passage.id not in scores}
-        turns = zip_longest(*([passage.id for passage in group] for group in groups))
         names = []
-        for turn in turns:
-            for name in turn:
-                if name is not None:
-                    names.append(name)
+        for turn in zip_longest(*groups):
+            names += [passage.id for passage in turn if passage is not None]
         order = list(dict.fromkeys(names))
         texts = [f"{passage.title} {passage.text}" for passage in passages.values()]
         scored = zip(passages, pool_bm25(words(query.text), texts, positive_idf=True), strict=True)

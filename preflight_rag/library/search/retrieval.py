@@ -335,12 +335,9 @@ def _joined(pools: Sequence[Sequence[AnyCandidate]]) -> Sequence[AnyCandidate]:
     for pool in reversed(pools):
         for candidate in pool:
             known[candidate.passage.id] = candidate
-    turns = zip_longest(*([candidate.passage.id for candidate in pool] for pool in pools[1:]))
     ids = []
-    for turn in turns:
-        for name in turn:
-            if name is not None:
-                ids.append(name)
+    for turn in zip_longest(*pools[1:]):
+        ids += [candidate.passage.id for candidate in turn if candidate is not None]
     names = dict.fromkeys(ids)
     return [known[name] for name in names]
 
