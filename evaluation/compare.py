@@ -168,7 +168,7 @@ class Comparison:
                 lines.append((label, *(shown.get(name, "") for name in self.columns)))
         return Table(title, (head, *self.columns), tuple(lines), f"{note} {intervals}".strip())
 
-    def differences(self, title: str, note: str = "", *, head: str = "") -> Table:
+    def differences(self, title: str, note: str = "") -> Table:
         """Return a table of paired differences in points, one line each, with wins and losses."""
         lines = []
         for name, test in self.tests.items():
@@ -179,9 +179,9 @@ class Comparison:
             f"{note} Difference in points, paired over the questions [95 %: bootstrap]; p: the exact sign test, of "
             f"right and wrong answers McNemar's; p (Holm): corrected for the {len(lines)} comparisons of this table."
         )
-        return Table(title, (head, "difference", "win", "tie", "lose", "p", "p (Holm)"), tuple(lines), note.strip())
+        return Table(title, ("", "difference", "win", "tie", "lose", "p", "p (Holm)"), tuple(lines), note.strip())
 
-    def difference_grid(self, title: str, *, head: str = "systems") -> Table:
+    def difference_grid(self, title: str) -> Table:
         """Return a table with one line for each two compared lines.
 
         Each column has the difference in points and the corrected p-value.
@@ -194,7 +194,7 @@ class Comparison:
             for name in names:
                 cells += [number(tests[name].difference, percent=True, signed=True), p_value(tests[name].holm)]
             lines.append(tuple(cells))
-        heads = [head]
+        heads = ["systems"]
         for name in names:
             heads += [name, "p (Holm)"]
         note = f"Points, paired by question [95 %: bootstrap]; sign tests, corrected for the {len(self.tests)} of this "

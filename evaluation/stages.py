@@ -307,14 +307,14 @@ def map_reduce(reader: Reader, size: int = PARTITION, name: str = MAP_REDUCE) ->
     return Arm(name, answer)
 
 
-def on_passages(arm: Arm, passages: Callable[[Sample, Sequence[Source]], Sequence[Source]], name: str = "") -> Arm:
+def on_passages(arm: Arm, passages: Callable[[Sample, Sequence[Source]], Sequence[Source]]) -> Arm:
     """Return the arm with other passages than all arms share, recorded in its answer."""
 
     async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
         own = tuple(passages(question, sources))
         return replace(await arm.answer(question, own), passages=own)
 
-    return Arm(name or arm.name, answer)
+    return Arm(arm.name, answer)
 
 
 def closed_book(asking: Asking) -> Arm:

@@ -174,8 +174,8 @@ def unknown_document(library: Collection, document_id: str) -> UsageError:
     )
 
 
-def close_matches(name: str, documents: Any, *, most: int = 3) -> list[str]:
-    """Return the ids of the documents whose id, file name or title is most like a name, best first."""
+def close_matches(name: str, documents: Any) -> list[str]:
+    """Return the ids of at most three documents whose id, file name or title is most like a name, best first."""
     from rapidfuzz import fuzz, process
 
     names: dict[str, str] = {}
@@ -183,8 +183,8 @@ def close_matches(name: str, documents: Any, *, most: int = 3) -> list[str]:
         for other in (row["id"], Path(row["id"]).name, row["title"]):
             names.setdefault(other.casefold(), row["id"])
     target = name.strip().casefold()
-    matches = process.extract(target, [*names], scorer=fuzz.ratio, limit=2 * most, score_cutoff=60)
-    return list(dict.fromkeys(names[match] for match, _, _ in matches))[:most]
+    matches = process.extract(target, [*names], scorer=fuzz.ratio, limit=6, score_cutoff=60)
+    return list(dict.fromkeys(names[match] for match, _, _ in matches))[:3]
 
 
 async def summarize(

@@ -223,11 +223,3 @@ def test_summaries_are_not_judged_without_a_model(meetings, settings):
     (report,) = run("summaries", meetings, ["qmsum"], settings)
     assert "No summaries are judged" in report.about
     assert "judged" not in report.figures
-
-
-@pytest.mark.parametrize(("old", "name"), [("splitting", "splitters"), ("hsrdr", "sources")])
-def test_other_names_of_experiments_still_run(old, name, meetings, beir_data, library_cache):
-    settings = ExperimentRun(part="all", library_cache=library_cache)
-    data, dataset = (meetings, "qmsum") if name == "splitters" else (beir_data, "small")
-    (report,) = run(old, data, [dataset], settings)
-    assert report.experiment == name
