@@ -22,7 +22,8 @@ from preflight_rag.library.postgres.store import CHUNK, PostgresStore
 from preflight_rag.library.postgres.vocabulary import PostgresVocabulary
 from preflight_rag.library.postgres.writer import PostgresWriter
 from preflight_rag.library.postgres.writing import ANALYSER
-from preflight_rag.library.search.filters import Filter, FilterIndex
+from preflight_rag.library.search.filter_index import FilterIndex
+from preflight_rag.library.search.filters import Filter
 from preflight_rag.library.search.hybrid import Rankings, again_where_replaced
 from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.library.storage.catalogue import Catalogue
