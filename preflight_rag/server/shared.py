@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 
 from preflight_rag.databases.sqlite_files import check_unused
 from preflight_rag.state.errors import DatabaseCorrupt
-from preflight_rag.threads.ledger import Database, ResultRow
+from preflight_rag.threads.database import Database, ResultRow
 from preflight_rag.threads.thread_store import open_database
 
 log = logging.getLogger("preflight.server")
