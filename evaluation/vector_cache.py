@@ -57,12 +57,12 @@ class CachedEmbedder(Embedder):
         self._database.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID")
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the cache's file."""
         self._database.close()
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The embedder's."""
+        """The tokenizer of the embedder."""
         return self.embedder.tokenizer
 
     def encode_query(self, text: str) -> np.ndarray:

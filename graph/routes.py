@@ -78,7 +78,7 @@ class Edge(Runnable[Any, Any]):
 
 
 def after_rewrite(state: Heard) -> Literal["question", "conversation", "documents", "metadata"]:
-    """Send a question to retrieval.
+    """Return the node that follows `rewrite` for the kind of message.
 
     A message about the conversation or the documents goes to the stage that answers it.
     """

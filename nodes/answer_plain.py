@@ -169,7 +169,7 @@ def _supported(reply: Reply[Draft], sources: Sequence[Source]) -> Reply[Draft]:
 async def _checked_meanwhile(
     state: Chosen, context: Context, sources: Sequence[Source], call: asyncio.Future[Reply[Draft]]
 ) -> RouteDecision:
-    """Return the decision with what the extractive reader finds while the model writes.
+    """Return the route decision that the extractive reader makes while the model already writes its answer.
 
     If the route becomes COrg, the model's call is cancelled.
     """

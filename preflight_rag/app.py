@@ -175,7 +175,7 @@ class Preflight:
     def search(
         self, query: str, k: int | None = None, *, compare_answers: bool = False, **settings: Unpack[GivenWithoutK]
     ) -> SearchResult:
-        """Retrieve only: the rankings, the passages that would go on, and what preflight would do with them.
+        """Retrieve only: return the rankings, the passages that would be read, and the preflight's decision.
 
         Args:
             query: What to search for; it is not rewritten.
@@ -332,7 +332,7 @@ class Preflight:
         use: ModelUse | None = None,
         **settings: Unpack[GivenSettings],
     ) -> Answer:
-        """`ask` for asynchronous code."""
+        """Answer a question as `ask` does, from asynchronous code."""
         turn = self.astream(
             question,
             thread_id=thread_id,
@@ -426,7 +426,7 @@ class Preflight:
     def reply(
         self, thread_id: str, choice: str | Sequence[str], *, on_event: Callable[[Event], None] | None = None
     ) -> Answer:
-        """Answer what the thread's last turn has asked, and go on with that turn.
+        """Answer the clarifying question of a thread's last turn, and finish that turn.
 
         Args:
             thread_id: The conversation.
@@ -442,7 +442,7 @@ class Preflight:
         return self._answer(Choose(choice), thread_id, on_event)
 
     async def areply(self, thread_id: str, choice: str | Sequence[str]) -> Answer:
-        """`reply` for asynchronous code."""
+        """Answer a clarifying question as `reply` does, from asynchronous code."""
         return await _answer(self.astream_reply(thread_id, choice, tokens=False, progress=False))
 
     def astream_reply(
@@ -486,7 +486,7 @@ class Preflight:
 
     @property
     def ledger(self) -> Ledger:
-        """The record of all turns."""
+        """The store of all turns with their answers."""
         return self._open_turns().ledger
 
     def fork_thread(self, thread_id: str, turn: int, into: str) -> None:

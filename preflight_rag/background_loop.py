@@ -32,7 +32,7 @@ class BackgroundLoop:
 
     @property
     def begun(self) -> bool:
-        """Whether anything was run."""
+        """Whether the event loop was started."""
         return self._loop is not None
 
     def is_here(self) -> bool:

@@ -297,7 +297,7 @@ class BudgetUsedUp(ModelError):
 
 
 class TurnError(PreflightError):
-    """The turn has no answer."""
+    """The turn ended without an answer."""
 
 
 class AllPartitionsFailed(TurnError):

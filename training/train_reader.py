@@ -153,7 +153,7 @@ def stages(
 
 
 def _some(found: Sequence[Sample], most: int, rng: random.Random) -> list[Sample]:
-    """Return at most so many samples, drawn at random."""
+    """Return at most `most` of the samples, drawn at random."""
     return rng.sample(found, min(most, len(found)))
 
 

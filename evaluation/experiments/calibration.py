@@ -189,7 +189,7 @@ def _by_iou(asked: Sequence[CalibrationQuestion], threshold: float) -> RuleVerdi
 
 
 def _by_model(asked: Sequence[CalibrationQuestion], name: str, model: RiskModel) -> RuleVerdicts:
-    """Return the verdicts of a risk model."""
+    """Return for each question the risk that a risk model predicts, and whether it reaches the threshold."""
     risks = [model.risk(item.case.values) for item in asked]
     return RuleVerdicts(name, risks, [risk >= model.threshold for risk in risks])
 

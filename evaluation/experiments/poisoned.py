@@ -123,7 +123,7 @@ def kind_of(sample: Sample, answer: Answer) -> str:
 
 
 def _row(sample: Sample, condition: str, arm: str, answer: Answer) -> ScoreRow:
-    """Return what an answer made of the planted passage, as a row."""
+    """Return the score row of an answer, with how it used the planted passage."""
     kind = kind_of(sample, answer)
     details = {
         "question": sample.question,

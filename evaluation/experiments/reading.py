@@ -261,7 +261,7 @@ def selective(confidence: Sequence[float], wrong: Sequence[bool], seed: int) -> 
 
 
 def selective_cells(found: dict[str, Estimate]) -> Cells:
-    """Return the cells of a row."""
+    """Return the estimates of selective answering as cells of a table's row."""
     return tuple(number(estimate, percent=name != "area") for name, estimate in found.items())
 
 

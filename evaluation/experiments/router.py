@@ -410,7 +410,7 @@ def _where(cases: Sequence[RoutingCase], seed: int) -> Table:
 
 
 def _look(cases: Sequence[RoutingCase]) -> list[Table]:
-    """Return tables of what the check notices; empty if no answer could be compared with others."""
+    """Return the tables on how often the second look notices a wrong answer; none if no answer was compared."""
     wrong = [(case.notices, case.lost) for case in cases if case.notices is not None and case.place is not None]
     absent = [case.notices for case in cases if case.notices is not None and case.place is None]
     alarms = [case.alarms for case in cases if case.alarms is not None]

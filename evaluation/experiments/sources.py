@@ -388,7 +388,7 @@ def ladders_of(questions: Sequence[Sample], library: Library, asking: Asking, na
 
 
 def _by(rewriter: str) -> str:
-    """Return who made the ladder, in words."""
+    """Return who wrote the searched expressions: "rules" or the model's name."""
     return "rules" if rewriter == OFFLINE else rewriter
 
 

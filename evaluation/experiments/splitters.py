@@ -56,7 +56,7 @@ class WordPieces:
     ends: Sequence[int]
 
     def count(self, start: int, end: int) -> int:
-        """Return how many begin in a span."""
+        """Return how many word pieces begin in a span."""
         return bisect_left(self.starts, end) - bisect_left(self.starts, start)
 
     def cut(self, start: int, end: int, count: int) -> int:
@@ -77,7 +77,7 @@ class Method:
 
 
 def run(found: DataSet, run: ExperimentRun) -> Report:
-    """Split the sampled documents in each way and compare what the best chunks cover."""
+    """Split the sampled documents with each splitter, and compare how well the best passages cover the answers."""
     samples = found.select(run.part, run.limit)
     with ExitStack() as stack:
         embedder = stack.enter_context(cached_embedder(run))

@@ -122,7 +122,7 @@ class JudgedAnswer:
         return self._within([item.quote for item in self.shown])
 
     def _within(self, texts: Sequence[str]) -> bool | None:
-        """Return whether one of the first citations holds the evidence; None for questions that have no evidence."""
+        """Return whether one of some citations' texts contains the evidence; None for questions without evidence."""
         asked = self.question
         if not asked.answerable or asked.given or asked.kind in ("metadata", "collection"):
             return None
@@ -555,7 +555,7 @@ def _built(documents: Sequence[TrustDocument], name: str, run: ExperimentRun) ->
 
 
 def _searched(found: TrustSet, part: str, run: ExperimentRun) -> list[TrustDocument]:
-    """Return the part's documents.
+    """Return the documents over which a part's questions are asked.
 
     If a run searches few, return those that answer, and records by the hash of their names.
     """

@@ -165,7 +165,7 @@ def _unknown(command: str) -> str:
 
 
 def _next_line() -> str:
-    """Return what the person types next; nothing at the end of the input."""
+    """Return the next line that the user types; "" at the end of the input."""
     try:
         return input("\n> ").strip()
     except EOFError:

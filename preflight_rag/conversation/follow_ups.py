@@ -256,7 +256,7 @@ def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = ())
 
 
 def _stands_alone(text: str) -> bool:
-    """Return whether a message names what it asks about."""
+    """Return whether a message names its subject, so that it can be understood without the conversation."""
     if _OF_NOTHING.match(text[:1].lower() + text[1:]) or _ASKS_ALONE.fullmatch(text.rstrip(" ?.!")):
         return False
     personal = _IMPERSONAL.sub(" ", text)
@@ -305,7 +305,7 @@ def _names_subject(text: str) -> bool:
 
 
 def _named(message: str, question: str, people: Sequence[str]) -> str:
-    """Return the message with the name that its pronoun stands for.
+    """Return the message with its pronoun replaced by the name that the pronoun stands for.
 
     The message is returned unchanged where there is no such name, or more than one.
     """

@@ -162,7 +162,7 @@ def _by_topic(library: Collection, lookup: Lookup, where: Filter | None) -> list
 
 
 def _by_own_name(library: Collection, topic: str, terms: Set[str]) -> list[str]:
-    """Return the document whose own name, such as a trial's acronym or a code, stands in a topic.
+    """Return the document whose own name, such as a trial's acronym or a code, occurs in a topic.
 
     Other papers mention a trial once or twice. A trial's own paper names it from the beginning on: a code
     repeatedly, an acronym with its kind, as in "the SPRUCE study".
@@ -201,7 +201,7 @@ def _beginning(library: Collection, document_id: str) -> set[str]:
 
 
 def _by_identifier(library: Collection, topic: str) -> list[str]:
-    """Return the document whose PMID, PMCID, DOI or file name stands in a topic."""
+    """Return the document whose PMID, PMCID, DOI or file name occurs in a topic."""
     match, file = _IDENTIFIER.search(topic), _FILE.search(topic)
     if not match and not file:
         return []

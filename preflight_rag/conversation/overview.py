@@ -93,7 +93,7 @@ def overview_of(
 
 
 def _kind(title: str, name: str, kind: str, fields: Sequence[str], text: str) -> str:
-    """Return what a document calls itself in its title, its file's name or a short line at its top."""
+    """Return a document's kind, such as "Report", by its title, its file's name or a short line at its top."""
     lines = [line.strip(" #*\t") for line in text.split("\n") if line.strip()][:TOP_LINES]
     short = [line for line in lines if len(line.split()) <= 5 and not re.search(r"[|:#.]", line)]
     if {"doi", "pmid", "pmcid"} & set(fields):

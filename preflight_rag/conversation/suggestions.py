@@ -161,7 +161,7 @@ def topic_of(heading: str) -> str | None:
 
 
 def names_nothing_new(question: str, passages: Sequence[Passage], asked: str) -> bool:
-    """Return whether all names and numbers of a question stand in the passages or in an earlier question."""
+    """Return whether all names and numbers of a question occur in the passages or in an earlier question."""
     if len(question) > LONGEST_QUESTION or question.casefold() == asked.casefold():
         return False
     known = " ".join([asked, *(f"{passage.title} {passage.text}" for passage in passages)]).casefold()

@@ -455,7 +455,7 @@ class PrintedGraph(RelationGraph):
     def absorb(
         self, pivot: int, others: Collection[int], reply: RelationReply, parts: Sequence[Sequence[int]] = ()
     ) -> None:
-        """Make one pass of the outer loop."""
+        """Add the relations of one pivot to the graph, as one pass of Algorithm 1's outer loop does."""
         super().absorb(pivot, others, reply, parts)
         left = []
         for n in others:

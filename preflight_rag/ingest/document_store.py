@@ -88,7 +88,7 @@ class DocumentStore(SettingsStore, Protocol):
     """The interface through which an ingest stores documents and reads the stored ones."""
 
     def document(self, document_id: str) -> StoredDocument | None:
-        """Return the stored state of a document; None where it is not stored."""
+        """Return the stored state of a document; None if it is not stored."""
 
     def origins(self) -> list[tuple[str, str]]:
         """Return `(document id, origin)` of all documents that came from a file."""

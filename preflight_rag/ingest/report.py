@@ -28,7 +28,7 @@ class DocumentCopy:
 
 @dataclass(frozen=True, slots=True)
 class IngestEvent:
-    """One step of an ingest.
+    """A progress event of an ingest.
 
     Attributes:
         stage: "waiting" where another process writes the library, whose folder is the name; "reading" while a file is

@@ -142,7 +142,7 @@ def _distance(asked: Extreme, line: TableLine) -> tuple[int, float]:
 
 
 def _groups(asked: Extreme, line: TableLine) -> list[Cell]:
-    """Return the cells of a row that hold the figure of a group of the kind that is asked for."""
+    """Return the cells of a row whose columns are groups of the kind that is asked for, if they hold figures."""
     cells = [
         cell
         for cell in line.row.cells[1:]

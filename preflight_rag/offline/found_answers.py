@@ -37,7 +37,7 @@ SETTLED = 4
 
 @dataclass(frozen=True)
 class ReadPassage:
-    """A passage with its reading."""
+    """A passage with the extractive reader's result for it."""
 
     source: Source
     reading: PassageReading

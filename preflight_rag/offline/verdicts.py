@@ -70,7 +70,7 @@ NO_FINDING = re.compile(
 
 @dataclass(frozen=True)
 class ReadSentence:
-    """A sentence that was read alone.
+    """A sentence with the extractive reader's result for it alone.
 
     Attributes:
         near: The sentence, with its similarity to the question.

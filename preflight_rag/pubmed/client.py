@@ -338,7 +338,7 @@ class EntrezClient:
         raise PubMedUnavailable(f"NCBI {reason} ({utility}, attempt {attempt} of {self._attempts})", help=_HELP)
 
     def _reply(self, utility: str, sent: dict[str, str], deadline: float) -> bytes:
-        """Return the body of one reply.
+        """Send one request to NCBI, and return the reply's body.
 
         Raises:
             PubMedError: A permanent failure.

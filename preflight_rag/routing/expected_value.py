@@ -179,7 +179,7 @@ def _first(profile: ModelProfile, risk: float, passages: int) -> float:
 
 
 def _looking(profile: ModelProfile, look: Look, first: float, partitions: int) -> tuple[float, float]:
-    """Return the additional right answers and calls of rereading uncited passages."""
+    """Return how many right answers and calls are expected in addition if uncited passages are reread."""
     kept = profile.map_reduce / profile.best if profile.best else 0.0
     itself, noticed = profile.noticed, (1 - profile.noticed) * look.notices
     regained = (itself + noticed * REACHES) * (profile.best - first) * kept - look.alarms * first * (1 - kept)

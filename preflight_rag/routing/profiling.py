@@ -82,7 +82,7 @@ class Score:
     right: int = 0
 
     def count(self, is_right: bool) -> None:
-        """Add one answer."""
+        """Count one answer as right or wrong."""
         self.asked += 1
         self.right += is_right
 

@@ -227,7 +227,7 @@ def session_token(headers: Mapping[str, str]) -> str:
 
 
 def _user(key: Key, *, by_cookie: bool = False) -> User:
-    """Return the user of a key."""
+    """Return the user to whom an API key belongs."""
     return User(key.name, f"{key.name}/", write=key.write, by_cookie=by_cookie, admin=key.admin)
 
 

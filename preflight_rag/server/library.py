@@ -41,7 +41,7 @@ class UnreadPart(BaseModel):
 
 
 class ReadRow(BaseModel):
-    """What was read of a document.
+    """What the loaders read of a document, and what they left out.
 
     `summary` gives the counts in words; `less` says why less was read than one expects of such a file, and is empty if
     nothing is amiss.

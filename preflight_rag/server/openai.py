@@ -233,7 +233,7 @@ async def complete(
     thread_id = user.thread(validate_thread_id(shown))
 
     def start() -> AsyncGenerator[Event, None]:
-        """Start the turn."""
+        """Start the turn that answers the request."""
         return service.watch.turn(
             conversation.question,
             thread_id=thread_id,

@@ -138,7 +138,7 @@ async def respond(body: ResponsesBody, request: Request, service: ServiceOf, use
     thread_id = user.thread(shown)
 
     def start() -> AsyncGenerator[Event, None]:
-        """Start the turn."""
+        """Start the turn that answers the request."""
         return service.watch.turn(
             asked.question,
             thread_id=thread_id,

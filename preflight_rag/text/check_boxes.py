@@ -103,7 +103,7 @@ def _words_of(match: re.Match[str]) -> str:
 
 
 def parted(line: str, usual: Side | None = None) -> str:
-    """Return a line with a semicolon between the items of its boxes, in each of its cells where it is of a table.
+    """Return a form's line with a semicolon between the check boxes' items, cell by cell if it is a table's row.
 
     A box stands before its item, or behind it. Where neither the line nor what is `usual` around it says which, the
     semicolon stands around each box, so that it says nothing of any item.
@@ -126,7 +126,7 @@ def _parted(cell: str, usual: Side | None) -> str:
 
 
 def _side(cell: str, boxes: Sequence[re.Match[str]]) -> Side | None:
-    """Return on which side of its item each box of a cell stands; None where the cell does not say.
+    """Return whether a cell's check boxes stand before or behind their items; None if the cell does not tell.
 
     What a question or a colon ends is no item: "Pets: ☒ yes ☐ no". Between two boxes, the wider space parts items.
     """
@@ -144,7 +144,7 @@ def _side(cell: str, boxes: Sequence[re.Match[str]]) -> Side | None:
 
 
 def _without_remark(text: str) -> str:
-    """Return what stands behind the last box without a remark on how to fill in the form: "(tick one)"."""
+    """Return the text after the last check box without a remark on how to fill in the form, such as "(tick one)"."""
     start = text.rfind("(")
     is_remark = text.endswith(")") and start >= 0 and ")" not in text[start:-1]
     return (text[:start] if is_remark else text).strip(_BETWEEN)

@@ -347,7 +347,7 @@ def _without_genitive(phrase: str) -> str:
 
 
 def _folded(run: Sequence[str]) -> list[str]:
-    """Return the tokens in lower case."""
+    """Return the tokens of a text in lower case."""
     return [token.casefold() for token in run]
 
 

@@ -17,7 +17,7 @@ class ResultRow(Protocol):
     """A row of a result, read by the names of its columns."""
 
     def __getitem__(self, name: str, /) -> Any:
-        """Return a column's value."""
+        """Return the value of the column of a name."""
 
 
 class ResultRows(Protocol):

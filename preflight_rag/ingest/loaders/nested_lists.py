@@ -62,7 +62,7 @@ def with_denials(text: str) -> str:
 
 
 def _line(match: re.Match[str]) -> str:
-    """Return the line above a matched list."""
+    """Return the text that introduces a matched list: the line above it."""
     return match["line"] or match["heading"] or match["short"]
 
 

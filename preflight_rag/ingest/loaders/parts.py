@@ -37,7 +37,7 @@ class Parts:
         self._previous = ""
 
     def joined(self) -> str:
-        """Return the whole text."""
+        """Return the text of all parts, joined."""
         return "".join(self._pieces)
 
     def metadata(self) -> dict[str, Any]:

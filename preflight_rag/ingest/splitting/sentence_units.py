@@ -84,7 +84,7 @@ class UnitReader:
         return units
 
     def _is_short(self, sentence: str, tokens: int) -> bool:
-        """Return whether a sentence of so many tokens within its text has no more than the window by itself.
+        """Return whether a sentence, which has so many tokens within its text, fits into the window by itself.
 
         At its ends it may be divided in another way there; a sentence of half a window cannot come to a whole one.
         """

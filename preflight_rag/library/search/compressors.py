@@ -79,7 +79,7 @@ class TokenBudget(BaseDocumentCompressor):
         return [count(document.page_content) for document in documents]
 
     def _opened(self) -> Embedder:
-        """Return the embedder, opened once."""
+        """Return the embedder; open it when it is first needed."""
         if self._embedder is None:
             if self.embeddings is None and self.library is not None:
                 self._embedder = self.library.embedder

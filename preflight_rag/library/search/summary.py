@@ -100,7 +100,7 @@ class Statement:
 
     @property
     def text(self) -> str:
-        """The statement's words, verbatim."""
+        """The text of the sentences, verbatim."""
         return self.body[self.start : self.end]
 
 
@@ -212,7 +212,7 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _chosen(sentences: Sequence[Statement]) -> list[Statement]:
-    """Return the sentences that can stand alone, each once.
+    """Return the sentences from which a summary may choose, each once.
 
     If there are few, return all with words; if there are none of these, all.
     """
@@ -231,7 +231,7 @@ def _distinct(statements: Sequence[Statement]) -> list[Statement]:
 
 
 def _standing(sentences: Iterable[Statement]) -> list[bool]:
-    """Return which sentences can stand, and are neither in the back matter nor in a caption, which its label opens."""
+    """Return for each sentence whether it may be part of a summary."""
     standing, back, label = [], False, None
     for sentence in sentences:
         text = sentence.text

@@ -95,7 +95,7 @@ class ChatReader:
 
     @property
     def chat_model(self) -> AnyModel:
-        """The underlying model."""
+        """The LangChain chat model that is called."""
         return self._calls.chat_model
 
     async def aclose(self) -> None:
@@ -313,7 +313,7 @@ class ChatReader:
         schema: Mapping[str, Any] | None = None,
         counted: bool = False,
     ) -> Reply[Draft]:
-        """Return an answer; with `counted`, keep whether the model cites where it may write text."""
+        """Return the model's answer with its quotes and its choice among the options."""
         received = await self._calls.ask(prompt, limit=limit, divisible=divisible, schema=schema)
         draft = answer_plain.parse(received.text, options)
         if counted and schema is None and draft.found:
@@ -352,7 +352,7 @@ class ChatReader:
         return received.text, received.usage
 
     async def _fitting(self, given: Sequence[G], ask: Callable[[Sequence[G]], Awaitable[Reply[V]]]) -> Reply[V]:
-        """Return the reply to all given items.
+        """Return the model's reply on the given items, or on the first of them if all are too long for one prompt.
 
         If they are too long for the model, only the first half is sent in a second call; if the model turns out to read
         too slowly, as many as it has time for.

@@ -104,7 +104,7 @@ class MeasuredSpeed:
             self._speed, self._measured_at = Speed(reads=reads, writes=GUESSED_WRITING * reads), monotonic()
 
     def measured(self, *, read: int, seconds_to_first: float, written: int, seconds_after: float) -> None:
-        """Record the duration of a call.
+        """Record how long a call took, unless it was too short to tell the speed.
 
         Args:
             read: Tokens of the prompt that were not in the server's cache.

@@ -122,7 +122,7 @@ class _SharedModel:
 
 
 class ModelCalls:
-    """The calls of one chat model.
+    """Makes all calls of one chat model, within its limits.
 
     Args:
         chat_model: The model, possibly wrapped by `with_retry`, `with_fallbacks`, `bind` and the like.
@@ -141,7 +141,7 @@ class ModelCalls:
 
     @property
     def chat_model(self) -> AnyModel:
-        """The underlying model."""
+        """The LangChain chat model that is called."""
         return self._shared.model
 
     def speed(self) -> Speed | None:

@@ -51,7 +51,7 @@ class LangChainEmbedder(Embedder):
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The default embedder's tokenizer."""
+        """The tokenizer of the default embedder, by which passages are measured."""
         return self._words.tokenizer
 
     def encode_query(self, text: str) -> np.ndarray:

@@ -85,7 +85,7 @@ class FeatureReranker:
         return cls({name: row[fold] for name, row in trained()["weights"].items()})
 
     def score(self, question: str, candidates: Sequence[AnyCandidate]) -> np.ndarray:
-        """Return scores (n,) float64."""
+        """Return the score of each candidate (n,), float64."""
         scores: np.ndarray = features(question, candidates) @ self._weights
         return scores
 
