@@ -78,10 +78,7 @@ class Edge(Runnable[Any, Any]):
 
 
 def after_rewrite(state: Heard) -> Literal["question", "conversation", "documents", "metadata"]:
-    """Return the node that follows `rewrite` for the kind of message.
-
-    A message about the conversation or the documents goes to the stage that answers it.
-    """
+    """Return the node after `rewrite`: that of a question, or of a message that needs no retrieval."""
     name = state["decision"].get("name")
     if name == "listing":
         return "documents"

@@ -103,7 +103,7 @@ class LeakGuard:
         return self._release(self._length)
 
     def _add(self, letter: str, place: int) -> None:
-        """Take the next letter; a run of letters that stands in the secret goes on or ends."""
+        """Append a letter to the run of letters that the secret contains, or begin a new run with it."""
         if self._is_run and self._run + letter not in self._secret:
             self._end_run()
         self._run += letter

@@ -144,7 +144,7 @@ class MixedLibrary:
 
 
 def left_out(name: str, of: int) -> bool:
-    """Return whether a name is among the one in `of` that are left out, by the second byte of its SHA-256."""
+    """Return whether a name is in the share of 1 / `of` that is left out, by the second byte of its SHA-256."""
     return digest(name)[1] % of == 0
 
 

@@ -83,7 +83,7 @@ def gather(collection: DataSet, run: ExperimentRun, fusion: Fusion = FUSION) -> 
 
 
 def fit(examples: Examples, penalty: float) -> np.ndarray:
-    """Return weights (f,) of the unscaled features, from all questions of these groups with a useful example."""
+    """Return the weights (f,) of the unscaled features, fitted to all questions with a relevant candidate."""
     import numpy as np
     from scipy.optimize import minimize
 

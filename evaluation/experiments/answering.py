@@ -167,7 +167,7 @@ def short_answer(answer: Answer) -> str:
 
 
 def _is_short(answer: Answer, short: str, names: Sequence[str]) -> bool:
-    """Return whether the short answer is right; without one, whether the short text contains a right answer."""
+    """Return whether a reader's short answer, or else its short text, contains a right answer."""
     return is_right(short, names) or (not answer.short_answer and holds(short, names))
 
 

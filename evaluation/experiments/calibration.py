@@ -286,7 +286,7 @@ def _work(asked: Sequence[CalibrationQuestion], judged: Sequence[RuleVerdicts]) 
 
 
 def _events(asked: Sequence[CalibrationQuestion], judged: Sequence[RuleVerdicts]) -> tuple[Table, dict[str, Any]]:
-    """Return where the first gold passage is, and each rule's verdicts on these questions."""
+    """Return a table of how many questions each rule flags, by the place of the first gold passage."""
     kinds = {
         "among the first three": [not (item.case.issue or item.case.absent) for item in asked],
         "below them: may get lost": [item.case.issue for item in asked],

@@ -413,7 +413,7 @@ Lengths = dict[str, dict[str, BestSetting]]
 
 
 def lengths_of(limits: Sequence[SelectionLimit]) -> list[tuple[SelectionLimit, ...]]:
-    """Return the limits that share a pair of α and w: document shares, T_max up to 10,000, and T_max beyond."""
+    """Return the limits by groups that share α and w: shares of a document, T_max up to 10,000, and T_max beyond."""
     groups = (
         tuple(limit for limit in limits if limit.tokens is None),
         tuple(limit for limit in limits if limit.tokens is not None and limit.tokens <= SHORT_LIMIT),

@@ -235,7 +235,7 @@ def _wanted(tree: Expression) -> list[str]:
 
 @dataclass(frozen=True)
 class _Ranked:
-    """One question's documents.
+    """The documents that were found for one question, in the order of each way to search.
 
     Attributes:
         found_by: How each document was found; best document first.

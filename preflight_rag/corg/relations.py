@@ -448,7 +448,7 @@ class PrintedGraph(RelationGraph):
         self._edges: dict[int, dict[int, RelationKind]] = {n: {} for n in contexts}
 
     def next(self) -> tuple[int, list[int]] | None:
-        """Return the first context of `C` and the rest of `C`."""
+        """Return the first context of the paper's list `C` as the pivot, and the rest of the list."""
         left = [n for n in self._open_contexts if n in self._live]
         return (left[0], left[1:]) if len(left) > 1 else None
 

@@ -64,7 +64,7 @@ class KnowsCopies(Protocol):
     """A collection that knows which of its passages have the same text."""
 
     def without_copies(self, ids: Sequence[str], where: Filter | None = None) -> list[str]:
-        """Return the passages, without those whose text another searched passage has that passes the filter."""
+        """Return the passages, except copies: those whose text another passage within the filter has."""
         ...
 
     def also_in(self, quotes: Mapping[str, str]) -> dict[str, list[CopyPlace]]:

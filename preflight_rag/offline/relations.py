@@ -160,7 +160,7 @@ class ContextReader:
 
     @property
     def models(self) -> dict[str, Model]:
-        """The models for the way in which contexts are read here."""
+        """The trained weights for the way in which this reader reads contexts: by sentences, or by spans."""
         return models()[SENTENCES if self._extractive is None else SPANS]
 
     def read(self, question: str, source: Source) -> ContextReading:
@@ -466,7 +466,7 @@ def pair_features(a: ContextReading, b: ContextReading) -> Features:
 
 
 def _way_features(a: ContextReading, b: ContextReading) -> Features:
-    """Return the features that only one way of reading has: sentence vectors, or the reader's probabilities."""
+    """Return the features that depend on how contexts are read: by sentence vectors, or by the extractive reader."""
     if a.answerable is None or b.answerable is None:
         return {
             "passages_alike": _cosine(a.mean, b.mean),

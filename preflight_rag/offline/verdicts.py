@@ -172,7 +172,7 @@ class VerdictReader:
     def likest(
         self, question: str, read: Sequence[ReadPassage], stated: Sequence[ReadSentence], fit: SentenceFit
     ) -> list[tuple[int, str]]:
-        """Return the sentence most similar to the question, as (passage, sentence); [] if a finding is as similar.
+        """Return the sentence most similar to a question; [] if one of `stated` is as similar.
 
         The reader may find no answer in a passage whose one short sentence decides: "No dogs are permitted."
         """

@@ -172,7 +172,7 @@ def predict_loss(
     terms: Sequence[PassageTerms] | None = None,
     profile: ModelProfile = UNMEASURED,
 ) -> LossPrediction:
-    """Predict by the rule in the settings; by the IoU rule if there is no calibrated model."""
+    """Predict whether the answer may be lost among the passages, by the calibrated rule or by IoU."""
     top_n, threshold = settings.top_n, settings.threshold
     iou = rank_agreement(dense_order(refs), lexical_order(question, sources, terms), top_n)
     if settings.preflight == "calibrated" and risk_model is not None and has_places(refs):

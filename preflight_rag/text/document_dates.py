@@ -149,7 +149,7 @@ def _matches(where: str, pattern: re.Pattern[str], stretches: Sequence[str]) -> 
 
 
 def _is_event(stretch: str, start: int) -> bool:
-    """Return whether the line before is a label that makes it another thing's date: a birth, a release."""
+    """Return whether the label before a date says that it is another event's date, such as a birth or a release."""
     return _EVENT.search(stretch[:start].rstrip().rpartition("\n")[2]) is not None
 
 

@@ -101,7 +101,7 @@ def sentence_spans(text: str) -> list[Span]:
 
 
 def _blocks(text: str) -> list[Span]:
-    """Return the parts of text without a boundary at a line end."""
+    """Return the spans of a text's blocks: lines, joined where a sentence was wrapped to the next line."""
     blocks: list[Span] = []
     for match in _LINE.finditer(text):
         line = match.group()

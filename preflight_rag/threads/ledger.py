@@ -156,7 +156,7 @@ class Ledger:
         settings: Mapping[str, Any],
         model: str,
     ) -> tuple[Turn | None, Turn | None]:
-        """Begin a turn unless the thread's newest turn stands in the way.
+        """Begin a turn, unless `in_the_way` is true of the thread's newest turn.
 
         Return the newest turn before the call, and the turn that was begun, or None.
         """

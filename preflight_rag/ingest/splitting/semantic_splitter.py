@@ -218,7 +218,7 @@ class _Cutting:
         return joined
 
     def _belongs(self, before: tuple[int, int], first: int, last: int, end: int) -> bool:
-        """Return whether one of two neighbouring chunks is tiny and the second is not nearer to the one after it."""
+        """Return whether to merge a tiny chunk with its neighbour, rather than with the chunk after."""
         if self._tokens(*before) < TINY_PASSAGE:
             return True
         tiny = self._tokens(first, last) < TINY_PASSAGE

@@ -198,7 +198,7 @@ class PostgresLibrary(StoredCollection):
         return [names[row] for row in rows if row in names]
 
     def without_copies(self, ids: Sequence[str], where: Filter | None = None) -> list[str]:
-        """Return the passages, without those whose text another searched passage has that passes the filter.
+        """Return the passages, except copies: those whose text another passage within the filter has.
 
         Raises:
             UsageError: No document has a field of the filter.

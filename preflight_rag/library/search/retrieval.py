@@ -192,7 +192,7 @@ def _retrieved(
 
 
 def _with_other_spelling(queries: Sequence[str]) -> tuple[Sequence[str], bool]:
-    """Return a question without parts with its other spelling, if it has one, and whether it has one.
+    """Return the queries of a single question with its other spelling, and whether there is one.
 
     What its two spellings find is joined as what a question's parts find.
     """

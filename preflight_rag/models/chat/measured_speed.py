@@ -68,7 +68,7 @@ class MeasuredSpeed:
         return self._uncited < MOST_UNCITED
 
     def answered(self, *, cited: bool) -> None:
-        """Count an answer as text that cites a passage, or none; how many in a row cite none is kept."""
+        """Record whether an answer as text cites a passage, and store how many in a row have cited none."""
         uncited = 0 if cited else min(self._uncited + 1, MOST_UNCITED)
         if uncited != self._uncited and self.cites:
             self._uncited = uncited
