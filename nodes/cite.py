@@ -16,7 +16,8 @@ from typing import Any
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
-from preflight_rag.conversation.follow_ups import adds_nothing, names_nobody, repeats, shown_again
+from preflight_rag.conversation.follow_ups import names_nobody
+from preflight_rag.conversation.repeated_answers import adds_nothing, repeats, shown_again
 from preflight_rag.corg.choices import left_out_note
 from preflight_rag.library.copies import with_copies
 from preflight_rag.models.reading.statements import check, uncited_statements

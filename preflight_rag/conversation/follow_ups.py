@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from preflight_rag.conversation.intents import ORDINALS
 from preflight_rag.state.reading import Earlier, Rewrite
 from preflight_rag.state.schema import EarlierState
-from preflight_rag.state.values import Citation
 from preflight_rag.text import names
-from preflight_rag.text.citations import quoted, without_marks
-from preflight_rag.text.headers import CLOSEST
-from preflight_rag.text.words import STOP_WORDS, words
+from preflight_rag.text.citations import without_marks
+from preflight_rag.text.words import words
 
 _PREPOSITIONS = "in|of|for|at|on|with|after|during|among|from|under|to|by"
 _LEAD_IN = re.compile(r"(?:(?:ok(?:ay)?|and|but|so|or|then|also|what about|how about)\b[\s,]*)+", re.I)
@@ -158,60 +155,6 @@ _WHAT_OF = re.compile(
     re.I,
 )
 _THE_THING = re.compile(r"(?:the|our|your|its|their) [a-z-]+(?: [a-z-]+){0,3}")
-_PLACE = "first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last|[1-9]\\d?(?:st|nd|rd|th)"
-_COUNT = r"(?:(?:no\.?|number|#)\s*)?\[?([1-9]\d?|one|two|three|four|five|six|seven|eight|nine|ten)\]?(?!\w)"
-_SOURCE = re.compile(
-    rf"\b(?:the\s+|your\s+)?({_PLACE})\s+(?:source|citation|reference|footnote)\b"
-    rf"|\b(?:the\s+)?({_PLACE})\s+(?:document|paper|study|article|passage|file)\b"
-    r"(?!\s+(?:on|of|to|that|which|about|in|by|ever|for|with|from|was|were|is|are)\b)"
-    rf"|\b(?:source|citation|reference|footnote)\s+{_COUNT}|\[([1-9]\d?)\]",
-    re.I,
-)
-_ANSWER = re.compile(
-    rf"\bthe\s+({_PLACE})\s+(?:one|answer|group|of (?:them|these|those))\b|\bthe\s+(former|latter)\b", re.I
-)
-
-
-def resolve_places(message: str, earlier: Earlier) -> tuple[str, tuple[int, ...]]:
-    """Replace references by place ("the second source") with the source's title or the answer's name.
-
-    Returns:
-        The message, and the numbers of the sources that were named.
-    """
-    by_number = {source.n: source.title or source.source for source in earlier.sources}
-    named: list[int] = []
-
-    def titled(match: re.Match[str]) -> str:
-        """Return the title of the source that a matched reference means."""
-        place = next(filter(None, match.groups()))
-        number = _number({"former": "first", "latter": "last"}.get(place.lower(), place), len(by_number))
-        if not by_number.get(number):
-            return match[0]
-        named.append(number)
-        return f'"{by_number[number]}"'
-
-    def labelled(match: re.Match[str]) -> str:
-        """Return the name of the answer that a matched reference means."""
-        number = 1 if (match[2] or "").lower() == "former" else _number(match[1] or "last", len(earlier.groups))
-        return earlier.groups[number - 1][0] if 0 < number <= len(earlier.groups) else match[0]
-
-    text = _SOURCE.sub(titled, message) if by_number else message
-    if len(earlier.groups) > 1:
-        text = _ANSWER.sub(labelled, text)
-    elif len(by_number) > 1:
-        text = _ANSWER.sub(titled, text)
-    return text, tuple(dict.fromkeys(named))
-
-
-def names_by_place(message: str) -> bool:
-    """Return whether a message refers to a source or an answer by its place in the last answer."""
-    return bool(_SOURCE.search(message) or _ANSWER.search(message))
-
-
-def _number(text: str, last: int) -> int:
-    """Return the number that an ordinal ("second") states; `last` for the word "last"."""
-    number = ORDINALS.get(text.lower()) or int(re.sub(r"\D", "", text))
-    return last if number == -1 else number
 
 
 def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = ()) -> str:
@@ -538,39 +481,6 @@ def new_names(message: str) -> list[str]:
     return [*_names_in(rest if clause else f"and {rest}"), *(topics if len(topics) == 1 else [])]
 
 
-def repeats(message: str, asked: str, citations: Sequence[Citation], answer: str, earlier: EarlierState | None) -> bool:
-    """Return whether an answer repeats the last one: it has the same quote and begins with the same words.
-
-    If the message was only appended to the last question ("And the deposit?"), an answer without any of its words in
-    the quote is a repetition, too.
-
-    Args:
-        message: The follow-up as it was typed.
-        asked: The standalone question made from it.
-        citations: The answer's citations.
-        answer: The answer.
-        earlier: The last answer.
-    """
-    if not earlier or not earlier["citations"] or not citations:
-        return False
-    quote = citations[0].quote
-    if quote != earlier["citations"][0]["quote"]:
-        return False
-    new = frozenset(words(message)) - STOP_WORDS - frozenset(words(earlier["question"]))
-    is_behind = asked != earlier["question"] and asked.startswith(earlier["question"])
-    return _headline(answer) == _headline(earlier["answer"]) or (is_behind and new.isdisjoint(words(quote)))
-
-
-def adds_nothing(message: str, earlier: EarlierState) -> bool:
-    """Return whether a follow-up, such as "and why?", has no content word of its own.
-
-    A search for it would only lead to the last answer again.
-
-    "And in fiscal 2021?" has one, and the sentence that was shown before may answer it.
-    """
-    return frozenset(words(message)) <= frozenset(words(earlier["question"]))
-
-
 def points_nowhere(question: str) -> bool:
     """Return whether a question contains "she" or "it" and nothing before it that the pronoun can mean."""
     personal = _FAMILY_NAME.sub(" ", _IMPERSONAL.sub(" ", question))
@@ -583,19 +493,3 @@ def points_nowhere(question: str) -> bool:
 def names_nobody(question: str) -> bool:
     """Return whether a question contains "he" or "she" and nobody whom the pronoun can mean."""
     return bool(_PERSON.search(question)) and points_nowhere(question)
-
-
-def shown_again(citations: Sequence[Citation]) -> str:
-    """Return the quotes of a repeated answer as evidence, because one sentence must not support two claims."""
-    quotes = [quoted(each.n, without_marks(" ".join(each.quote.split()))) for each in citations[:MOST_QUOTES]]
-    return "\n\n".join([CLOSEST, *quotes])
-
-
-def _headline(answer: str) -> str:
-    """Return the first line of an answer in lower case, without its marks, for comparison."""
-    first = next((line for line in without_marks(answer).splitlines() if line.strip()), "")
-    return first.strip(" *_.").casefold()
-
-
-MOST_QUOTES = 3
-"""Quotes that are shown of such an answer; a guess."""

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from preflight_rag.conversation.follow_ups import names_by_place, people_of, resolve_places, standalone
+from preflight_rag.conversation.follow_ups import people_of, standalone
 from preflight_rag.conversation.history import PastMessage, sources_note, summary_and_rest
 from preflight_rag.conversation.intents import recognise_talk, without_courtesy
 from preflight_rag.conversation.named_files import resolve_file
+from preflight_rag.conversation.named_places import names_by_place, resolve_places
 from preflight_rag.conversation.small_talk import earlier_answer
 from preflight_rag.library.collection import BooleanSearch
 from preflight_rag.library.search.spelling import Speller
