@@ -35,7 +35,7 @@ from evaluation.runs import ExperimentRun
 from evaluation.samples import Sample
 from evaluation.stages import MeteredReader, TurnStages
 from evaluation.vector_cache import CachedEmbedder
-from preflight_rag.corg.composition import undescribed
+from preflight_rag.corg.undescribed import undescribed
 from preflight_rag.library.search.diversity import mmr, unit_scaled
 from preflight_rag.models.opening import open_embedder
 from preflight_rag.models.protocol import Reader

@@ -28,9 +28,9 @@ from typing import Any
 import numpy as np
 
 from evaluation.datasets import QUESTIONS, open_dataset, trust
-from evaluation.experiments.trust import write_files
 from evaluation.reading_metrics import is_right
 from evaluation.samples import digest, half_of, reader_part_of
+from evaluation.trust_library import write_files
 from preflight_rag import Preflight
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.library.search.retrieval import retrieve_passages

@@ -21,13 +21,13 @@ from evaluation.datasets import QUESTIONS
 from evaluation.datasets import open_dataset as open_questions
 from evaluation.datasets.files import find, json_lines
 from evaluation.datasets.poisonedrag import LICENCE, SOURCE, TITLE
-from evaluation.experiments.trust import headline
 from evaluation.intervals import wilson
 from evaluation.reading_metrics import holds
 from evaluation.report import Report, Table, number
 from evaluation.rows import ScoreRow
 from evaluation.runs import ExperimentRun
 from evaluation.samples import Context, DataSet, Sample, digest
+from evaluation.trust_claims import headline
 from preflight_rag.app import Preflight
 from preflight_rag.library import Library
 from preflight_rag.models.opening import open_embedder

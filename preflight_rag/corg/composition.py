@@ -2,11 +2,6 @@
 
 Each answer has its entity and descriptor; contradictions are shown side by side.
 
-Contexts that answer differently for one name, of which only some name their entity, are shown side by side after the
-answer. COrg relates such a pair by `none` (appendix C.1); that is no contradiction, since they may mean different
-entities of that name, but it must be mentioned. (Two contexts that both do not name their entity are counterfactual:
-they are about the same one.)
-
 Everything here is pure. Answers are never dropped: an answer that a group's reply omits is taken from the comparison of
 the contexts. A contradiction is announced only between short answers of different documents about the same thing, each
 quoted verbatim and certainly its document's answer; other answers are shown side by side without that word.
@@ -23,11 +18,12 @@ from itertools import chain, combinations
 from preflight_rag.corg.agreement import numbers_of, same_answer
 from preflight_rag.corg.comparability import Statement, about_different_things, is_short, sentence_around, sure
 from preflight_rag.corg.entities import nearest_sentence
+from preflight_rag.corg.undescribed import undescribed_answers
 from preflight_rag.state.reading import ContextNote, Draft, Source
 from preflight_rag.state.schema import EntryState, GroupDraft, Organisation
 from preflight_rag.state.values import Relation
 from preflight_rag.text.citations import MARK, MARKS, labelled, plain
-from preflight_rag.text.headers import CONTRADICTED, DIFFERENT, OF_VERSIONS, UNDESCRIBED
+from preflight_rag.text.headers import CONTRADICTED, DIFFERENT, OF_VERSIONS
 from preflight_rag.text.names import speaks_of, surface_name
 from preflight_rag.text.quotes import Span, locate, strongest, support
 from preflight_rag.text.sentences import sentence_spans
@@ -437,64 +433,6 @@ def _line(item: ComposedAnswer, groups: Groups) -> str:
     agreed = f" ({count} sources)" if count > 1 else ""
     name = f"**{label(item)}**: " if item.entity else ""
     return f"{name}{item.answer} {_marks(item.ranks, item, groups)}{agreed}".rstrip()
-
-
-def undescribed(a: ContextNote, b: ContextNote) -> bool:
-    """Return whether two contexts answer differently for one name, and only one context has a descriptor."""
-    if not (a.answer and b.answer and a.entity) or (a.descriptor is None) == (b.descriptor is None):
-        return False
-    return a.entity.casefold() == b.entity.casefold() and not same_answer(a.answer, b.answer)
-
-
-def undescribed_answers(contexts: Mapping[int, ContextNote], relations: Sequence[Relation[int]]) -> list[str]:
-    """Return a paragraph for each name whose contexts differ and do not all have a descriptor.
-
-    Contexts that contradict these are included.
-
-    Args:
-        contexts: The note of each context, by rank; only a reader's notes count.
-        relations: Their relations.
-    """
-    notes = {rank: context for rank, context in contexts.items() if context.told and context.relevant}
-    known = [relation for relation in relations if {relation.a, relation.b} <= notes.keys()]
-    unclear = [{r.a, r.b} for r in known if r.kind == "none" and undescribed(notes[r.a], notes[r.b])]
-    against = [{r.a, r.b} for r in known if r.kind == "counterfactual"]
-    sides: list[set[int]] = []
-    for pair in unclear + against:
-        touching = [side for side in sides if side & pair]
-        sides = [side for side in sides if side not in touching] + [pair.union(*touching)]
-    paragraphs = []
-    for side in sides:
-        if any(pair <= side for pair in unclear):
-            paragraphs.append(_paragraph([notes[n] for n in sorted(side)]))
-    return paragraphs
-
-
-def _paragraph(notes: Sequence[ContextNote]) -> str:
-    """Return the contexts' answers, equal ones together, each with its descriptor."""
-    alike: list[list[ContextNote]] = []
-    for note in notes:
-        same = next((same for same in alike if _one_answer(same[0], note)), None)
-        if same is None:
-            alike.append([note])
-        else:
-            same.append(note)
-    answers = []
-    for same in alike:
-        marks = "".join(f"[{note.rank}]" for note in same)
-        answers.append(f"{_answer_of(same[0])} {marks}")
-    return f"**{plain(notes[0].entity)}**: {UNDESCRIBED} {'; '.join(answers)}."
-
-
-def _answer_of(note: ContextNote) -> str:
-    """Return a note's answer with its descriptor in parentheses."""
-    answer = plain(note.answer or "")
-    return f"{answer} ({plain(note.descriptor)})" if note.descriptor else answer
-
-
-def _one_answer(a: ContextNote, b: ContextNote) -> bool:
-    """Return whether two notes have the same descriptor and the same answer."""
-    return a.descriptor == b.descriptor and same_answer(a.answer or "", b.answer or "")
 
 
 def label(item: ComposedAnswer) -> str:
