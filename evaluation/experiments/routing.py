@@ -305,8 +305,11 @@ def fit(rows: Sequence[MeasuredCase], names: Sequence[str] = SIGNALS) -> Model:
 
 def choose_threshold(rows: Sequence[MeasuredCase], model: Model) -> float:
     """Return the least threshold, in steps of 0.01, with a mean false alarm rate of at most `FALSE_ALARMS`."""
-    scores = [[model.score(row.scores) for row in rows if set_of(row.case) == name] for name in (*NEGATIVES, EXPERT)]
-    sets = [found for found in scores if found]
+    scores: dict[str, list[float]] = {name: [] for name in (*NEGATIVES, EXPERT)}
+    for row in rows:
+        if set_of(row.case) in scores:
+            scores[set_of(row.case)].append(model.score(row.scores))
+    sets = [found for found in scores.values() if found]
     for threshold in (at / 100 for at in range(102)):
         alarms = [fmean(score >= threshold for score in found) for found in sets]
         if not alarms or fmean(alarms) <= FALSE_ALARMS:

@@ -50,7 +50,8 @@ def compare(question: str, fit: SentenceFit, lead: str) -> Draft | None:
         return evidence(quotes, lead, why_unclaimed("comparison"))
     winner = asked.things[int((sizes[0] > sizes[1]) != asked.more)]
     shown = "\n\n".join(quoted(n, plain(quote)) for n, quote in quotes)
-    marks = "".join(f"[{n}]" for n in dict.fromkeys(n for n, _ in quotes))
+    numbers = dict.fromkeys(n for n, _ in quotes)
+    marks = "".join(f"[{n}]" for n in numbers)
     return Draft(f"{plain(winner)} {marks}\n\n{shown}", quotes, short=plain(winner))
 
 

@@ -97,14 +97,16 @@ class Drafts:
                 lines.setdefault(next(alike, own), []).append((source.n, answer))
         if not lines:
             return Draft(NOT_ANSWERED, found=False)
-        numbers = {line: list(dict.fromkeys(n for n, _ in given)) for line, given in lines.items()}
-        text = "\n".join(f"{line} " + "".join(f"[{n}]" for n in marks) for line, marks in numbers.items())
+        shown = []
+        for line, given in lines.items():
+            numbers = dict.fromkeys(n for n, _ in given)
+            shown.append(f"{line} " + "".join(f"[{n}]" for n in numbers))
         quotes = tuple(dict.fromkeys((n, answer.quote) for n, answer in chain.from_iterable(lines.values())))
         first = next(iter(lines.values()))[0][1].value.text
         by_number = {source.n: source for source in sources}
         texts = {n: answer.value.text for n, answer in chain.from_iterable(map(reversed, lines.values()))}
         sure = [self._sure(question, by_number[n], answer) for n, answer in texts.items()]
-        draft = Draft(text, quotes, claims=self._answers is None or any(sure))
+        draft = Draft("\n".join(shown), quotes, claims=self._answers is None or any(sure))
         return draft if whole or len(lines) > 1 else replace(draft, short=plain(first), confidence=max(sure) or None)
 
     def _sure(self, question: str, source: Source, answer: str) -> float:

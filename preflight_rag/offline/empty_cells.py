@@ -56,7 +56,8 @@ def rows_without_any(question: str, sources: Sequence[Source]) -> Draft | None:
         return None
     what, lines = frozenset(words(asked["what"] or "closed")), list(lines_of_tables(sources))
     with_column = [line for line in lines if _cell(what, line) is not None]
-    rows = largest_table([line for line in lines if any(_are_of_one_table(line, other) for other in with_column)])
+    of_tables = [line for line in lines if any(_are_of_one_table(line, other) for other in with_column)]
+    rows = largest_table(of_tables)
     column = next((cell.column for line in rows if (cell := _cell(what, line))), "")
     if not column or not (asked["anyone"] or are_called(frozenset(words(asked["group"])), rows, sources)):
         return None

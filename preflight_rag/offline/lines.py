@@ -195,7 +195,8 @@ def _with_amounts(sources: Sequence[Source], asked: frozenset[tuple[str, str]]) 
     def keeps(source: Source, line: str) -> bool:
         """Return whether a line is not a row with an amount other than the requested one."""
         there = named.get(source.document_id or source.title, set())
-        own = {amount for amount in _amounts(line) if amount[1] in {unit for _, unit in there}}
+        units = {unit for _, unit in there}
+        own = {amount for amount in _amounts(line) if amount[1] in units}
         return not is_row(line) or not own or bool(own & there)
 
     kept = []
@@ -243,7 +244,8 @@ def _named_cells(question: str, line: str) -> float:
         return 0.0
     asked = _alike(question)
     named = {text for cell in row.cells for text in _names(cell.text) if f" {text} " in asked}
-    return float(sum(len(text) for text in named if not any(text != other and text in other for other in named)))
+    inner = {text for text in named if any(text != other and text in other for other in named)}
+    return float(sum(map(len, named - inner)))
 
 
 @lru_cache(maxsize=4096)

@@ -106,12 +106,12 @@ class OfflineReader:
         if parts:
             quotes = tuple(chain.from_iterable(part.quotes for part in parts))
             return Reply(Draft("\n\n".join(part.text for part in parts), quotes))
-        text = "\n\n".join(" ".join(f"{plain(item.text)} [{item.n}]" for item in section) for section in sections)
-        quoted = []
+        paragraphs: list[str] = []
+        quoted: list[tuple[int, str]] = []
         for section in sections:
-            for item in section:
-                quoted.append((item.n, item.text))
-        return Reply(Draft(text, tuple(quoted)))
+            paragraphs.append(" ".join(f"{plain(item.text)} [{item.n}]" for item in section))
+            quoted += [(item.n, item.text) for item in section]
+        return Reply(Draft("\n\n".join(paragraphs), tuple(quoted)))
 
     async def converse(self, *, message: str, talk: Talk, history: Sequence[Message], earlier: Earlier) -> Reply[Draft]:
         """Return the last answer again; without a model, the stage `converse` writes its own replies."""

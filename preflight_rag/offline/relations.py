@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -175,7 +175,7 @@ class ContextReader:
             for part in of_one:
                 keys.append((question, part.title, part.text))
         read = iter(self._readings.get(keys, self._read))
-        return [of_document([next(read) for _ in of_one]) for of_one in parts]
+        return [of_document(list(islice(read, len(of_one)))) for of_one in parts]
 
     def _read(self, keys: Sequence[Pair]) -> list[ContextReading]:
         # Made of question, title and text alone: the number of a source is its place in one turn's passages, and a

@@ -11,15 +11,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from preflight_rag.offline.evidence import evidence
+from preflight_rag.offline.table_rows import MOST_ROWS, TableLine, lines_of_tables, rows_as_evidence
 from preflight_rag.state.reading import Draft, Source
 from preflight_rag.text.check_boxes import CROSSED, NOT_TICKED, TICKED
-from preflight_rag.text.headers import no_rows_marked, rows_marked, why_unclaimed
-from preflight_rag.text.tables import NOT_MARKED, TableRow, parse_row
+from preflight_rag.text.headers import no_rows_marked, rows_marked
+from preflight_rag.text.tables import NOT_MARKED
 from preflight_rag.text.words import words
 
-MOST_ROWS = 10
-"""Rows of a table that are shown; a guess, as of other lines."""
 MOST_OTHERS = 3
 """Rows that say the opposite, shown where none says what is asked for; a guess."""
 _LEAD_IN = re.compile(
@@ -70,12 +68,8 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class _Line:
-    """A row of a table as a line of a passage, with its parsed cells."""
-
-    source: Source
-    text: str
-    row: TableRow
+class _Line(TableLine):
+    """A row of a table as a line of a passage."""
 
     @property
     def table(self) -> tuple[str, str]:
@@ -121,8 +115,8 @@ def marked_rows(question: str, sources: Sequence[Source]) -> Draft | None:
     names = [(each.column, each.yes) for each in columns]
     if not fitting:
         others = [line for line in lines if line.cell(columns[0].column)][:MOST_OTHERS]
-        return _shown(others, no_rows_marked(names))
-    return _shown(fitting, rows_marked(names, shown=min(len(fitting), MOST_ROWS), found=len(fitting)))
+        return rows_as_evidence(others, no_rows_marked(names))
+    return rows_as_evidence(fitting, rows_marked(names, shown=min(len(fitting), MOST_ROWS), found=len(fitting)))
 
 
 def without_denials(text: str) -> tuple[str, int]:
@@ -147,10 +141,9 @@ def conditions(question: str) -> list[Condition]:
 
 def _lines(sources: Sequence[Source]) -> Iterator[_Line]:
     """Yield the rows of tables in some passages that have at least two cells."""
-    for source in sources:
-        for text in source.text.split("\n"):
-            if (row := parse_row(text.strip())) is not None and len(row.cells) > 1:
-                yield _Line(source, text.strip(), row)
+    for line in lines_of_tables(sources):
+        if len(line.row.cells) > 1:
+            yield _Line(line.source, line.text, line.row)
 
 
 def _wanted(asked: Sequence[Condition], lines: list[_Line], sources: Sequence[Source]) -> list[_Wanted]:
@@ -158,7 +151,11 @@ def _wanted(asked: Sequence[Condition], lines: list[_Line], sources: Sequence[So
 
     Rows are removed from `lines` if they lack what the question names besides columns, such as a town.
     """
-    columns = {name: senses for name in _columns(lines) if (senses := _senses([line.cell(name) for line in lines]))}
+    columns: dict[str, dict[str, bool]] = {}
+    for name in _columns(lines):
+        senses = _senses([line.cell(name) for line in lines])
+        if senses:
+            columns[name] = senses
     found: list[_Wanted] = []
     named = frozenset[str]()
     for condition in asked:
@@ -252,9 +249,3 @@ def _without_prefixes(terms: frozenset[str], others: frozenset[str]) -> tuple[fr
 def _about(line: _Line) -> frozenset[str]:
     """Return the index terms of a row's surroundings: its first column, caption, heading and document title."""
     return frozenset(words(f"{line.row.cells[0].column} {line.row.caption} {line.source.title} {line.source.heading}"))
-
-
-def _shown(lines: Sequence[_Line], lead: str) -> Draft:
-    """Return the first rows as evidence under a line."""
-    quotes = dict.fromkeys((line.source.n, line.text) for line in lines[:MOST_ROWS])
-    return evidence(tuple(quotes), lead, why_unclaimed("rows"))

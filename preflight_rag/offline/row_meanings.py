@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from itertools import chain
 
 from preflight_rag.offline.evidence import evidence
-from preflight_rag.offline.row_marks import MOST_OTHERS, MOST_ROWS, Condition, conditions, without_denials
+from preflight_rag.offline.row_marks import MOST_OTHERS, Condition, conditions, without_denials
+from preflight_rag.offline.table_rows import MOST_ROWS
 from preflight_rag.state.reading import Draft, Source
 from preflight_rag.text.dates import MONTHS
 from preflight_rag.text.headers import no_rows_marked, rows_marked, why_unclaimed
@@ -98,7 +99,9 @@ def with_rows_for_legends(
         rows = [line for line in lines if not is_explained and line.is_explained_by(quote)]
         terms = {line.text: asked & frozenset(words(line.text)) for line in rows}
         counts = Counter(chain.from_iterable(terms.values()))  # a word of few rows names them
-        shares = {text: sum(1 / counts[term] for term in sorted(own)) for text, own in terms.items()}
+        shares: dict[str, float] = {}
+        for text, own in terms.items():
+            shares[text] = sum(1 / counts[term] for term in sorted(own))
         most = max(shares.values(), default=0.0)
         nearest = [(line.n, line.text) for line in rows if shares[line.text] == most][:MOST_OTHERS]
         found |= dict.fromkeys(nearest if most else [(n, quote)])
@@ -130,9 +133,8 @@ def _meant(condition: Condition, question: str, lines: Sequence[_Line]) -> tuple
         terms = frozenset(words(without_denials(meaning)[0]))
         rest = condition.terms - terms - _GENERAL - condition.group - lines[0].about
         named = [column for column in columns if _names(column, rest)]
-        rest -= frozenset(words(" ".join(named))) | {
-            term for term in rest if any(_names(each, {term}) for each in named)
-        }
+        in_columns = {term for term in rest if any(_names(each, {term}) for each in named)}
+        rest -= in_columns | frozenset(words(" ".join(named)))
         shared = condition.terms & terms - lines[0].about
         if shared and not rest and len(named) < 2:
             fit = len(shared), meaning.casefold() in question.casefold()

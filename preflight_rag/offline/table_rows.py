@@ -65,7 +65,10 @@ def largest_table(lines: Sequence[TableLine]) -> list[TableLine]:
 
 def shown_rows(lines: Sequence[TableLine], lead: str, why: str) -> Draft | None:
     """Return the first rows as evidence under a line, with the reason why nothing is claimed; None without rows."""
-    if not lines:
-        return None
+    return rows_as_evidence(lines, lead, why) if lines else None
+
+
+def rows_as_evidence(lines: Sequence[TableLine], lead: str, why: str = "rows") -> Draft:
+    """Return the first rows as evidence under a line, with the reason why nothing is claimed."""
     quotes = dict.fromkeys((line.source.n, line.text) for line in lines[:MOST_ROWS])
     return evidence(tuple(quotes), lead, why_unclaimed(why))

@@ -285,7 +285,10 @@ def _title_shares(asked: frozenset[str], lines: Sequence[_Line]) -> dict[str, fl
     counts = Counter(chain.from_iterable(terms.values()))
     weights = {term: math.log(1 + len(terms) / count) for term, count in counts.items()}
     total = sum(weights.values()) or 1.0
-    return {title: sum(weights[term] for term in sorted(found)) / total for title, found in terms.items()}
+    shares = {}
+    for title, found in terms.items():
+        shares[title] = sum(weights[term] for term in sorted(found)) / total
+    return shares
 
 
 def _candidates(

@@ -176,7 +176,8 @@ class VerdictReader:
 
         The reader may find no answer in a passage whose one short sentence decides: "No dogs are permitted."
         """
-        stating = [each for each in sentences_of([item.source for item in read]) if not NO_FINDING.search(each.text)]
+        every = sentences_of([item.source for item in read])
+        stating = [each for each in every if not NO_FINDING.search(each.text)]
         first = next(iter(self.sentences.rank(question, stating, MAX_COMPARED)), None)
         as_like = max(item.near.score for item in stated)
         if first is None or first.score <= as_like or fit.other_subject(first.sentence.n, first.sentence.text):

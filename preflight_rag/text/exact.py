@@ -19,7 +19,6 @@ _CALLED = re.compile(
 )
 """A number used as a name: "job 9871" and "error 404", not "2 jobs"."""
 _NUMBERED = re.compile(r"(?<!\w)#(\d{1,20})\b")
-_LONG_NUMBER = re.compile(r"\d{6,40}")
 _VERSION = re.compile(r"[vV]?\d{1,6}(?:\.\d{1,6}){2,4}(?:[-+][\w.]{1,30})?|[vV]\d{1,6}(?:\.\d{1,6}){1,3}")
 _HEX = re.compile(r"0[xX][0-9A-Fa-f]{2,32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _CONSTANT = re.compile(r"[A-Za-z][A-Za-z0-9]{0,40}(?:_[A-Za-z0-9]{1,40}){1,8}")

@@ -31,7 +31,9 @@ def chart_lines(chart: _Element) -> list[str]:
     if not rows:
         return []
     named = [name or caption or "value" for name in names]
-    grid = [["", *named], *([kind, *(row.get(n, "") for n in range(len(names)))] for kind, row in rows.items())]
+    grid = [["", *named]]
+    for kind, row in rows.items():
+        grid.append([kind, *(row.get(number, "") for number in range(len(names)))])
     return table_lines(grid, caption=caption, header_rows=1, headings=False)
 
 

@@ -411,10 +411,11 @@ def _write_tables(soup: BeautifulSoup, report: ReadReport) -> bool:
         filled = [row for row in texts if sum(map(bool, row)) > 1]
         if len(filled) < 2 or max(len(text) for row in texts for text in row) > _LONGEST_CELL:
             continue
-        spans = [
-            [(text, _span(cell, "colspan"), _span(cell, "rowspan")) for cell, text in zip(row, line, strict=True)]
-            for row, line in zip(cells, texts, strict=True)
-        ]
+        spans = []
+        for row, own in zip(cells, texts, strict=True):
+            spans.append(
+                [(text, _span(cell, "colspan"), _span(cell, "rowspan")) for cell, text in zip(row, own, strict=True)]
+            )
         marked = [all(cell.name == "th" for cell in row) and len(row) > 0 for row in cells]
         header = marked.index(False) if False in marked else 0
         caption = table.find("caption")

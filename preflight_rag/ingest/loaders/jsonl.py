@@ -102,7 +102,9 @@ def _object(line: str) -> dict[str, Any] | None:
 
 def _text_column(objects: Sequence[dict[str, Any]]) -> str:
     """Return the field with texts in objects that have no ids; "" if there is no such field."""
-    rows = [{name: value for name, value in each.items() if isinstance(value, str)} for each in objects]
+    rows = []
+    for each in objects:
+        rows.append({name: value for name, value in each.items() if isinstance(value, str)})
     found = {name: mean_length(rows, name) for name in TEXT_FIELDS}
     longest = max(found, key=lambda name: found[name])
     return longest if found[longest] >= LONG_TEXT else ""

@@ -140,7 +140,9 @@ def without_running_lines(pages: Sequence[Sequence[str]]) -> list[list[str]]:
     """
     if len(pages) < _MIN_PAGES:
         return [list(page) for page in pages]
-    counts = Counter(key for page in pages for key in {_edge_key(page[index]) for index in _edges(page)})
+    counts: Counter[str] = Counter()
+    for page in pages:
+        counts.update({_edge_key(page[index]) for index in _edges(page)})
     running = {key for key, count in counts.items() if count >= max(_MIN_PAGES, len(pages) * 0.4)}
     kept_once: set[str] = set()
     result = []

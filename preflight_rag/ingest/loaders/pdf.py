@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from ctypes import c_float
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,7 +79,8 @@ def load_pdf(path: Path, max_bytes: int, on_page: Pages | None = None) -> Iterat
     pages, report, scanned = found.pages, found.report, found.scanned
     recognised = _recognise(path, pages, scanned, on_page) if scanned and ocr.languages() else []
     attached = _attached(path, found, max_bytes)
-    if not any(char.isalnum() for text in (*pages, *(line for lines in found.over for line in lines)) for char in text):
+    texts = chain(pages, chain.from_iterable(found.over))
+    if not any(char.isalnum() for text in texts for char in text):
         if scanned and not ocr.languages():
             counted = "its page is a picture" if len(pages) == 1 else f"its {len(pages)} pages are pictures"
             raise EmptyDocument(f"{path} is scanned: {counted}", help=f"To read them, {ocr.INSTALL}")

@@ -230,7 +230,7 @@ def _is_prose(page: PdfTextPage, rows: Sequence[_Row], columns: Sequence[tuple[f
         own = [(cells[number], filled[number]) for cells, filled in zip(lines, widths, strict=True) if cells[number]]
         words = [text.split() for text, _ in own]
         prose = sum(len(line) >= LEAST_WORDS for line in words)
-        figures = sum(sum(1 for word in line if _FIGURE.match(word)) * 2 > len(line) for line in words)
+        figures = sum(map(_has_mostly_figures, words))
         full = sum(filled >= FILLED * (right - left) for _, filled in own)
         if not own or prose < MOSTLY * len(own) or full < MOSTLY * len(own) or figures > 0.2 * len(own):
             return False
@@ -241,6 +241,11 @@ def _is_prose(page: PdfTextPage, rows: Sequence[_Row], columns: Sequence[tuple[f
         for one, other in pairwise(cells):
             beside += bool(one and other) and _goes_on(one, other)
     return below >= 0.3 * chances and below > 2 * beside
+
+
+def _has_mostly_figures(words: Sequence[str]) -> bool:
+    """Return whether more than half of the words of a line are figures."""
+    return sum(1 for word in words if _FIGURE.match(word)) * 2 > len(words)
 
 
 def _goes_on(line: str, following: str) -> bool:

@@ -172,18 +172,15 @@ def _has_picture(shapes: Any) -> bool:
     return any(hasattr(shape, "image") for shape in _shapes(shapes, 0))
 
 
+def _cell(cell: Any) -> tuple[str, int, int]:
+    """Return a cell's text, and how many columns and rows it spans."""
+    columns, rows = (cell.span_width, cell.span_height) if cell.is_merge_origin else (1, 1)
+    return one_line(cell.text), columns, rows
+
+
 def _table(table: Table, heading: str) -> list[str]:
     """Return a table as lines."""
-    rows = [
-        [
-            (one_line(cell.text), cell.span_width, cell.span_height)
-            if cell.is_merge_origin
-            else (one_line(cell.text), 1, 1)
-            for cell in row.cells
-            if not cell.is_spanned
-        ]
-        for row in table.rows
-    ]
+    rows = [[_cell(cell) for cell in row.cells if not cell.is_spanned] for row in table.rows]
     return table_lines(expand_spans(rows), caption=heading, header_rows=1 if table.first_row else None)
 
 

@@ -75,10 +75,6 @@ class ReadReport:
         """Return the note on what was left out of a document; "" if nothing was."""
         return "; ".join(f"{what}: {why}" if why else what for what, why in self.left_out)
 
-    def is_empty(self) -> bool:
-        """Return whether it says nothing but how many words there are."""
-        return not (self.left_out or self.less or self.counts.keys() - {"words"})
-
     def to_json(self) -> dict[str, Any]:
         """Return the report as it is stored."""
         left_out = [{"what": what, "why": why} for what, why in self.left_out]

@@ -124,12 +124,11 @@ def _add_table(parts: Parts, caption: str, table: _Block, above: _Above) -> _Abo
         header = 0 if len(rows) == 2 and len(rows[0]) == 2 else None
         above = _Above()
         if count == 1 and all(table.rows[0]):
-            body = table.rows[1:]
-            figures = {
-                place
-                for number, place in enumerate(table.places)
-                if all(is_figure(row[number]) or is_error(row[number]) for row in body if row[number])
-            }
+            figures = set()
+            for number, place in enumerate(table.places):
+                cells = [row[number] for row in table.rows[1:] if row[number]]
+                if all(is_figure(cell) or is_error(cell) for cell in cells):
+                    figures.add(place)
             above = _Above(dict(zip(table.places, table.rows[0], strict=True)), frozenset(figures))
     for line in table_lines(rows, caption=caption, header_rows=header):
         parts.add(line, "row")

@@ -184,15 +184,11 @@ def _header_place(rows: Sequence[Sequence[str]], is_blank: Sequence[bool]) -> in
 
     Names and values before a blank line describe the whole table, as in a bank's exports.
     """
-    first = [row for row, blank in zip(rows[:_MOST_ABOVE], is_blank, strict=False) if not blank]
-    width = max(map(len, first), default=0)
+    first = list(zip(rows[:_MOST_ABOVE], is_blank, strict=False))
+    width = max((len(row) for row, blank in first if not blank), default=0)
     if width < 2:
         return 0
-    wide = [
-        number
-        for number, (row, blank) in enumerate(zip(rows[:_MOST_ABOVE], is_blank, strict=False))
-        if not blank and 2 * sum(1 for cell in row if cell.strip()) >= width
-    ]
+    wide = [number for number, (row, blank) in enumerate(first) if not blank and 2 * _filled(row) >= width]
     for number in wide:
         ends = next((at for at in range(number, min(len(rows), _MOST_ABOVE)) if is_blank[at]), None)
         widest = max(_filled(row) for row in rows[number:ends])
@@ -263,10 +259,10 @@ def _row_documents(
     path: Path, rows: Sequence[Mapping[str, str]], named: Mapping[str, str], body: str, read_as: Mapping[str, Any]
 ) -> Iterator[Document | DocumentError]:
     """Yield each row as a document; an error for a row without text."""
-    columns = {
-        field: next((named[name] for name in names if name in named and named[name] != body), None)
-        for field, names in _FIELDS.items()
-    }
+    columns = {}
+    for field, names in _FIELDS.items():
+        usable = (named[name] for name in names if name in named and named[name] != body)
+        columns[field] = next(usable, None)
     rest = [column for column in named.values() if column not in (body, columns["id"], columns["title"])]
     # Rows of a record file without titles stay without: only what stands in a wider table needs its name.
     is_labelled = any(name not in RECORD_FIELDS for name, column in named.items() if column != body)
@@ -359,6 +355,8 @@ def _read_as(encoding: str, dialect: type[csv.Dialect], table: _Table) -> dict[s
 def _decimal_mark(rows: Sequence[Mapping[str, str]]) -> str:
     """Return the decimal mark that more cells use; "" if none has decimals."""
     cells = [cell.strip() for row in rows for cell in row.values()]
-    counts = {mark: sum(bool(pattern.fullmatch(cell)) for cell in cells) for mark, pattern in _DECIMAL.items()}
+    counts = {}
+    for mark, pattern in _DECIMAL.items():
+        counts[mark] = sum(1 for cell in cells if pattern.fullmatch(cell))
     best = max(counts, key=lambda mark: counts[mark])
     return best if counts[best] else ""

@@ -253,12 +253,17 @@ def _cells(line: str, columns: Sequence[tuple[int, int]]) -> list[str]:
 def _stacked(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return several lines as one row, with the texts of each cell joined."""
     width = max(map(len, rows))
-    return [" ".join(row[place] for row in rows if place < len(row) and row[place]) for place in range(width)]
+    joined = []
+    for place in range(width):
+        texts = [row[place] for row in rows if place < len(row)]
+        joined.append(" ".join(filter(None, texts)))
+    return joined
 
 
 def _printed(lines: Sequence[str], at: int) -> _Found | None:
     """Return a table as psql prints it: a header, a rule of dashes and plus signs, rows."""
-    rows = [[cell.strip() for cell in line.split("|")] for line in (lines[at], *_block(lines, at + 2)) if "|" in line]
+    printed = [line for line in (lines[at], *_block(lines, at + 2)) if "|" in line]
+    rows = [[cell.strip() for cell in line.split("|")] for line in printed]
     end = at + 2 + len(rows) - 1
     if end < len(lines) and re.fullmatch(r"\s*\(\d+ rows?\)\s*", lines[end]):
         end += 1
@@ -448,7 +453,8 @@ def _column_starts(block: Sequence[str]) -> list[int]:
     width = max(map(len, block))
     if width > 400 or any("\t" in line for line in block):
         return []
-    blank = [all(place >= len(line) or line[place] == " " for line in block) for place in range(width)]
+    padded = [line.ljust(width) for line in block]
+    blank = [set(characters) == {" "} for characters in zip(*padded, strict=True)]
     narrow = _starts(blank, 1)
     # Programs that align to the right part columns by a single space: then no cell has one.
     return narrow if all(len(line.split()) == len(narrow) for line in block) else _starts(blank, 2)

@@ -121,13 +121,12 @@ class PassageSplitter(TextSplitter, ABC):
 
         A passage that repeats the beginning of the next one has its `overlap_start`, an offset in the same text.
         """
-        return [
-            LangChainDocument(
-                page_content=text[span.start : span.end], metadata={**copy.deepcopy(metadata), **_places(span)}
-            )
-            for text, metadata in zip(texts, metadatas or [{} for _ in texts], strict=True)
-            for span in self._spans(text, [], frozenset())
-        ]
+        documents = []
+        for text, metadata in zip(texts, metadatas or [{} for _ in texts], strict=True):
+            for span in self._spans(text, [], frozenset()):
+                about = {**copy.deepcopy(metadata), **_places(span)}
+                documents.append(LangChainDocument(page_content=text[span.start : span.end], metadata=about))
+        return documents
 
 
 def longest_passage(embedder: TokenCounter) -> int:
