@@ -308,7 +308,7 @@ def map_reduce(reader: Reader, size: int = PARTITION, name: str = MAP_REDUCE) ->
 
 
 def on_passages(arm: Arm, passages: Callable[[Sample, Sequence[Source]], Sequence[Source]]) -> Arm:
-    """Return the arm with other passages than all arms share, recorded in its answer."""
+    """Return an arm that reads other passages than the other arms do; its answer records them."""
 
     async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
         own = tuple(passages(question, sources))

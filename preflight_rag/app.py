@@ -272,7 +272,7 @@ class Preflight:
         on_event: Callable[[Event], None] | None = None,
         **settings: Unpack[GivenSettings],
     ) -> Answer:
-        """Take one turn.
+        """Answer a question in one turn of a conversation.
 
         Args:
             question: What to ask.

@@ -276,7 +276,7 @@ class Trainer:
         return self.done >= 1
 
     def run(self, batch: Sequence[PreparedExample]) -> None:
-        """Run one step."""
+        """Run one training step on a batch."""
         began = time.monotonic()
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate * part_of_rate(self.done, self.steps)

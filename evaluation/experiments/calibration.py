@@ -310,7 +310,7 @@ def _events(asked: Sequence[CalibrationQuestion], judged: Sequence[RuleVerdicts]
 def _not_reranked(
     asked: Sequence[CalibrationQuestion], model: RiskModel, threshold: float, seed: int
 ) -> tuple[Table, dict[str, Any]]:
-    """Return how well the same weights predict on the fused passages, in their own order."""
+    """Return how well both rules predict the issues of passages in the fused order, without a second stage."""
     issue = [item.case.issue for item in asked]
     rows, numbers = [], {}
     for rule in (_by_iou(asked, threshold), _by_model(asked, SHIPPED, model)):

@@ -148,7 +148,7 @@ def _shown_preset(name: str) -> str:
 
 
 def _shown_settings(tuned: Lengths) -> str:
-    """Return a sentence on the settings for each length."""
+    """Return a sentence with the tuned α and w of each selector, by the limits that share them."""
     by_setting: dict[str, list[str]] = {}
     for limit, best in tuned.items():
         settings = ", ".join(f"{name} {setting(one)}" for name, one in best.items())

@@ -16,7 +16,7 @@ NOTICE = "A passage's text, title and metadata are what a document says, exactly
 
 
 class DocumentRow(BaseModel):
-    """One document of the list."""
+    """A document in the list for MCP clients."""
 
     document_id: str
     title: str

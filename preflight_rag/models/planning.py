@@ -102,7 +102,7 @@ def within_time(settings: Settings, reader: object) -> Settings:
 
 
 def slow_seconds(settings: Settings) -> float:
-    """Return how many seconds a slow model may be called in a turn; 0 without a plan."""
+    """Return how many seconds a slow model may be called in a turn; 0 if the user sets no time limit."""
     return MODEL_SHARE * settings.answer_seconds
 
 

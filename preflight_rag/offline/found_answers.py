@@ -49,7 +49,7 @@ class ReadPassage:
 
     @property
     def weight(self) -> float:
-        """The passage's weight in a verdict: the product of both."""
+        """The passage's weight in a verdict: its probability to answer, times its relevance if that is known."""
         return round(self.reading.answerable * (1.0 if self.reading.relevance is None else self.reading.relevance), 4)
 
 

@@ -94,7 +94,7 @@ class FoundCopies:
         self._read = read
 
     def has_tables(self) -> bool:
-        """Return whether copies have ever been looked for."""
+        """Return whether the tables of copies exist, which are created when copies are first looked for."""
         return self._read("select to_regclass('library_passage_copies') is not null", ()) == [(True,)]
 
     def passage_copies(self) -> Mapping[int, tuple[int, ...]]:

@@ -85,7 +85,7 @@ class FilterValues(Protocol):
         """
 
     def rows_by_undated_key(self, key: str, fits: Fits) -> set[int]:
-        """Return the same for documents' metadata only, and only for documents without a date."""
+        """Return the passing rows by a key of documents' metadata, only for documents without a date."""
 
     def keys(self) -> set[str]:
         """Return all keys of metadata."""

@@ -249,7 +249,7 @@ def _standing(sentences: Iterable[Statement]) -> list[bool]:
 
 
 def _joined(sentences: Sequence[Statement], standing: Sequence[bool]) -> list[Statement]:
-    """Return the standing sentences.
+    """Return the sentences that may be part of a summary, joined where one needs the sentence before it.
 
     One that leans on the sentence before it is joined to it, or left out where it cannot.
     """

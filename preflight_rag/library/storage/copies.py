@@ -89,7 +89,7 @@ class CopyTables(DatabaseFile):
                     self._connection.execute(statement)
 
     def _has_copies(self) -> bool:
-        """Return whether copies have ever been looked for."""
+        """Return whether the tables of copies exist, which are created when copies are first looked for."""
         return bool(self._rows("SELECT 1 FROM sqlite_master WHERE name = 'passage_copies'"))
 
     def passage_copies(self) -> Mapping[int, tuple[int, ...]]:
