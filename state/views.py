@@ -36,7 +36,7 @@ class Asked(TypedDict):
     condensed: NotRequired[CondensedState]
 
 
-class Heard(TypedDict):
+class Decided(TypedDict):
     """The part of the state that the conditional edge after `rewrite` reads."""
 
     decision: dict[str, Any]

@@ -253,7 +253,7 @@ class _Ranked:
 
 
 def run(found: DataSet, run: ExperimentRun) -> Report:
-    """Search both ways for each question, rank the results together, and measure the groups."""
+    """Search for each question by vectors and by Boolean expressions, and measure what each kind of document adds."""
     samples, fold = found.select(run.part, run.limit), group_of(found.name)
     run = replace(run, embedder=run.document_embedder or run.embedder)
     stage = second_stage(run, left_out(found.name))
